@@ -185,9 +185,9 @@ def _whole_row(name: str, X: Any, y: Any) -> list[str]:
 
 def _body(rows: Sequence[Sequence[str]], whole: Sequence[Sequence[str]]) -> str:
     head = ["data", "ours", "s", "points", "score", "scikit-learn's", "s", "points", "score"]
-    notes = f"""- Nested cross-validation, {FOLDS} outer and {INNER_FOLDS} inner folds, with the fit to all rows:
-  `compare(models=...)` with its six metrics and calibrated probabilities, and `GridSearchCV` inside
-  a loop with balanced accuracy alone. CPU seconds, kernels compiled before.
+    notes = f"""- Nested cross-validation, {FOLDS} outer and {INNER_FOLDS} inner folds, with
+  the fit to all rows: `compare(models=...)` with its six metrics and calibrated probabilities, and
+  `GridSearchCV` inside a loop with balanced accuracy alone. CPU seconds, kernels compiled before.
 - Points: settings tried in every inner search. Ratio: our seconds a point to scikit-learn's; the
   goal is {GOAL}. Score: mean balanced accuracy.
 

@@ -19,7 +19,7 @@ COMMON = """
 --custom-compile-command
 """
 FILES = {
-    "lock.txt": "--extra test --extra lint --universal --fork-strategy fewest",
+    "lock.txt": "--extra test --extra lint --extra browser --universal --fork-strategy fewest",
     "oldest.txt": "--extra test --resolution lowest-direct --python-platform linux",
 }
 

@@ -41,6 +41,7 @@ LAYERS = (
 # what the families of solvers may import of `solvers` besides their own files
 SHARED = (
     "boundary",
+    "labelings",
     "lifted_ball",
     "linear_algebra",
     "in_samples",

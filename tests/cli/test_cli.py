@@ -208,8 +208,14 @@ class TestCrossValidation:
         arguments = ["cv", "breast_cancer", "-q", "--n-strengths", "3", "--folds", "2", "--relaxed"]
         lasso = [*arguments, "--model", "SparseLogisticRegression", "--eps", "0.5"]
         assert main([*lasso, "--json"]) == OK
-        scores = json.loads(capsys.readouterr().out)["scores"]
+        told = json.loads(capsys.readouterr().out)
+        scores = told["scores"]
+        assert told["one_standard_error"] in scores
         assert [row["gamma"] for row in scores] == np.repeat([1, 0.75, 0.5, 0.25, 0], 3).tolist()
+        assert main(lasso) == OK
+        table = capsys.readouterr().out.partition("\n* chosen, + ")[0].splitlines()
+        assert len({row.split()[1] for row in table[1:]}) == len(table[1:]) == 3
+        assert sum("*" in row for row in table) == sum("+" in row for row in table) == 1
         assert main([*arguments, "--model", "SVC"]) == USAGE
         assert "SVC has no parameter for --relaxed" in capsys.readouterr().err
 

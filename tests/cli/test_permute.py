@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from proxmargin import SVC, permutation_test
+from proxmargin import DWD, SVC, permutation_test
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK, USAGE
 
@@ -38,3 +39,56 @@ def test_json_has_what_the_function_returns(capsys) -> None:
 def test_three_classes_need_an_accuracy(capsys) -> None:
     assert main(["permute", "iris", "--model", "DWD", "-q"]) == USAGE
     assert "statistic='accuracy'" in capsys.readouterr().err
+
+
+class TestGroups:
+    """Pairs of one patient: one is a case, the other a control."""
+
+    @pytest.fixture
+    def pairs(self, tmp_path):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((24, 2)) + np.arange(24)[:, None] // 2
+        X[1::2, 0] += 1.0  # patients differ by more than cases and controls
+        kinds = np.tile(["control", "case"], 12)
+        rows = [f"{a},{b},0{i // 2},{kinds[i]}" for i, (a, b) in enumerate(X)]
+        path = tmp_path / "pairs.csv"
+        path.write_text("\n".join(["a,b,patient,kind", *rows]) + "\n")
+        return path, X, kinds, [f"0{i // 2}" for i in range(24)]
+
+    def test_labels_are_permuted_within_the_groups_of_a_column_that_is_no_feature(
+        self, pairs, capsys
+    ) -> None:
+        path, X, kinds, patients = pairs
+        command = ["permute", str(path), "--model", "DWD", "--permutations", "30", "-q"]
+        assert main([*command, "--groups", "patient", "--json"]) == OK
+        told = json.loads(capsys.readouterr().out)
+        options = {"n_permutations": 30, "random_state": 0, "groups": patients}
+        found = permutation_test(DWD(standardize=True), X, kinds, **options)
+        assert told["data"]["columns"] == 2
+        assert told["null"] == pytest.approx(found.null.tolist(), rel=1e-6)
+        assert main([*command, "--groups", "2"]) == OK
+        assert "30, drawn by chance, within 12 groups" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("column", "words"),
+        [
+            ("kind", "the target 'kind' cannot be the groups"),
+            ("centre", "there is no column 'centre'"),
+        ],
+    )
+    def test_a_column_that_cannot_hold_groups_is_refused(
+        self, pairs, capsys, column, words
+    ) -> None:
+        command = ["permute", str(pairs[0]), "--model", "DWD", "-q", "--groups", column]
+        assert main(command) != OK
+        assert words in capsys.readouterr().err
+
+    def test_a_sample_without_a_group_is_refused(self, tmp_path, capsys) -> None:
+        path = tmp_path / "missing.csv"
+        path.write_text("a,batch,y\n1,x,0\n2,,1\n3,x,0\n4,z,1\n")
+        assert main(["permute", str(path), "--model", "DWD", "-q", "--groups", "batch"]) != OK
+        assert "column of groups 'batch' is missing or infinite in 1 row" in capsys.readouterr().err
+
+    def test_a_matrix_has_no_column_of_groups(self, capsys) -> None:
+        assert main(["permute", "breast_cancer", "--model", "DWD", "-q", "--groups", "0"]) != OK
+        assert "only a column of a table can hold groups" in capsys.readouterr().err

@@ -37,7 +37,7 @@ OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n
 class Compiling(RidgeClassifier):
     """Its fits hold the lock with which Numba compiles."""
 
-    seconds = 0.02
+    seconds = 0.08
 
     def fit(self, X, y, sample_weight=None):
         with global_compiler_lock:
@@ -163,6 +163,14 @@ class TestHonesty:
         same = [r.folds[["score", "features_used", "alpha"]] for r in runs]
         assert same[0].equals(same[1])
         assert not same[0].equals(same[2])
+
+    def test_a_generator_shuffles_the_folds(self):
+        X, y = load_iris(return_X_y=True)
+        options = {"models": [QUICK], "cv": 2, "progress": False}
+        runs = [compare(X, y, random_state=np.random.default_rng(1), **options) for _ in range(2)]
+        assert runs[0].folds.score.equals(runs[1].folds.score)
+        with pytest.raises(ValueError, match="random_state must be an int"):
+            compare(X, y, random_state=1.5, **options)
 
     def test_weight_zero_is_the_same_as_a_removed_sample(self, cancer):
         X, y = (part.to_numpy() for part in cancer)

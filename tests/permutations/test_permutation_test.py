@@ -24,6 +24,7 @@ from proxmargin import (
     HuberizedSVC,
     LogisticRegression,
     MarginFDA,
+    NuSVC,
     permutation_test,
 )
 from proxmargin.permutations.fits import OneByOne, SideBySide
@@ -38,7 +39,10 @@ def noise(n: int = 24, p: int = 60, seed: int = 0, shift: float = 0.0):
     return X, y
 
 
-@pytest.mark.parametrize("model", [DWD(), DWD(nu=0.1), L2SVC(C=0.1), LogisticRegression()])
+@pytest.mark.parametrize(
+    "model",
+    [DWD(), DWD(nu=0.1), L2SVC(C=0.1), LogisticRegression(), SVC(C=0.01), SVC(), NuSVC()],
+)
 @pytest.mark.parametrize("standardize", [False, True])
 def test_side_by_side_is_one_by_one(model, standardize) -> None:
     X, y = noise(shift=1.0)
@@ -153,7 +157,14 @@ def test_tall_data_have_as_few_axes_as_features() -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [DWD(solver="fapg-star"), DWD(norm=3.0), L2SVC(class_weight="balanced"), SVC()]
+    "model",
+    [
+        DWD(solver="fapg-star"),
+        DWD(norm=3.0),
+        L2SVC(class_weight="balanced"),
+        SVC(fit_intercept=False),
+        NuSVC(norm=3.0),
+    ],
 )
 def test_settings_of_a_single_fit_are_respected(model) -> None:
     X, y = noise()
@@ -263,3 +274,24 @@ def test_p_values_are_uniform_where_classes_do_not_differ() -> None:
     ]
     spread = np.random.default_rng(0).uniform(0.0, 0.01, 200)  # p-values are multiples of 1/100
     assert kstest(np.array(found) - spread, "uniform").pvalue > 0.01
+
+
+def test_a_generator_draws_the_permutations() -> None:
+    X, y = noise()
+
+    def null(random_state):
+        return permutation_test(DWD(), X, y, n_permutations=20, random_state=random_state).null
+
+    generator = np.random.default_rng(3)
+    first = null(generator)
+    np.testing.assert_array_equal(first, null(np.random.default_rng(3)))
+    assert not np.array_equal(first, null(generator))  # which has moved on
+    with pytest.raises(ValueError, match=r"random_state must be an int .*Generator.* got 'seed'"):
+        null("seed")
+
+
+def test_other_packages_get_a_seed_that_they_take() -> None:
+    X, y = noise()
+    options = {"n_permutations": 5, "statistic": "accuracy", "cv": 2}
+    for seed in range(3):
+        permutation_test(SGDClassifier(), X, y, random_state=np.random.default_rng(seed), **options)

@@ -158,6 +158,11 @@ def test_nothing_is_loaded_and_nothing_is_inline_beside_the_parts() -> None:
     assert re.findall(r"url\(|@import", page.styles[0]) == []
 
 
+def test_no_two_elements_share_a_name() -> None:
+    names = [each["id"] for _, each in Page(page_of(made())).tags if "id" in each]
+    assert len(names) == len(set(names))
+
+
 def test_the_page_is_small(tmp_path: Path) -> None:
     write_report(made(), tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 1_500_000

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from proxmargin.runtime.optional import FILES, RECORD, how_to_install
+from proxmargin.runtime.optional import EXTRAS, FILES, RECORD, how_to_install
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_advice_names_what_the_extra_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = project["optional-dependencies"]["files"]
-    assert tuple(Requirement(text).name for text in listed) == FILES
+    listed = project["optional-dependencies"]
+    assert EXTRAS["files"] == FILES
+    for extra, libraries in EXTRAS.items():
+        assert tuple(Requirement(text).name for text in listed[extra]) == libraries
 
 
 def test_elsewhere_pip_is_to_install_the_libraries_by_name(
@@ -26,6 +28,7 @@ def test_elsewhere_pip_is_to_install_the_libraries_by_name(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert how_to_install() == "pip install pandas pyarrow"
+    assert how_to_install("report") == "pip install jinja2 vl-convert-python"
 
 
 def test_in_an_environment_that_run_py_made_run_py_is_to_install_them(

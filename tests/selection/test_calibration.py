@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine
-from sklearn.exceptions import NotFittedError
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     ShuffleSplit,
@@ -220,6 +223,98 @@ def test_pipelines_frames_sparse_data_words_and_groups() -> None:
     np.testing.assert_allclose(stored.predict_proba(sparse.csr_array(X)), dense, atol=1e-4)
     groups = np.arange(150) % 7
     CalibratedMargin(DWD(standardize=True), cv=GroupKFold(3)).fit(X, words, groups=groups)
+
+
+@pytest.fixture
+def weighted():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:120], y[:120], np.random.default_rng(0).integers(1, 4, 120).astype(float)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline(weighted) -> None:
+    X, y, weights = weighted
+    X = StandardScaler().fit_transform(X)
+    inner = SVC(tol=1e-10)
+    plain = CalibratedMargin(inner, cv=3).fit(X, y, weights)
+    for pipeline in (
+        make_pipeline("passthrough", inner),
+        make_pipeline("passthrough", make_pipeline(inner)),
+        GridSearchCV(make_pipeline("passthrough", inner), {"svc__C": [1.0]}, cv=3),
+    ):
+        model = CalibratedMargin(pipeline, cv=3).fit(X, y, weights)
+        np.testing.assert_allclose(model.oof_scores_, plain.oof_scores_, atol=1e-8)
+        np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-8)
+    unweighted = CalibratedMargin(inner, cv=3).fit(X, y)
+    assert np.abs(unweighted.oof_scores_ - plain.oof_scores_).max() > 1e-3
+    with pytest.raises(TypeError, match="LinearDiscriminantAnalysis takes no sample_weight"):
+        CalibratedMargin(make_pipeline(LinearDiscriminantAnalysis())).fit(X, y, weights)
+
+
+class TestRouting:
+    @pytest.fixture(autouse=True)
+    def routing(self):
+        with config_context(enable_metadata_routing=True):
+            yield
+
+    def test_weights_and_groups_go_where_they_are_asked_for(self, weighted) -> None:
+        X, y, weights = weighted
+        groups = np.arange(120) // 4
+        inner = SVC(standardize=True).set_fit_request(sample_weight=True)
+        model = CalibratedMargin(inner, cv=GroupKFold(3)).fit(
+            X, y, sample_weight=weights, groups=groups
+        )
+        folds = list(GroupKFold(3).split(X, y, groups))
+        with config_context(enable_metadata_routing=False):
+            expected = CalibratedMargin(SVC(standardize=True), cv=folds).fit(X, y, weights)
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+    def test_weights_that_the_classifier_does_not_want_are_those_of_the_map(self, weighted) -> None:
+        X, y, weights = weighted
+        plain = CalibratedMargin(SVC(standardize=True), cv=3).fit(X, y)
+        inner = SVC(standardize=True).set_fit_request(sample_weight=False)
+        model = CalibratedMargin(inner, cv=3).fit(X, y, sample_weight=weights)
+        np.testing.assert_array_equal(model.oof_scores_, plain.oof_scores_)
+        assert not np.array_equal(model.predict_proba(X), plain.predict_proba(X))
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            CalibratedMargin(SVC(), cv=3).fit(X, y, sample_weight=weights)
+
+    def test_the_steps_of_a_pipeline_say_which_of_them_are_weighted(self, weighted) -> None:
+        X, y, weights = weighted
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        svc = SVC(tol=1e-10).set_fit_request(sample_weight=True)
+        model = CalibratedMargin(make_pipeline(scaler, svc), cv=3)
+        model.fit(X, y, sample_weight=weights)
+        expected = CalibratedMargin(clone(svc).set_params(standardize=True), cv=3)
+        expected.fit(X, y, sample_weight=weights)
+        np.testing.assert_allclose(model.oof_scores_, expected.oof_scores_, atol=1e-4)
+
+    def test_a_search_gets_weights_and_no_groups(self, weighted) -> None:
+        X, y, weights = weighted
+        search = HuberizedSVCCV(alphas=4, standardize=True, cv=GroupKFold(3))
+        search.set_fit_request(sample_weight=True)
+        model = CalibratedMargin(search, cv=GroupKFold(3))
+        model.fit(X, y, sample_weight=weights, groups=np.arange(120) // 4)
+        assert model.predict_proba(X).shape == (120, 2)
+
+    def test_cross_validation_passes_both_on(self, weighted) -> None:
+        X, y, weights = weighted
+        inner = SVC(standardize=True).set_fit_request(sample_weight=True)
+        model = CalibratedMargin(inner, cv=GroupKFold(2)).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        params = {"sample_weight": weights, "groups": np.arange(120) // 4}
+        assert (cross_val_score(model, X, y, cv=GroupKFold(3), params=params) > 0.8).all()
+
+    def test_an_offset_is_refused(self, weighted) -> None:
+        X, y, weights = weighted
+        inner = HuberizedSVC(standardize=True).set_fit_request(offset=True)
+        with pytest.raises(ValueError, match="offset"):
+            CalibratedMargin(inner, cv=3).fit(X, y, offset=weights)
+
+
+def test_without_routing_other_metadata_are_refused(weighted) -> None:
+    X, y, weights = weighted
+    with pytest.raises(ValueError, match=r"\[sample_weight, offset\]|offset"):
+        CalibratedMargin(HuberizedSVC(), cv=3).fit(X, y, offset=weights)
 
 
 @pytest.mark.parametrize(

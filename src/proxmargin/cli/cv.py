@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from proxmargin.files.tables.table import Table
 
 __all__ = ["register"]
+
+# columns that do not tell strengths apart
+OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 
 
 def register(commands: Commands) -> None:
@@ -121,19 +125,20 @@ def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str |
 
     rows, facts = _rows(model), describe_model(model)
     if arguments.json:
-        chosen = rows[model.best_index_]
         print_json(
             {
                 "data": table.describe(),
-                "chosen": chosen,
+                "chosen": rows[model.best_index_],
+                "one_standard_error": rows[_simplest(model)],
                 "scores": rows,
                 "model": facts,
                 "saved": saved,
             }
         )
         return
-    print_listing(_listing(rows, model.best_index_))
-    print()
+    chosen, simplest = model.best_index_, _simplest(model)
+    print_listing(_listing(rows, chosen, simplest))
+    print("* chosen, + the strongest penalty within one standard error of the best\n")
     print_facts(
         {
             "model": f"{facts['estimator']}({shown_settings(model.best_estimator_)})",
@@ -178,14 +183,37 @@ def _rows(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _listing(rows: list[dict[str, Any]], chosen: int | None = None) -> Listing:
+def _simplest(model: Any) -> int:
+    """The place among the rows of what ``selection='1se'`` chooses."""
+    from proxmargin.selection.choice import within_one_error
+
+    row, column = within_one_error(model.cv_scores_)
+    return int(row * model.cv_scores_.shape[1] + column)
+
+
+def _listing(
+    rows: list[dict[str, Any]], chosen: int | None = None, simplest: int | None = None
+) -> Listing:
+    """One row for each strength, with the gamma of the best score there or of the choice."""
     names = [name for name in rows[0] if name not in ("standard_error", "folds")]
+    marks = {simplest: " +"} | {chosen: " *+" if chosen == simplest else " *"}
     cells = [
         (
-            *(number(row[name], ".5g") for name in names),
-            number(row["standard_error"], ".2g") + (" *" if place == chosen else ""),
+            *(number(rows[place][name], ".5g") for name in names),
+            number(rows[place]["standard_error"], ".2g") + marks.get(place, ""),
         )
-        for place, row in enumerate(rows)
+        for place in _shown(rows, [place for place in (chosen, simplest) if place is not None])
     ]
     headings = [name.replace("_test_", " ") for name in names]
     return Listing((*headings, "standard error"), cells)
+
+
+def _shown(rows: list[dict[str, Any]], first: list[int]) -> list[int]:
+    """The places of one row for each strength: those of ``first``, else of the highest mean."""
+    strengths = [tuple(row[name] for name in row if name not in OF_FITS) for row in rows]
+    means = [row["mean_test_score"] for row in rows]
+    order = sorted(range(len(rows)), key=lambda place: (math.isnan(means[place]), -means[place]))
+    best: dict[tuple[float, ...], int] = {}
+    for place in [*first, *order]:
+        best.setdefault(strengths[place], place)
+    return [best[strength] for strength in dict.fromkeys(strengths)]

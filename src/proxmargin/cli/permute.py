@@ -33,6 +33,11 @@ def register(commands: Commands) -> None:
     test.add_argument(
         "--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)"
     )
+    test.add_argument(
+        "--groups",
+        metavar="COL",
+        help="a column of pairs, batches or centres, within which labels are permuted; no feature",
+    )
     test.add_argument("--folds", type=int, default=5, help="for the accuracy (default: 5)")
     test.add_argument("--seed", type=int, default=0, help="of the permutations (default: 0)")
     test.add_argument("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
@@ -51,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         table.y,
         statistic=arguments.statistic,
         n_permutations=arguments.permutations,
+        groups=table.groups,
         cv=arguments.folds,
         n_jobs=arguments.jobs,
         random_state=arguments.seed,
@@ -62,11 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
         with picture(arguments.plot) as axes:
             PermutationDisplay(test).plot(axes)
     if arguments.json:
-        told = {"data": table.describe(), "model": arguments.model}
+        told = {"data": table.describe(), "model": arguments.model, "groups": arguments.groups}
         print_json({**told, **_numbers(test), "null": test.null})
     else:
         print(f"{arguments.model} on {table.source}: {shown_settings(estimator)}\n")
-        print_facts(_facts(test))
+        print_facts(_facts(test, table.groups))
     return failures.OK
 
 
@@ -82,8 +88,10 @@ def _numbers(test: PermutationTest) -> dict[str, Any]:
     }
 
 
-def _facts(test: PermutationTest) -> dict[str, str]:
+def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:
     kind = "all different ones" if test.exact else "drawn by chance"
+    if groups is not None:
+        kind += f", within {len(set(groups.tolist()))} groups"
     return {
         test.name: number(test.statistic, ".6g"),
         "p-value": number(test.pvalue, ".4g"),

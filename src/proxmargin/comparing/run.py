@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from proxmargin.comparing.apart import performed_apart
 from proxmargin.comparing.candidates import Candidate, baselines_for, named_candidates
@@ -25,6 +24,7 @@ from proxmargin.comparing.folds import Split, outer_splits
 from proxmargin.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
 from proxmargin.comparing.setup import Setup, setup_of
 from proxmargin.comparing.work import Outcome, Task, perform
+from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.inputs.validation import check_choice, check_flag, check_number
 from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.progress import Progress
@@ -156,9 +156,9 @@ def compare(
     data = data if feature_names is None else data.named(feature_names)
     seed = _seed(random_state, run_dir)
     folds = QUICK_FOLDS if quick and cv is FOLDS else cv
-    outer_seed, inner_seed = np.random.RandomState(seed).randint(LARGEST_SEED, size=2)
-    splits, notes = outer_splits(data, folds, repeats, int(outer_seed))
-    tasks = list(_tasks(candidates, splits, int(inner_seed)))
+    outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
+    splits, notes = outer_splits(data, folds, repeats, outer_seed)
+    tasks = list(_tasks(candidates, splits, inner_seed))
     setup = setup_of(
         data,
         splits,
@@ -206,7 +206,7 @@ def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     known = None if run_dir is None or random_state is not None else seed_of(run_dir)
-    return int(check_random_state(random_state).randint(LARGEST_SEED)) if known is None else known
+    return drawn_seeds(random_state, 1, below=LARGEST_SEED)[0] if known is None else known
 
 
 def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:

@@ -56,7 +56,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Changed, Report
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
-from proxmargin.losses import Loss, MarginLoss, Shifted
+from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
     Penalty,
@@ -69,8 +69,8 @@ from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import Journal, journal_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.auto import Choice, choose, solve
+from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.names import named_solver
-from proxmargin.solvers.smooth.labelings import Axes, Shrinkage
 
 __all__ = ["MarginEstimator"]
 
@@ -134,9 +134,9 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
     # whether many fits to few samples are faster in their principal axes than in the features
     _is_faster_in_axes: ClassVar[bool] = False
 
-    def _of_labelings(self, axes: Axes, signs: Array) -> tuple[MarginLoss, Shrinkage] | None:
-        """The loss and the penalties of this model for many labelings of the same samples, one a
-        column of ``signs``; None if it is not one that `fit_labelings` solves."""
+    def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
+        """What fits this model to many labelings of the same samples at once, one a column of
+        ``signs``; None if nothing does."""
         return None
 
     def _objective_scale(self, problem: Problem) -> float:

@@ -6,6 +6,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -26,12 +27,14 @@ from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses import DistanceWeighted, Loss, MarginLoss, TailMean
+from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rows import evenly_taken
-from proxmargin.solvers.smooth.labelings import Axes, Balls, Shrinkage
+from proxmargin.solvers.box.labelings import DualBoxes, suits
+from proxmargin.solvers.labelings import Axes, FitsLabelings
+from proxmargin.solvers.smooth.labelings import Balls, fit_labelings
 
 __all__ = ["DWD", "NuSVC"]
 
@@ -175,8 +178,23 @@ class NuSVC(_NuMachine):
         if self.nu != "auto":
             number_or_fraction("nu", self.nu, low_open=True)
 
+    @property
+    def _asked(self) -> float | OfMax:
+        """nu, or its share of the largest one."""
+        if self.nu == "auto":
+            return OfMax(0.5)
+        return number_or_fraction("nu", self.nu, low_open=True)
+
+    def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
+        n = signs.shape[0]
+        if self.norm != 2.0 or not suits(axes):
+            return None
+        most = largest_nu(signs[:, 0], np.full(n, 1.0 / n))  # labelings have equal counts
+        nu = self._asked.of(most) if isinstance(self._asked, OfMax) else self._asked
+        return DualBoxes(cap=1.0 / (n * nu), goal=0.0) if nu <= most else None
+
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
-        nu = OfMax(0.5) if self.nu == "auto" else number_or_fraction("nu", self.nu, low_open=True)
+        nu = self._asked
         shares = targets.shares
         losses = []
         for positive in each_class(targets):
@@ -321,7 +339,7 @@ class DWD(_NuMachine):
             )
         )
 
-    def _of_labelings(self, axes: Axes, signs: Array) -> tuple[MarginLoss, Shrinkage] | None:
+    def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
         n, count = signs.shape
         if self.norm != 2.0 or (self.nu == "auto" and n > DISTANCE_SAMPLES):
             return None
@@ -331,7 +349,7 @@ class DWD(_NuMachine):
             thresholds = MARRON_SHARE * _median_distances(axes.samples, signs)
         if not np.all(thresholds > MARRON_SHARE * MIN_DISTANCE):
             return None
-        return DistanceWeighted(1.0), Balls(1.0 / thresholds)
+        return partial(fit_labelings, DistanceWeighted(1.0), shrinkage=Balls(1.0 / thresholds))
 
     def _thresholds(self, targets: Targets, design: Design) -> list[float]:
         """The q of each problem."""

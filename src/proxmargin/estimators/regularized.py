@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,9 @@ from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.smooth.labelings import Axes, Ridges, Shrinkage
+from proxmargin.solvers.box.labelings import DualBoxes, suits
+from proxmargin.solvers.labelings import Axes, FitsLabelings
+from proxmargin.solvers.smooth.labelings import Ridges, fit_labelings
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
 
@@ -103,11 +106,12 @@ class RegularizedMachine(KernelMachine):
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0 / total_price(float(self.C), targets))
 
-    def _of_labelings(self, axes: Axes, signs: Array) -> tuple[MarginLoss, Shrinkage] | None:
+    def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
         loss = self._margin_loss()
         if not np.isfinite(loss.smoothness):
             return None
-        return loss, Ridges(1.0 / (float(self.C) * signs.shape[0]))
+        ridges = Ridges(1.0 / (float(self.C) * signs.shape[0]))
+        return partial(fit_labelings, loss, shrinkage=ridges)
 
     def _objective_scale(self, problem: Problem) -> float:
         return float(self.C) * problem.loss.sample_count
@@ -147,6 +151,9 @@ class SVC(RegularizedMachine):
 
     def _margin_loss(self) -> MarginLoss:
         return Hinge()
+
+    def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
+        return DualBoxes(cap=float(self.C), goal=1.0) if suits(axes) else None
 
 
 @documented(

@@ -23,7 +23,7 @@ from proxmargin.permutations.labelings import Codes
 from proxmargin.permutations.statistics import Statistic
 from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.smooth.labelings import Axes, fit_labelings, principal_axes
+from proxmargin.solvers.labelings import Axes, principal_axes
 
 __all__ = ["CrossValidatedAccuracy", "Measure", "Measured", "OneByOne", "SideBySide"]
 
@@ -167,14 +167,14 @@ def _gap_of(model: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """All labelings of a smooth model with a ridge or in a ball at once, on one Gram matrix.
+    """All labelings of a model with a ridge or in a ball at once, on one Gram matrix.
 
     Labelings that the common method does not solve are fitted one by one.
 
     Parameters
     ----------
     single : OneByOne
-        Of a linear model, to which `proxmargin.solvers.smooth.labelings` applies.
+        Of a linear model with a method for many labelings (`_of_labelings`).
     axes : Axes
         The samples as the model sees them.
     """
@@ -205,8 +205,7 @@ class SideBySide:
     def __call__(self, codes: Codes) -> Measured:
         model = self.single.estimator
         signs = _signs(codes)
-        loss, shrinkage = model._of_labelings(self.axes, signs)
-        fitted = fit_labelings(loss, self.axes, signs, shrinkage, model.tol)
+        fitted = model._of_labelings(self.axes, signs)(self.axes, signs, tol=model.tol)
         lengths = np.where(fitted.norms > 0, fitted.norms, 1.0)
         statistics = self.single.statistic(fitted.scores / lengths, codes > 0)
         gaps = fitted.gaps

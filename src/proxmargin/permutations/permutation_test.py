@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.inputs.validation import check_choice, check_number, validated
 from proxmargin.permutations.fits import (
     CrossValidatedAccuracy,
@@ -46,7 +47,7 @@ Array = NDArray[np.float64]
 ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how
 STATISTICS = (*OF_PROJECTIONS, *ACCURACY)
 TIE = 1e-7  # relative difference of statistics that are equal up to rounding: mirrored labelings
-LARGEST_SEED = 2**32
+SEEDS = 2**32  # what scikit-learn takes as random_state
 BLOCK_ENTRIES = 1 << 22  # signs of labelings held at a time: 32 MB each of a few arrays
 
 
@@ -116,7 +117,8 @@ def permutation_test(
     estimator : classifier
         Of this package, or any with ``coef_`` after a fit; is not changed. `DWD`, `L2SVC` and
         `LogisticRegression` (linear, with ``solver='auto'``, no class weights and no limits) are
-        fitted to hundreds of labelings side by side. Of a model that standardises, the direction is
+        fitted to hundreds of labelings side by side, as are `SVC` and `NuSVC` to at most 500
+        samples of about as many features or more. Of a model that standardises, the direction is
         that in standardised features.
     X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
     y : (n_samples,) labels
@@ -133,7 +135,7 @@ def permutation_test(
         Folds for 'accuracy'.
     n_jobs : int, optional
         Parallel jobs. The result does not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, numpy.random.Generator, RandomState or None
         Draws the permutations, and is the ``random_state`` of estimators of other packages.
     verbose : int
         Shows progress on standard error if positive.
@@ -180,7 +182,7 @@ def permutation_test(
     if distinct == 1:
         raise ValueError("groups hold samples of one class each: no other labeling is possible")
     exact = distinct <= n_permutations
-    seed = int(check_random_state(random_state).randint(LARGEST_SEED, dtype=np.uint64))
+    (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
     model = _repeatable(estimator, seed)
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
         measure = _measure(model, X, codes, classes, statistic, cv, groups)
@@ -198,7 +200,7 @@ def _repeatable(estimator: Any, seed: int) -> Any:
     """A clone that fits the same labels to the same model whenever it is asked."""
     model = clone(estimator)
     if "random_state" in model.get_params(deep=False) and not isinstance(model, MarginEstimator):
-        model.set_params(random_state=seed % LARGEST_SEED)
+        model.set_params(random_state=seed)
     return model
 
 

@@ -48,7 +48,6 @@ GROUPS = {"domain": ["top", "behind"], "range": [TOP, BEHIND]}
 
 def _spec(height: Any, **parts: Any) -> Spec:
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "config": CONFIG,
         "width": "container",
         "autosize": {"type": "fit-x", "contains": "padding"},

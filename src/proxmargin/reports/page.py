@@ -149,7 +149,7 @@ class View:
             ]
             for each in self._curves[0]
         ]
-        return Table("curves", "Areas under the curves", columns, rows)
+        return Table("areas", "Areas under the curves", columns, rows)
 
     def calibration_table(self) -> Table:
         columns = [

@@ -190,7 +190,7 @@ GUESS = "always the largest class"
 VERDICTS = {
     "recommended": "recommended",
     "best": "highest mean",
-    "equivalent": "not distinguishable",
+    "equivalent": "not\u00a0distinguishable",
     "behind": "behind",
 }
 

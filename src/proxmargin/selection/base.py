@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -18,17 +17,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    _raise_for_params,
-    _routing_enabled,
-    process_routing,
-)
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.assembly import Assembly
@@ -54,6 +43,7 @@ from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.choice import CHOICES, standard_errors
+from proxmargin.selection.fitting import check_threads, forget, no_convergence_warnings
 from proxmargin.selection.folds import (
     Data,
     Fold,
@@ -65,8 +55,11 @@ from proxmargin.selection.folds import (
     path_models,
 )
 from proxmargin.selection.parameters import constructor
+from proxmargin.selection.predicting import PredictsWithBest
 from proxmargin.selection.relaxed import check_relaxed, mixed_models, shares_of
-from proxmargin.selection.scoring import Asked, judge_of
+from proxmargin.selection.results import out_of_fold
+from proxmargin.selection.routing import RoutesMetadata
+from proxmargin.selection.scoring import judge_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,11 +72,7 @@ Array = NDArray[np.float64]
 KERNEL_RANGE = (0.01, 1000.0)
 
 
-def _plain_has(name: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(self.plain, name)
-
-
-class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
+class CrossValidated(RoutesMetadata, PredictsWithBest, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
     """Base of the classifiers that choose the strength of a plain one by cross-validation.
 
     Subclasses name the plain classifier.
@@ -200,7 +189,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
         fits = grids.size * len(folds) + self.refit * last
         label = f"{type(self).__name__}: fits"
         progress = Progress(label, fits, shown=bool(self.verbose))
-        self._forget()
+        forget(self)
         self.__dict__.update(names, n_features_in_=template.n_features_in_)
         with progress, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
             ahead = None
@@ -212,7 +201,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
             self._publish_scores(data, np.repeat(grids, len(plan.shares), axis=0), results)
             _stop_if_interrupted(progress)
             if self.keep_scores:
-                self.oof_scores_ = _out_of_fold(data, folds, plan.shape, results)
+                self.oof_scores_ = out_of_fold(data, folds, plan.shape, results)
             row, column = CHOICES[self.selection](self.cv_scores_)
             self._publish_choice(row, column)
             fits = sum(one.fits for one in results)
@@ -257,7 +246,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
             return fit_and_score(fitted, rows, judge, plan.shape, self.keep_scores)
 
         threads = min(effective_n_jobs(self.n_jobs), len(folds) + (ahead is not None))
-        with _one_convergence_warning():
+        with no_convergence_warnings():
             if threads == 1:
                 return [one(fold) for fold in folds], None
             with ThreadPoolExecutor(threads) as pool:
@@ -279,7 +268,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:
             chosen.set_params(**{name: float(grid[column])})
-            with _one_convergence_warning():
+            with no_convergence_warnings():
                 chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
             return chosen, 1, unmet_of([chosen.certificate_])
         if path is None:
@@ -288,7 +277,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
         _stop_if_interrupted(progress)
         best, fits, short = path.model(column), len(path), unmet_of(path.certificates)
         if self.callbacks or unmet_of([best.certificate_]):  # else the model of the path will do
-            with _one_convergence_warning():
+            with no_convergence_warnings():
                 refitted(best, assembly)
             fits, short = fits + 1, short + unmet_of([best.certificate_])
         if hasattr(self, "gamma_"):
@@ -303,9 +292,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
         check_flag("keep_scores", self.keep_scores)
         check_flag("refit", self.refit)
         check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
-        check_number("n_jobs", self.n_jobs, low=-np.inf, integer=True, optional=True)
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")
+        check_threads(self.n_jobs)
         ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
         shares_of(getattr(self, "relaxed", False))
         if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
@@ -356,51 +343,7 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
 
-    # -- metadata ---------------------------------------------------------------------------
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Which of the arguments of `fit` go to the splitter (groups) and which to the scorer."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        fit = MethodMapping
-        router.add(
-            splitter=check_cv(self.cv, classifier=True),
-            method_mapping=fit().add(caller="fit", callee="split"),
-        )
-        judge = judge_of(self.scoring, self._template())
-        if isinstance(judge, Asked):
-            mapping = fit().add(caller="fit", callee="score")
-            router.add(scorer=judge.scorer, method_mapping=mapping)
-        return router
-
-    def _routed(self, sample_weight: Any, params: Mapping[str, Any]) -> Any:
-        unrouted = {name: value for name, value in params.items() if name != "groups"}
-        _raise_for_params(unrouted, self, "fit")
-        if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
-            return Bunch(splitter=routed["splitter"], scorer=routed.get("scorer", Bunch(score={})))
-        weights = {}
-        if sample_weight is not None and self._scores_with_weights():
-            weights = {"sample_weight": sample_weight}
-        return Bunch(splitter=Bunch(split=dict(params)), scorer=Bunch(score=weights))
-
-    def _scores_with_weights(self) -> bool:
-        """Whether the scoring takes weights; says so if not, as scikit-learn's searches do."""
-        judge = judge_of(self.scoring, self._template())
-        takes = not isinstance(judge, Asked) or judge.takes_weights
-        if not takes:
-            warnings.warn(
-                f"scoring={self.scoring!r} takes no sample_weight: held-out rows are judged as if "
-                "all weighed the same; give a callable with an argument sample_weight",
-                stacklevel=users_level(),
-            )
-        return takes
-
     # -- publishing -------------------------------------------------------------------------
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learned."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     def _publish_scores(self, data: Data, grids: Array, results: list[Judged]) -> None:
         self.classes_ = data.targets.classes
@@ -493,70 +436,13 @@ class CrossValidated(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
         )
         return frame
 
-    # -- predicting -------------------------------------------------------------------------
-
-    def decision_function(self, X: Any, offset: Any = None) -> Array:
-        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
-
-        ``offset``, (n_samples,), is added to them; so in the methods below.
-        """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X, offset)
-
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """The class with the largest score, (n_samples,)."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X, offset)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """The accuracy of `predict`, weighted by ``sample_weight``."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.score(X, y, sample_weight, offset)
-
-    @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: Any = None) -> Array:
-        """Probabilities of the classes, (n_samples, n_classes)."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X, offset))
-
-    @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
-        """Logarithms of `predict_proba`."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_log_proba(X, offset))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = self._template().__sklearn_tags__().input_tags
         return tags
 
 
-@contextmanager
-def _one_convergence_warning() -> Iterator[None]:
-    """Suppress the convergence warnings of single fits: one warning sums them up at the end."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
 def _stop_if_interrupted(progress: Progress) -> None:
     if interrupts.pending:
         done = f"{progress.done} of {progress.total} fits"
         raise KeyboardInterrupt(f"after {done}; cv_scores_ holds what is complete")
-
-
-def _out_of_fold(
-    data: Data, folds: list[Fold], shape: tuple[int, ...], results: list[Judged]
-) -> Array:
-    """Held-out scores of each row, by models of the folds that do not train on it.
-
-    The mean if a row was held out several times; NaN if never.
-    """
-    outputs = results[0].decisions[0].shape[2:]
-    total = np.zeros((*shape, data.targets.codes.size, *outputs))
-    times = np.zeros(data.targets.codes.size)
-    for fold, result in zip(folds, results, strict=True):
-        total[:, :, fold.test] += np.stack(result.decisions)
-        times[fold.test] += 1
-    times[times == 0] = np.nan
-    return total / times.reshape(-1, *[1 for _ in outputs])

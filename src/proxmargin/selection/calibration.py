@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, Self
 
@@ -13,23 +14,32 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    _check_method_params,
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
-    has_fit_parameter,
 )
 
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import check_choice, check_flag, check_number
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
+from proxmargin.selection.weights import weight_argument
 
 __all__ = ["CalibratedMargin"]
 
 Array = NDArray[np.float64]
+Metadata = Mapping[str, Any]
 
 FEWEST_COUNTED = 0.5  # mean weight below which weights are likely shares, and not counts
 
@@ -117,7 +127,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.reject_cost = reject_cost
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.
 
         Parameters
@@ -126,33 +136,35 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         y : (n_samples,) labels
         sample_weight : (n_samples,), optional
             Weights of the samples, in the fits and in the map. They count samples: weight 2 is a
-            repeated row.
-        groups : (n_samples,), optional
-            For splitters that keep groups together.
+            repeated row. Of a pipeline the last step gets them.
+        **params
+            ``groups`` for splitters that keep groups together; with scikit-learn's metadata routing
+            whatever classifier and splitter ask for. The map has the weights in any case.
 
         Raises
         ------
         ValueError
             An invalid parameter or invalid data, named in the message; a class with fewer samples
             than folds, or that a training part lacks; scores of pairs of classes; a kernel matrix
-            with ``ensemble``.
+            with ``ensemble``; an ``offset``, which held-out scores would lack.
         TypeError
             The estimator has no ``decision_function``, or takes no ``sample_weight`` and gets one.
         """
-        self._check_parameters(sample_weight)
-        X, y, groups = indexable(X, column_or_1d(y, warn=True), groups)
+        self._check_parameters()
+        X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
         check_classification_targets(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        fitting, splitting = self._routed(weights, params)
         live = np.ones(len(y), bool) if weights is None else weights > 0
         self.classes_ = np.unique(y[live])  # classes without weight are as good as absent
         codes = np.minimum(np.searchsorted(self.classes_, y), max(self.classes_.size - 1, 0))
         splitter = check_cv(self.cv, y, classifier=True)
-        self._check_classes(codes[live], splitter.get_n_splits(X, y, groups))
-        folds = list(splitter.split(X, y, groups))
-        plain = self._plain(X, y, weights, folds)
-        self.estimators_ = self._fitted_to_folds(plain, X, y, weights, folds)
+        self._check_classes(codes[live], splitter.get_n_splits(X, y, **splitting))
+        folds = list(splitter.split(X, y, **splitting))
+        plain, fitting = self._plain(X, y, fitting, folds)
+        self.estimators_ = self._fitted_to_folds(plain, X, y, fitting, folds)
         if not self.ensemble and not hasattr(self, "estimator_"):
-            self.estimator_ = clone(plain).fit(X, y, **_weighted(weights))
+            self.estimator_ = clone(plain).fit(X, y, **fitting)
         scores, rows = self._held_out(X, y, folds)
         used = live[rows]
         counted = np.ones(rows.size) if weights is None else weights[rows]
@@ -165,7 +177,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 setattr(self, name, getattr(self.estimators_[0], name))
         return self
 
-    def _check_parameters(self, sample_weight: Any) -> None:
+    def _check_parameters(self) -> None:
         for name in ("estimator_", "estimators_", "calibrator_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         check_choice("method", self.method, CALIBRATORS)
@@ -178,8 +190,6 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 "estimator must have a decision_function, and "
                 f"{type(self.estimator).__name__} has none"
             )
-        if sample_weight is not None and not has_fit_parameter(self.estimator, "sample_weight"):
-            raise TypeError(f"{type(self.estimator).__name__} takes no sample_weight")
         if self.ensemble and get_tags(self.estimator).input_tags.pairwise:
             raise ValueError("ensemble must be False for a kernel matrix, of which folds see parts")
 
@@ -196,16 +206,47 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 f"{self.classes_[counts.argmin()]!s} has {counts.min()}: give a smaller cv"
             )
 
-    def _plain(self, X: Any, y: Any, weights: Array | None, folds: list[Any]) -> Any:
-        """The classifier to fit to the folds: with the strength that it has chosen, if it does."""
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which of the arguments of `fit` go to the classifier and which to the splitter."""
+        classifier = self.estimator
+        if isinstance(classifier, CrossValidated):  # has the folds of this class, not its own
+            classifier = clone(classifier).set_params(cv=None)
+        mapping = MethodMapping
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=classifier, method_mapping=mapping().add(caller="fit", callee="fit"))
+            .add(
+                splitter=check_cv(self.cv, classifier=True),
+                method_mapping=mapping().add(caller="fit", callee="split"),
+            )
+        )
+
+    def _routed(
+        self, weights: Array | None, params: Mapping[str, Any]
+    ) -> tuple[Metadata, Metadata]:
+        """What the fits get, and what the splitter gets."""
+        _raise_for_params({n: v for n, v in params.items() if n != "groups"}, self, "fit")
+        if not _routing_enabled():
+            named = {} if weights is None else {weight_argument(self.estimator): weights}
+            return named, {n: value for n, value in params.items() if value is not None}
+        routed = process_routing(self, "fit", sample_weight=weights, **params)
+        if "offset" in routed.estimator.fit:
+            raise ValueError("offset: probabilities are those of scores without one")
+        return routed.estimator.fit, routed.splitter.split
+
+    def _plain(self, X: Any, y: Any, fitting: Metadata, folds: list[Any]) -> tuple[Any, Metadata]:
+        """The classifier to fit to the folds, with the strength that it has chosen if it does, and
+        the metadata for its fits."""
         if not isinstance(self.estimator, CrossValidated):
-            return self.estimator
+            return self.estimator, fitting
         search = clone(self.estimator).set_params(cv=folds, refit=True)
-        self.estimator_ = search.fit(X, y, **_weighted(weights))
-        return self.estimator_.best_estimator_
+        self.estimator_ = search.fit(X, y, **fitting)
+        weights = {n: value for n, value in fitting.items() if n == "sample_weight"}
+        return self.estimator_.best_estimator_, weights
 
     def _fitted_to_folds(
-        self, plain: Any, X: Any, y: Any, weights: Array | None, folds: list[Any]
+        self, plain: Any, X: Any, y: Any, fitting: Metadata, folds: list[Any]
     ) -> list[Any]:
         """A classifier for each fold.
 
@@ -215,7 +256,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             The training part of a fold lacks a class.
         """
         models: list[Any] = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(clone(plain), X, y, weights, train) for train, _ in folds
+            delayed(_fitted)(clone(plain), X, y, fitting, train) for train, _ in folds
         )
         for number, model in enumerate(models):
             missing = [label for label in self.classes_ if label not in model.classes_]
@@ -301,13 +342,9 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return tags
 
 
-def _weighted(weights: Array | None) -> dict[str, Array]:
-    return {} if weights is None else {"sample_weight": weights}
-
-
-def _fitted(model: Any, X: Any, y: Any, weights: Array | None, train: Any) -> Any:
+def _fitted(model: Any, X: Any, y: Any, fitting: Metadata, train: Any) -> Any:
     samples, labels = _safe_split(model, X, y, train)
-    return model.fit(samples, labels, **_weighted(None if weights is None else weights[train]))
+    return model.fit(samples, labels, **_check_method_params(X, fitting, indices=train))
 
 
 def _warn_of_small_weights(weights: Array) -> None:

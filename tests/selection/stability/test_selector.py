@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
@@ -274,6 +275,35 @@ def test_bad_settings_are_refused_before_work_starts(data) -> None:
     refused(data, r"n_jobs must be", n_jobs=0)
     refused(data, r"cluster must be", cluster=1.5)
     refused(data, r"alphas must be a non-empty list", alphas=[-1.0])
+
+
+def test_generators_draw_the_halves(data) -> None:
+    def selected(random_state):
+        settings = {"n_pairs": 3, "threshold": 0.9, "q": 4, "random_state": random_state}
+        return StabilitySelection(LASSO, **settings).fit(*data).frequencies_
+
+    first, again = (selected(np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, selected(np.random.default_rng(6)))
+    refused(data, r"random_state must be an int from 0 .*Generator", random_state="seed")
+    refused(data, r"random_state must be an int from 0 .* got -1", random_state=-1)
+
+
+def test_weights_reach_it_as_the_last_step_of_a_pipeline(data) -> None:
+    X, y = data
+    weights = np.where(np.arange(y.size) < 40, 2.0, 1.0)
+    selector = StabilitySelection(HUBER, n_pairs=3, threshold=0.9, q=4, random_state=0)
+    expected = clone(selector).fit(X, y, weights).frequencies_
+    assert not np.array_equal(expected, clone(selector).fit(X, y).frequencies_)
+    piped = make_pipeline("passthrough", clone(selector))
+    piped.fit(X, y, stabilityselection__sample_weight=weights)
+    np.testing.assert_array_equal(piped[-1].frequencies_, expected)
+    with config_context(enable_metadata_routing=True):
+        selector.set_fit_request(sample_weight=True)
+        routed = make_pipeline("passthrough", selector).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(routed[-1].frequencies_, expected)
+    words = r"put StabilitySelection\(HuberizedSVC\(\.\.\.\)\) in the place of its last step"
+    refused(data, words, TypeError, make_pipeline(StandardScaler(), HUBER))
 
 
 def test_bad_data_are_refused_before_work_starts(data) -> None:

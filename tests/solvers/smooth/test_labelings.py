@@ -11,12 +11,8 @@ from sklearn.linear_model import LogisticRegression as ScikitLogistic
 
 from proxmargin.designs import as_design
 from proxmargin.losses import DistanceWeighted, Logistic, SquaredHinge
-from proxmargin.solvers.smooth.labelings import (
-    Balls,
-    Ridges,
-    fit_labelings,
-    principal_axes,
-)
+from proxmargin.solvers.labelings import principal_axes
+from proxmargin.solvers.smooth.labelings import Balls, Ridges, fit_labelings
 
 
 def drawn(n: int, p: int, count: int) -> tuple[np.ndarray, np.ndarray]:

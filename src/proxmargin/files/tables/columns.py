@@ -21,7 +21,7 @@ from proxmargin.files.tables.encoding import (
     refuse_unusable_cells,
     warn_of_stray_text,
 )
-from proxmargin.files.tables.labels import class_labels, written_labels
+from proxmargin.files.tables.labels import class_labels, group_names, written_labels
 from proxmargin.files.tables.matrices import same_width
 from proxmargin.files.tables.width import refuse_too_wide
 from proxmargin.files.wording import listed, plural
@@ -61,21 +61,21 @@ class NamedColumns:
             )
 
     def table(self, request: Request) -> Table:
-        """All columns but the target as features, and the target as labels."""
+        """All columns but the target and the groups as features, and the target as labels."""
         ignored = {_column_called(name, self.names, self.source) for name in request.ignore}
-        grouping = None
-        if request.groups is not None:
-            grouping = _column_called(request.groups, self.names, self.source)
-            ignored.add(grouping)
         target = self._target(
             request.target, last_by_default=request.labelled, out_of_question=ignored
         )
-        if target is not None and target == grouping:
-            raise DataError(f"{self.source}: the target {target!r} cannot be the groups, too.")
         if target in ignored:
             raise DataError(f"{self.source}: the target {target!r} cannot be ignored.")
+        groups = None
+        if request.groups is not None:
+            groups = _column_called(request.groups, self.names, self.source)
+            if groups == target:
+                raise DataError(f"{self.source}: the target {target!r} cannot be the groups.")
+            ignored.add(groups)
         used = [name for name in self.names if name != target and name not in ignored]
-        columns, labels = self._load(used, target)
+        columns, labels, members = self._load(used, target, groups=groups)
         if request.encode:
             warn_of_stray_text(columns, self.source)
         else:
@@ -87,18 +87,9 @@ class NamedColumns:
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
         table = self._table(features, columns, target, y)
-        return table if grouping is None else replace(table, groups=self._groups(grouping))
-
-    def _groups(self, name: str) -> NDArray[Any]:
-        """The groups as they are written."""
-        (column,) = self.load([name], {name})
-        if column.missing.any():
-            row = int(column.missing.argmax()) + 1
-            raise DataError(
-                f"{self.source}: the group {name!r} is missing in row {row} (counting data rows "
-                "from 1)."
-            )
-        return column.as_text().astype(str)
+        return (
+            table if members is None else replace(table, groups=group_names(members, self.source))
+        )
 
     def for_model(self, wanted: Wanted) -> Table:
         """The model's features, found by name; other columns are ignored."""
@@ -114,7 +105,7 @@ class NamedColumns:
                 f"{self.source}: the target {target!r} is a feature of the model; "
                 "name another column, or none."
             )
-        columns, labels = self._load(used, target, text=levelled)
+        columns, labels, _ = self._load(used, target, text=levelled)
         refuse_text(
             [column for column in columns if column.name not in levelled],
             self.source,
@@ -123,19 +114,26 @@ class NamedColumns:
         return self._table(features, columns, target, self._labels(labels, required=False))
 
     def _load(
-        self, names: Sequence[str], target: str | None, text: Collection[str] = ()
-    ) -> tuple[list[Column], Column | None]:
-        """The feature columns, and the target where there is one, from one reading."""
+        self,
+        names: Sequence[str],
+        target: str | None,
+        text: Collection[str] = (),
+        groups: str | None = None,
+    ) -> tuple[list[Column], Column | None, Column | None]:
+        """The feature columns, the target and the groups where there are such, from one reading."""
         if not names:
             raise DataError(
                 f"{self.source}: no feature columns; found only {listed(self.names)}"
                 f"{_separator_hint(self.names)}."
             )
-        if target is None:
-            return self.load(names, text), None
-        # labels are read as they are written: numbers would not tell 01 from 1
-        *columns, labels = self.load([*names, target], {*text, target})
-        return columns, labels if self.tells_text else written_labels(labels, self.source)
+        # labels and groups are read as they are written: numbers would not tell 01 from 1
+        others = [name for name in (target, groups) if name is not None]
+        found = self.load([*names, *others], {*text, *others})
+        columns, rest = found[: len(names)], dict(zip(others, found[len(names) :], strict=True))
+        labels, members = (None if name is None else rest[name] for name in (target, groups))
+        if labels is not None and not self.tells_text:
+            labels = written_labels(labels, self.source)
+        return columns, labels, members
 
     def _table(
         self,

@@ -26,8 +26,8 @@ class Table:
         The column the labels came from.
     source : str
         The path or the name of the embedded set, for messages.
-    groups : ndarray of str of shape (n_samples,), or None
-        The column of groups, where one was asked for.
+    groups : ndarray of shape (n_samples,), or None
+        The group of each sample, where a column of groups was asked for.
     """
 
     X: FeatureMatrix

@@ -71,7 +71,7 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
         Once, of classes that are perhaps none: those that differ only in blanks or case, and words
         for a missing value.
     """
-    _refuse_missing(column, source)
+    _refuse_missing(column, source, "target", "labels")
     if not column.is_numeric:
         words = _as_words(column, source)
         _warn_of_slips(np.unique(words).tolist(), column.name, source)
@@ -88,16 +88,28 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
     return labels
 
 
-def _as_words(column: Column, source: str) -> NDArray[np.str_]:
+def group_names(column: Column, source: str) -> NDArray[Any]:
+    """The group of each sample: numbers, or text as it is written.
+
+    Raises
+    ------
+    DataError
+        The group of a sample is missing or infinite.
+    """
+    _refuse_missing(column, source, "column of groups", "groups")
+    return column.values if column.is_numeric else _as_words(column, source, "column of groups")
+
+
+def _as_words(column: Column, source: str, role: str = "target") -> NDArray[np.str_]:
     """Labels as an array of strings, each of which takes as much room as the longest."""
     lengths = np.fromiter(map(len, column.values.tolist()), dtype=np.int64)
     # held at once: the words, those without blanks around them, and those in their order
     short = shortage(3 * 4 * int(lengths.max(initial=0)) * lengths.size)
     if short:
         raise DataError(
-            f"{source}: the target {column.name!r} has a label of {lengths.max()} characters in "
+            f"{source}: the {role} {column.name!r} has a label of {lengths.max()} characters in "
             f"row {lengths.argmax() + 1} (counting data rows from 1); labels of that length need "
-            f"{short}: choose another target column, or shorten the label."
+            f"{short}: choose another column, or shorten the label."
         )
     return column.values.astype(str)
 
@@ -124,13 +136,13 @@ def _is_unknown(label: str) -> bool:
     return label.strip().casefold() in _UNKNOWN
 
 
-def _refuse_missing(column: Column, source: str) -> None:
+def _refuse_missing(column: Column, source: str, role: str, entries: str) -> None:
     unusable = np.flatnonzero(column.missing | column.infinite())
     if unusable.size:
         raise DataError(
-            f"{source}: the target {column.name!r} is missing or infinite in "
+            f"{source}: the {role} {column.name!r} is missing or infinite in "
             f"{plural(unusable.size, 'row')} (row {listed(unusable + 1, quote=False)}, counting "
-            "data rows from 1); remove these rows or fill in their labels."
+            "data rows from 1); remove these rows or fill in their {entries}."
         )
 
 

@@ -60,8 +60,7 @@ class PlainMatrix:
             )
         if request.groups is not None:
             raise DataError(
-                f"{self.source}: groups are a column of a table, and this is a matrix: use CSV or "
-                "Parquet, or the library."
+                f"{self.source}: only a column of a table can hold groups, and this is a matrix."
             )
         if self.y is None:
             if request.labelled:

@@ -41,7 +41,8 @@ def read_data(
     ignore : sequence of str or int
         Columns that are no features, such as row numbers and names, by name or by position.
     groups : str or int, optional
-        The column that tells which samples belong together, by name or by position; no feature.
+        A column that says which samples belong together (patients, batches), by name or by
+        position; it is no feature.
     dialect : Dialect
         How a text table is written: separator, decimal mark, encoding, header.
 

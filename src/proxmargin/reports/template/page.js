@@ -21,7 +21,7 @@
     queue = queue.then(async () => {
       if (views.has(name)) views.get(name).finalize();
       const result = await vegaEmbed(place, spec, {
-        actions: false, ast: true, defaultStyle: false, renderer: "svg", tooltip: showTip,
+        actions: false, ast: true, mode: "vega-lite", defaultStyle: false, renderer: "svg", tooltip: showTip,
       });
       views.set(name, result);
       // its caption and its table speak for it: hundreds of marks would not

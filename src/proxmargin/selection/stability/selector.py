@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_random_state
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.designs import Design, as_design, moments
+from proxmargin.designs import as_design
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.factors import checked_factors
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, validated, validated_weights
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.strength import strength_of
-from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.selection.stability.clusters import correlated
+from proxmargin.selection.fitting import check_threads, forget
+from proxmargin.selection.stability.half_samples import HalfSamples, Samples
 from proxmargin.selection.stability.halves import Entry, Task
-from proxmargin.selection.stability.pairs import check_classes, half_of
-from proxmargin.selection.stability.record import Record, seed_in
+from proxmargin.selection.stability.pairs import check_classes
 from proxmargin.selection.stability.terms import Terms
+from proxmargin.selection.stability.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +40,6 @@ __all__ = ["StabilitySelection"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-LARGEST_SEED = 2**31 - 1
 POSSIBLE = (
     "HuberizedSVC, ElasticNetSVC, SquaredHingeSVC or SparseLogisticRegression with l1_ratio > 0, "
     "or MulticlassSVC with an l1 or group norm"
@@ -100,7 +92,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         the result of a run that was not; after a complete run another threshold takes no time.
     n_jobs : int, optional
         Threads, over the half-samples; -1 for all cores. The result does not depend on it.
-    random_state : int, RandomState or None
+    random_state : int, numpy.random.Generator, RandomState or None
         Draws the halves.
     verbose : int, default 0
         1 shows progress on standard error after two seconds.
@@ -219,15 +211,15 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         own = np.ones(targets.codes.size) if weights is None else weights
         names = template.__dict__.pop("feature_names_in_", None)
         check_classes(targets.classes, targets.codes, own)
-        data = _Data(X, as_design(X), replace(targets, offset=shift), own)
-        units, clusters = self._units(template, data)
+        data = Samples(X, as_design(X), replace(targets, offset=shift), own)
+        units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
         n_units = int(units.max()) + 1
         terms = terms.settled(n_units)
         self._check_q(terms.q, own)
         with interrupts, quiet_threads(0):
             task = Task(template, self._grid(template, data), units, terms.q)
-            entries = self._entries(task, data, n_units)
-        self._forget()
+            entries = self._half_samples().entries(task, data, n_units)
+        forget(self)
         self.n_features_in_ = template.n_features_in_
         if names is not None:
             self.feature_names_in_ = names
@@ -240,9 +232,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         terms = Terms.checked(self)
         check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
         check_number("cluster", self.cluster, low=0.0, low_open=True, high=1.0, optional=True)
-        check_number("n_jobs", self.n_jobs, low=-np.inf, integer=True, optional=True)
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")
+        check_threads(self.n_jobs)
         return terms
 
     def _template(self) -> MarginEstimator:
@@ -255,6 +245,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """
         given = self.estimator
         name = given.__name__ if isinstance(given, type) else type(given).__name__
+        if isinstance(given, Pipeline):
+            last = type(given.steps[-1][1]).__name__
+            raise TypeError(
+                "estimator must be a classifier of the features as they are given, got a Pipeline: "
+                f"put StabilitySelection({last}(...)) in the place of its last step, whose fit "
+                "takes sample_weight, and standardize=True in that of a scaler"
+            )
         if not isinstance(given, MarginEstimator):
             raise TypeError(f"estimator must be a classifier that selects: {POSSIBLE}; got {name}")
         try:
@@ -268,24 +265,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             raise TypeError(f"{name} with these parameters selects no features: choose {POSSIBLE}")
         return template
 
-    def _units(self, template: MarginEstimator, data: _Data) -> tuple[Index, Index]:
-        """What competes: the unit of each feature, -1 if it has none; and its cluster."""
-        p = data.design.n_features
-        shares = data.weights / data.weights.sum()
-        _, scale = moments(data.design, shares, constant=np.inf)
-        constant = ~np.isfinite(scale)
-        self._check_constant(constant, template)
-        factors = checked_factors(getattr(template, "penalty_factor", None), p)
-        competes = ~constant if factors is None else ~constant & (factors > 0)
-        if not competes.any():
-            raise ValueError("penalty_factor is 0 for all features: there is nothing to select")
-        clusters = np.arange(p)
-        if self.cluster is not None:
-            clusters = correlated(data.design, shares, float(self.cluster))
-        units = np.full(p, -1, np.intp)
-        units[competes] = np.unique(clusters[competes], return_inverse=True)[1]
-        return units, clusters
-
     def _check_q(self, q: float | None, weights: Array) -> None:
         """Warn of a q that half of the samples hardly reach."""
         half = int(np.count_nonzero(weights)) // 2
@@ -298,20 +277,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 stacklevel=users_level(),
             )
 
-    def _check_constant(self, constant: NDArray[np.bool_], template: MarginEstimator) -> None:
-        """Raise if all features are constant, warn if some are."""
-        if constant.all():
-            raise ValueError("all features are constant: there is nothing to select")
-        if constant.any():
-            first, count = int(np.argmax(constant)), int(constant.sum())
-            warnings.warn(
-                f"{count} feature{'s are' if count > 1 else ' is'} constant, the first one column "
-                f"{first} (counted from 0): never selected, and not counted in the bounds",
-                UserWarning,
-                stacklevel=users_level(),
-            )
-
-    def _grid(self, template: MarginEstimator, data: _Data) -> Array:
+    def _grid(self, template: MarginEstimator, data: Samples) -> Array:
         """The strengths, from the strongest penalty."""
         strength = strength_of(template)
         if isinstance(self.alphas, Integral) and not isinstance(self.alphas, bool):
@@ -321,65 +287,16 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         grid = strength.checked(self.alphas)
         return grid[strength.order(grid)]
 
-    # -- half-samples -----------------------------------------------------------------------
-
-    def _entries(self, task: Task, data: _Data, n_units: int) -> list[Entry]:
-        """What entered in each half-sample, in their order.
-
-        Halves are fitted on several threads, each on its own: the result has the same bits for
-        any number of them.
-        """
-        count = 2 * int(self.n_pairs)
-        record = self._record(task, data, n_units)
-        record.open()
-        seed = record.facts["seed"]
-        missing = [number for number in range(count) if number not in record.entries]
-        label = f"{type(self).__name__}: half-samples"
-        progress = Progress(label, count, shown=bool(self.verbose))
-        progress.advance(count - len(missing))
-
-        def one(number: int) -> None:
-            if interrupts.pending:
-                return
-            rows = half_of(data.targets.codes, data.weights, seed, number)
-            entry = task.entry(data.design, data.targets, data.weights, rows)
-            if entry is not None:
-                record.add(number, entry)
-                progress.advance()
-
-        with progress, _no_warnings_of_single_fits():
-            _each(one, missing, min(effective_n_jobs(self.n_jobs), len(missing)))
-        if missing:
-            record.write()
-        if len(record.entries) < count:
-            kept = "" if self.checkpoint is None else f"; {self.checkpoint} has them"
-            raise KeyboardInterrupt(f"after {len(record.entries)} of {count} half-samples{kept}")
-        return [record.entries[number] for number in range(count)]
-
-    def _record(self, task: Task, data: _Data, n_units: int) -> Record:
-        """The file of this run, or none; with the seed of an earlier run if there is no own."""
-        seed = seed_in(self.checkpoint) if self.random_state is None else None
-        if seed is None:
-            seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        facts = {
-            "seed": seed,
-            "n_pairs": int(self.n_pairs),
-            "q": task.limit,
-            "alphas": [float(strength) for strength in task.grid],
-            "units": hashlib.sha256(task.units.astype("<i8").tobytes()).hexdigest(),
-        }
-        identity = None
-        if self.checkpoint is not None:
-            arrays = (*data.targets.arrays, data.weights)
-            identity = Identity.of(task.template, data.X, data.targets.classes, *arrays)
-        return Record(self.checkpoint, facts, identity, n_units, task.grid.size, 2 * self.n_pairs)
+    def _half_samples(self) -> HalfSamples:
+        return HalfSamples(
+            n_pairs=int(self.n_pairs),
+            random_state=self.random_state,
+            checkpoint=self.checkpoint,
+            n_jobs=self.n_jobs,
+            label=f"{type(self).__name__}: half-samples" if self.verbose else None,
+        )
 
     # -- publishing -------------------------------------------------------------------------
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has learned."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     def _publish(self, task: Task, terms: Terms, entries: list[Entry], n_units: int) -> None:
         entered = np.zeros((n_units, task.grid.size), np.intp)
@@ -457,35 +374,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Validated data, with the given weights of the samples."""
-
-    X: Any
-    design: Design
-    targets: Targets
-    weights: Array
-
-
-@contextmanager
-def _no_warnings_of_single_fits() -> Iterator[None]:
-    """One warning sums them up at the end; the filters of warnings are shared by all threads."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
-def _each(one: Callable[[int], None], numbers: list[int], threads: int) -> None:
-    """Call for each number, on several threads."""
-    if threads <= 1:
-        for number in numbers:
-            one(number)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(one, numbers):
-            pass
 
 
 def _spread(of_units: Array, task: Task, free: NDArray[np.bool_]) -> Array:

@@ -17,6 +17,7 @@ from proxmargin.selection.stability.bounds import (
     least_threshold,
     reached,
 )
+from proxmargin.selection.stability.remedies import remedies
 
 __all__ = ["Terms"]
 
@@ -108,11 +109,10 @@ class Terms:
         assert self.pfer is not None
         q = largest_q(self.threshold, p, self.pfer, self.n_pairs, self.assumption)
         if q == 0:
-            least = false_selections(self.threshold, 1, p, self.n_pairs, self.assumption)
             raise ValueError(
-                f"pfer={self.pfer:g} is impossible with threshold={self.threshold:g} and {p} "
-                f"features (n_features = {p}): a half-sample selects at least one, for which the "
-                f"bound is {least:.3g}; {self._advice()}"
+                f"pfer={self.pfer:g} is impossible with threshold={self.threshold:g}, n_pairs="
+                f"{self.n_pairs} and {_features(p)} (n_features = {p}), even if a half-sample "
+                f"selects a single one: {remedies(self, 1, p)}"
             )
         return q
 
@@ -121,12 +121,9 @@ class Terms:
         assert self.pfer is not None
         found = least_threshold(self.q, p, self.pfer, self.n_pairs, self.assumption)
         if found is None:
-            least = false_selections(1.0, self.q, p, self.n_pairs, self.assumption)
-            most = largest_q(1.0, p, self.pfer, self.n_pairs, self.assumption)
-            instead = f"give q <= {most}, or a larger pfer" if most else "give a larger pfer"
             raise ValueError(
-                f"pfer={self.pfer:g} is impossible with q={self.q} of {p} features: the bound is "
-                f"{least:.3g} even with threshold=1; {instead}"
+                f"pfer={self.pfer:g} is impossible with q={self.q} of {_features(p)} and n_pairs="
+                f"{self.n_pairs}: {remedies(self, self.q, p)}"
             )
         return found
 
@@ -135,12 +132,9 @@ class Terms:
         if not np.isfinite(bound):
             raise ValueError(
                 f"threshold={threshold:g} is too low for assumption={self.assumption!r} with "
-                f"{q:g} of {p} features and {self.n_pairs} pairs; {self._advice()}"
+                f"q={q:g} of {_features(p)} and n_pairs={self.n_pairs}: {remedies(self, q, p)}"
             )
         return bound
-
-    def _advice(self) -> str:
-        return "give a higher threshold, more n_pairs or a larger pfer"
 
     def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> Terms:
         """After the half-samples are fitted: with what depends on them.
@@ -177,3 +171,7 @@ class Terms:
         if not np.isfinite(self.threshold):
             return np.zeros(counts.size, np.bool_)
         return np.asarray(counts >= reached(self.threshold, self.n_pairs))
+
+
+def _features(p: int) -> str:
+    return "1 feature" if p == 1 else f"{p} features"

@@ -50,6 +50,7 @@ FIRST_BLOCK = 2000  # limit of that share at first: the first blocks are chosen 
 DOUBLING = 8  # steps after which it doubles: slow progress means that the block is too small
 MOST_DOUBLINGS = 10  # 2^10 blocks of `LEAST_BLOCK` exceed any kernel that fits in memory
 GROWTH = 2  # block over the samples between their bounds: as many others may join them
+FEW = 50  # free samples whose median is a level to compare with, or else violations on each side
 SHORT_BLOCK = 128  # samples of a block without time: for fewer, other costs of a step prevail
 # -- time of a step, in multiply-adds of a matrix product, whose speed is measured
 VALUE_WORK = 250.0  # of a kernel value: tens of features and an exponential
@@ -503,7 +504,8 @@ def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Arra
     """Violation of each sample by a weight that is too small, and by one that is too large.
 
     Gradients are compared with one level a group, the median over the free samples, which estimates
-    the intercept.
+    the intercept. A few free samples may estimate it so badly that one side has next to no
+    violation: samples are compared with the furthest one of the other side then.
     """
     short, over = np.zeros_like(gradient), np.zeros_like(gradient)
     for index, lowest, highest in _ends(terms, weights, gradient):
@@ -511,14 +513,13 @@ def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Arra
             continue
         at, g = weights[index], gradient[index]
         grows, falls = at < terms.high[index], at > terms.low[index]
-        level = (
-            float(np.median(g[grows & falls]))
-            if (grows & falls).any()
-            else 0.5 * (lowest + highest)
-        )
-        level = min(max(level, lowest), highest)
-        short[index] = np.where(grows, np.maximum(level - g, 0.0), 0.0)
-        over[index] = np.where(falls, np.maximum(g - level, 0.0), 0.0)
+        free = g[grows & falls]
+        level = float(np.median(free)) if free.size else 0.5 * (lowest + highest)
+        above = below = min(max(level, lowest), highest)
+        if free.size < FEW and min(np.sum(g[grows] < level), np.sum(g[falls] > level)) < FEW:
+            above, below = highest, lowest
+        short[index] = np.where(grows, np.maximum(above - g, 0.0), 0.0)
+        over[index] = np.where(falls, np.maximum(g - below, 0.0), 0.0)
     return short, over
 
 

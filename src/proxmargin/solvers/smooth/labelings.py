@@ -15,16 +15,16 @@ batch.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.designs.base import Array, Design, Index
+from proxmargin.designs.base import Array, Index
 from proxmargin.losses import MarginLoss
-from proxmargin.rounding import UNIT
+from proxmargin.solvers.labelings import Axes, Fitted
 
-__all__ = ["Axes", "Balls", "Fitted", "Ridges", "Shrinkage", "fit_labelings", "principal_axes"]
+__all__ = ["Balls", "Ridges", "Shrinkage", "fit_labelings"]
 
 Mask = NDArray[np.bool_]
 
@@ -36,43 +36,6 @@ SLACK = 1e-12  # relative to the loss: below it a Bregman distance is rounding
 MAX_SECULAR_STEPS = 60  # Newton's method needs half a dozen from the multiplier of the step before
 SECULAR_TOLERANCE = 1e-6  # relative, of the norm; the rest is scaled into the ball
 LEAST_MULTIPLIER = 1e-300
-
-
-class Axes(NamedTuple):
-    """Samples in coordinates of their principal axes.
-
-    Attributes
-    ----------
-    samples : (n_samples, rank)
-        Z; with orthogonal columns, which sum to zero if they are centred.
-    squares : (rank,)
-        The diagonal of ``Z'Z``.
-    centred : bool
-    """
-
-    samples: Array
-    squares: Array
-    centred: bool
-
-
-def principal_axes(design: Design, *, centred: bool) -> Axes:
-    """The samples in coordinates of their principal axes, by the smaller Gram matrix."""
-    n, p = design.n_samples, design.n_features
-    shares = np.full(n, 1.0 / n)
-    mean = design.adjoint(shares[:, None])[:, 0] if centred else np.zeros(p)
-    if n <= p:
-        gram = design.centred_gram(shares) if centred else design.outer_gram()
-        squares, basis = _spectrum(gram)
-        return Axes(basis * np.sqrt(squares), squares, centred)
-    squares, basis = _spectrum(design.gram(np.ones(n), mean))
-    return Axes(design.scores(basis) - mean @ basis, squares, centred)
-
-
-def _spectrum(gram: Array) -> tuple[Array, Array]:
-    """Eigenvalues above rounding, from the largest, and their eigenvectors in C order."""
-    values, vectors = np.linalg.eigh(gram)
-    live = values > UNIT * values.size * max(values[-1], 0.0)
-    return values[live][::-1], np.ascontiguousarray(vectors[:, live][:, ::-1])
 
 
 # ---- penalties, one for each column -------------------------------------------------------------
@@ -156,24 +119,6 @@ class Ridges:
 
 
 # ---- the batch ----------------------------------------------------------------------------------
-
-
-class Fitted(NamedTuple):
-    """Solutions of the labelings.
-
-    Attributes
-    ----------
-    scores : (n_samples, n_labelings)
-        ``Z u``, without intercept.
-    norms : (n_labelings,)
-        ``|u|``.
-    gaps : (n_labelings,)
-        Relative duality gaps.
-    """
-
-    scores: Array
-    norms: Array
-    gaps: Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,58 @@
+"""Predictions of a classifier that has chosen another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.estimators.base import MarginEstimator
+
+__all__ = ["PredictsWithBest"]
+
+Array = NDArray[np.float64]
+
+
+def _plain_has(name: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(self.plain, name)
+
+
+class PredictsWithBest:
+    """Predictions by ``best_estimator_``, which is of the class ``plain``."""
+
+    plain: ClassVar[type[MarginEstimator]]
+    best_estimator_: Any
+
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
+
+        ``offset``, (n_samples,), is added to them; so in the methods below.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X, offset)
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The class with the largest score, (n_samples,)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X, offset)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.score(X, y, sample_weight, offset)
+
+    @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+        """Probabilities of the classes, (n_samples, n_classes)."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X, offset))
+
+    @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
+        """Logarithms of `predict_proba`."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_log_proba(X, offset))
