@@ -17,8 +17,8 @@ PICTURES = (
     ("report.png", 1280, 900, "light", None),
     ("report-dark.png", 1280, 900, "dark", None),
     ("report-phone.png", 360, 740, "light", None),
-    ("report-curves.png", 1280, 900, "light", "#curves"),
-    ("report-model.png", 1280, 900, "light", "#detail"),
+    ("report-curves.png", 1280, 1800, "light", "#curves"),
+    ("report-model.png", 1280, 1800, "light", "#detail"),
 )
 
 
