@@ -214,7 +214,7 @@ class TestCrossValidation:
         assert [row["gamma"] for row in scores] == np.repeat([1, 0.75, 0.5, 0.25, 0], 3).tolist()
         assert main(lasso) == OK
         table = capsys.readouterr().out.partition("\n* chosen, + ")[0].splitlines()
-        assert len({row.split()[1] for row in table[1:]}) == len(table[1:]) == 3
+        assert len({row.split()[2] for row in table[1:]}) == len(table[1:]) == 3
         assert sum("*" in row for row in table) == sum("+" in row for row in table) == 1
         assert main([*arguments, "--model", "SVC"]) == USAGE
         assert "SVC has no parameter for --relaxed" in capsys.readouterr().err
