@@ -66,6 +66,16 @@ def test_curves_of_many_samples_keep_their_shape_and_area() -> None:
     assert curve["calibration"] is None  # these scores are no probabilities
 
 
+def test_the_area_below_precision_is_the_average_precision_of_few_samples_too() -> None:
+    facts, true, scores = predictions(30, 2)
+    held_out = HeldOut.of(facts, "model", 2)
+    assert held_out is not None
+    (curve,), _ = curves_of({0: held_out}, np.bincount(true).tolist())
+    recall, precision = np.array(curve["precision_recall"]).T
+    exact = average_precision_score(true == 1, scores[:, 1])
+    assert np.trapezoid(precision, recall) == pytest.approx(exact, abs=1e-5)
+
+
 def test_each_class_of_several_has_curves_and_a_row_in_the_confusion() -> None:
     facts, true, scores = predictions(300, 4)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)

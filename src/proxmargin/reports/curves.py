@@ -127,7 +127,7 @@ def _curves(held_out: HeldOut, k: int, points: int) -> dict[str, Any]:
 
 def _stairs(recall: Array, precision: Array) -> tuple[Array, Array]:
     """Precision at a recall is that of the next threshold which reaches it, so draw steps."""
-    return np.repeat(recall, 2)[1:], np.repeat(precision, 2)[:-1]
+    return np.repeat(recall, 2)[:-1], np.repeat(precision, 2)[1:]
 
 
 def _calibration(held_out: HeldOut, k: int) -> list[list[float]] | None:
