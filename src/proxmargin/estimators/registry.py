@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 __all__ = ["CROSS_VALIDATED", "MODELS", "Model", "model_names"]
 
 # values of C, in the order of preference among equal scores
-STRENGTHS = (0.01, 0.1, 1.0, 10.0)
+STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # nu and kappa as shares of the largest values that the data admit
 SHARES = ("0.2max", "0.5max", "0.8max")
 
