@@ -155,6 +155,28 @@ def test_a_kernel_model_is_certified_through_its_scores(data: Any) -> None:
         certify(SVC().fit(X, y), X[::-1], y)
 
 
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_kernel_model_is_refused_on_other_rows(standardize: bool, data: Any) -> None:
+    X, y = data
+    model = proxmargin.SVC(kernel="rbf", C=0.1, standardize=standardize).fit(X, y)
+    assert certify(model, X, y).converged
+    for rows in (np.arange(y.size)[::-1], np.argsort(y, kind="stable"), np.arange(50)):
+        with pytest.raises(ValueError, match="data that the model was fitted to"):
+            certify(model, X[rows], y[rows])
+
+
+def test_offsets_count_or_are_refused(data: Any, rng: np.random.Generator) -> None:
+    X, y = data
+    offset = rng.standard_normal(y.size)
+    own = proxmargin.SparseLogisticRegression().fit(X, y, offset=offset)
+    assert certify(own, X, y, offset=offset).converged
+    assert not certify(own, X, y).converged
+    kernel = proxmargin.SVC(kernel="rbf").fit(X, y)
+    for model in (LogisticRegression().fit(X, y), kernel):
+        with pytest.raises(TypeError, match="offset is for"):
+            certify(model, X, y, offset=offset)
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [

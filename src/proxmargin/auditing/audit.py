@@ -17,6 +17,7 @@ from proxmargin.estimators.base import MarginEstimator
 __all__ = ["certify"]
 
 GIVEN = "given"
+BELOW = 1e-9  # relative: an objective so far below the lower bound is not rounding
 
 
 def certify(
@@ -88,6 +89,8 @@ def certify(
         claim = own_claim(model, X, y, coef, intercept, sample_weight, offset)
     elif coef is not None or intercept is not None:
         raise TypeError("coef and intercept are for models of proxmargin; others bring their own")
+    elif offset is not None:
+        raise TypeError("offset is for models of proxmargin")
     else:
         claim = claim_of(model, X, y, sample_weight)
     claim = replace(claim, estimator=claim.estimator.set_params(tol=tol))
@@ -117,6 +120,11 @@ def _certificate(
     dual, because = value.dual, "the lower bound is that of the coefficients' own gradient"
     if bound is not None and bound.dual > dual:
         dual, because = bound.dual, f"the lower bound is that of a fit by {bound.solver!r}"
+    if value.primal < dual - BELOW * max(abs(dual), value.negligible):
+        raise ValueError(
+            f"the objective at these coefficients, {value.primal:.6g}, is below the lower bound of "
+            f"the optimum, {dual:.6g}: X, y or the weights are not those of the fit"
+        )
     relative = value.relative_gap(dual)
     return Certificate(
         primal=value.primal,

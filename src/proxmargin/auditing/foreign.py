@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.auditing.claims import Claim, InFeatures, InKernel
-from proxmargin.auditing.own import own_claim
+from proxmargin.auditing.own import check_support, own_claim
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.elastic_net import ElasticNetSVC, SquaredHingeSVC
@@ -30,7 +30,6 @@ __all__ = ["claim_of"]
 Array = NDArray[np.float64]
 LIBLINEARS = ("liblinear",)
 KERNELS = ("linear", "poly", "rbf")
-SAME_SUPPORT = 1e-6  # relative difference up to which support vectors are rows of the data
 
 
 def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
@@ -159,12 +158,10 @@ def _svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
 
 def _check_support(model: Any, X: Any) -> None:
     """Raise unless the support vectors are the rows of X with their indices."""
-    rows = X if is_sparse(X) else np.asarray(X)
+    rows = X.tocsr() if is_sparse(X) else np.asarray(X)
     if rows.shape[0] <= int(model.support_.max(initial=-1)):
         raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
-    apart = abs(rows[model.support_] - model.support_vectors_).max()
-    if apart > SAME_SUPPORT * abs(model.support_vectors_).max():
-        raise ValueError("X must be the data that the model was fitted to: the rows differ")
+    check_support(rows[model.support_], model.support_vectors_)
 
 
 # ---- skglm, celer -------------------------------------------------------------------------------

@@ -9,10 +9,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.auditing.claims import Claim, InFeatures, InKernel
+from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.hulls import NuSVC
 
-__all__ = ["own_claim"]
+__all__ = ["check_support", "own_claim"]
+
+SAME_SUPPORT = 1e-12  # relative difference up to which rows of the data are support vectors
 
 
 def own_claim(
@@ -32,6 +35,8 @@ def own_claim(
             raise ValueError("intercept needs coef")
         check_is_fitted(model)
         if not hasattr(model, "coef_"):
+            if offset is not None:
+                raise TypeError("offset is for linear models, given by coef or fitted")
             return _own_kernel(model, bare, X, y, sample_weight)
         coef, intercept = model.coef_, model.intercept_
         _fix_nu(model, bare)
@@ -60,6 +65,15 @@ def _fix_nu(model: Any, bare: MarginEstimator) -> None:
     bare.set_params(nu=model.nu_)
 
 
+def check_support(rows: Any, support_vectors: Any) -> None:
+    """Raise unless these rows of the data are the support vectors of the model."""
+    apart = rows.shape != support_vectors.shape
+    if not apart and rows.shape[0]:
+        apart = abs(rows - support_vectors).max() > SAME_SUPPORT * abs(support_vectors).max()
+    if apart:
+        raise ValueError("X must be the data that the model was fitted to: the rows differ")
+
+
 def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Claim:
     scores = model.decision_function(X)
     if scores.ndim > 1:
@@ -69,6 +83,15 @@ def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight
             f"{type(model).__name__} with a kernel is certified by its fit only: its published "
             "scores are scaled"
         )
+    if model._is_precomputed:
+        raise TypeError("models of a precomputed kernel are certified by their fit only")
+    index = model.support_
+    if X.shape[0] > int(index.max(initial=-1)):
+        rows = X.iloc[index].to_numpy() if hasattr(X, "iloc") else by_rows(X)[index]
+        rows = model._prepared(rows, centre=not is_sparse(model.support_vectors_))
+        check_support(rows, model.support_vectors_)
+    else:
+        raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
     square = float(model.dual_coef_[0] @ (scores[model.support_] - model.intercept_))
     return InKernel(
         estimator=bare, X=X, y=y, sample_weight=sample_weight, scores=scores, square=square
