@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -330,3 +331,19 @@ def test_models_of_kernels_take_part(cancer):
     found = compare(X, y, models={"rbf": SVC(kernel="rbf", standardize=True)}, cv=2, progress=False)
     assert found.table.score_mean.iloc[0] > 0.9
     assert np.isnan(found.table.stability.iloc[0])
+
+
+def test_fewer_tested_rows_widen_the_interval() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    models = ["L2SVC", "SquaredHingeSVC"]
+    few = StratifiedShuffleSplit(1, test_size=0.05, random_state=0)
+    rows = {
+        name: compare(X, y, models=models, metrics=["accuracy"], scoring="accuracy", cv=cv,
+                      progress=False).evidence().row("L2SVC")
+        for name, cv in (("all", 5), ("few", few))
+    }  # fmt: skip
+    widths = {name: row["high"] - row["low"] for name, row in rows.items()}
+    hits = round(rows["few"]["mean"] * 29)
+    exact = binomtest(hits, 29).proportion_ci(method="exact")
+    assert rows["few"]["low"] == pytest.approx(exact.low, abs=1e-6)
+    assert widths["few"] > 2 * widths["all"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -181,7 +180,7 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         progress=not arguments.quiet,
         feature_names=table.feature_names,
         name=table.source,
-        command=shlex.join(["proxmargin", *sys.argv[1:]]),
+        command=shlex.join(["proxmargin", *arguments.typed]),
     )
 
 
@@ -207,8 +206,9 @@ def _print(comparison: Comparison, source: str, saved: str | None, reported: str
         print(f"\n{remark}")
     if saved:
         whole = comparison.best_ is not None
-        which = "" if whole else f" {comparison.best_fitted_name_}, the best that was finished,"
-        print(f"\nSaved{which} to {saved}; use it with: proxmargin predict {saved} DATA")
+        name = comparison.best_fitted_name_
+        which = f"{name}, {'the best mean' if whole else 'the best that was finished'}"
+        print(f"\nSaved to {saved}: {which}; use it with: proxmargin predict {saved} DATA")
     if reported:
         print(f"\nReport: {reported}")
 

@@ -55,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
+    arguments.typed = list(sys.argv[1:] if argv is None else argv)
     return guarded(lambda: int(arguments.run(arguments)), debug=arguments.debug)
 
 

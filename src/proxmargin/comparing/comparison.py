@@ -59,8 +59,8 @@ class Comparison(Plots):
     equivalent_ : tuple of str
         The models that are not distinguishable from the best, the best first.
     recommended_ : str
-        The simplest of those that are not likely worse by more than 0.01: the fewest features,
-        then without a kernel.
+        The simplest of those that are not almost certainly worse by more than 0.01: the fewest
+        features, then without a kernel.
     best_ : estimator, or None after an interruption
         The best model fitted on all data, with parameters chosen by cross-validation on all data.
     best_fitted_name_ : str or None

@@ -45,7 +45,9 @@ def answer(comparison: Comparison) -> str:
 def _why(comparison: Comparison, name: str) -> str:
     best = comparison.best_name_
     mean = comparison.evidence().row(best)["mean"]
-    return f" (the best mean is that of {best}, {mean:.3f}; {name} is simpler)"
+    used = {each.model: each.features_used for each in comparison.standings}
+    fewer = f"; {name} uses fewer features" if used[name] < used[best] else ""
+    return f" (the best mean is that of {best}, {mean:.3f}{fewer})"
 
 
 def listing(comparison: Comparison) -> Listing:
@@ -115,7 +117,8 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     yield (
         f"{EQUIVALENT} not distinguishable from the best (differences over the folds, 5 % in all "
         f"pairs together); {RECOMMENDED} recommended: the simplest of these "
-        "that is not likely worse by more than 0.01. Scores are of rows that no choice has seen; "
+        "that is not worse by more than 0.01 with a probability above 90 %. Scores are of rows "
+        "that no choice has seen; "
         "that of the best is a little optimistic, because it is the best of "
         f"{len(comparison.names)}."
         if len(comparison.names) > 1

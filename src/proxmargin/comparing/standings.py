@@ -112,10 +112,25 @@ def evidence_of(
         repeats=setup.protocol.repeats,
         larger_is_better=metric.larger_is_better,
         simplicity=np.array(keys, np.float64),
-        basis=basis_of(metric.name, setup.tested),
+        basis=basis_of(metric.name, _tested(outcomes, setup)),
         confidence=confidence,
         rope=rope,
     )
+
+
+def _tested(outcomes: Sequence[Outcome], setup: Setup) -> NDArray[np.float64]:
+    """Independent samples of each class that finished folds have tested, one at least.
+
+    Repeats test the same rows again, so those of the first one count. Of groups, the share of
+    their rows.
+    """
+    done = {outcome.fold for outcome in outcomes if outcome.fold is not None}
+    rows = [row for fold, each in enumerate(setup.rows) if fold in done for row in each]
+    counts = [
+        np.bincount(np.asarray(setup.codes)[part], minlength=len(setup.classes))
+        for part in (np.unique(np.array(rows, dtype=np.intp)), slice(None))
+    ]
+    return np.maximum(np.asarray(setup.tested) * counts[0] / counts[1], 1.0)
 
 
 def _scores(

@@ -121,7 +121,7 @@ def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
         f"{best['name']} has the best mean ({formats.score(main.of(best)['mean'])}), but the "
         f"difference, {formats.score(ours.get('difference'))} "
         f"({formats.interval(ours.get('difference_low'), ours.get('difference_high'))}), may be "
-        f"chance; {name} is the simplest of those that are not likely to be worse in practice."
+        f"chance; {name} is the simplest of those that are not almost certainly worse in practice."
     )
 
 

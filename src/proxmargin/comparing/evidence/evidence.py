@@ -60,8 +60,8 @@ class Evidence:
         The models that are not distinguishable from the best at level ``1 - confidence``, the best
         first. Not distinguishable is not equal: see ``p_equal``.
     recommended : str or None
-        The simplest of those in ``equivalent`` that are not likely worse than the best by more
-        than ``rope``: with few splits a model can be much worse and not be distinguishable.
+        The simplest of those in ``equivalent`` that are not almost certainly worse than the best
+        by more than ``rope``: with few splits a model can be much worse and not be distinguishable.
     left_out : tuple of str
         Models without a score on some split that is used.
     n_splits : int
