@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -59,17 +60,19 @@ class Search(Protocol):
         """Out-of-fold predictions of all settings for these training rows."""
 
 
-class _Path:
+class _Path(ABC):
     """Warm-started paths of all inner folds, by the engine of cross-validation (`selection`)."""
 
     parameter: str
     tol: float
 
+    @abstractmethod
     def templates(self, make: Make) -> list[Any]:
-        raise NotImplementedError
+        """The estimators whose strength varies, one a mix of norms."""
 
+    @abstractmethod
     def grid(self, template: Any, assembly: Any) -> Array:
-        raise NotImplementedError
+        """The strengths of one of them, the strongest penalty first."""
 
     def tried(self, make: Make, data: Data, folds: Sequence[Split]) -> Tried:
         from proxmargin.inputs.targets import Targets
