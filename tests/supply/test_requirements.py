@@ -26,7 +26,7 @@ def wanted(*extras: str) -> list[Requirement]:
     found = []
     for requirement in map(Requirement, texts):
         inner = requirement.name == NAME
-        found += wanted(*requirement.extras) if inner else [requirement]
+        found += wanted(*sorted(requirement.extras)) if inner else [requirement]
     return found
 
 
