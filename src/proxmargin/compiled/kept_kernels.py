@@ -119,6 +119,7 @@ class KernelCache(FunctionCache):
 def _named_tuples(kinds: Any) -> Iterator[type]:
     """The classes of named tuples among types of arguments, whose methods are compiled too."""
     for kind in kinds:
+        kind = kind.dtype if isinstance(kind, types.CPointer) else kind
         if issubclass(type(kind), types.BaseNamedTuple):  # the stubs lack its attributes
             yield kind.instance_class
             yield from _named_tuples(kind.types)

@@ -70,7 +70,7 @@ def certified_gap(state, goal, count):
     for i in range(n):
         total += buffers.theta[i]
         mass += abs(buffers.theta[i])
-    gap += 2.0 * error * mass + 0.5 * state.phi.smoothness * error * error
+    gap += 2.0 * error * mass + 0.5 * state.loss.smoothness * error * error
     if terms.free:
         gap += (2.0 * shift + sizes) * (abs(total) + rounding(n) * mass)
     gap += rounding(n + k) * objective + _unshrunk_rounding(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import gram
+from proxmargin.compiled.paths import gram, loss_passes
 from proxmargin.compiled.paths.state import (
     INTERCEPT,
     KEPT,
@@ -127,12 +127,22 @@ def _update_curvatures(state, far):
     share = min(levels[SHARE], far)
     if not terms.jumps or share < LEAST_SHARE:
         share = 0.0
+    now = buffers.curved
+    if share > 0.0:
+        now = buffers.change
+        loss_passes.majorised(
+            state.loss,
+            buffers.scores,
+            levels[INTERCEPT],
+            terms.signs,
+            terms.weights,
+            share,
+            buffers.curved,
+            now,
+        )
     total, changed = 0.0, 0
     for i in range(buffers.bends.size):
-        bend = buffers.curved[i]
-        if bend == 0.0 and share > 0.0 and terms.weights[i] > 0.0:
-            t = terms.signs[i] * (buffers.scores[i] + levels[INTERCEPT])
-            bend = terms.weights[i] * share * state.phi.majorant(t)
+        bend = now[i]
         buffers.change[i] = bend - buffers.bends[i]
         changed += buffers.change[i] != 0.0
         buffers.bends[i] = bend

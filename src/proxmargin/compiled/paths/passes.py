@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.margins import best_shift
-from proxmargin.compiled.paths import unshrunk
+from proxmargin.compiled.paths import loss_passes, unshrunk
 from proxmargin.compiled.paths.span import rounding
 from proxmargin.compiled.paths.state import (
     DOWN,
@@ -33,7 +32,6 @@ MAX_SHIFTS = 4  # maximum number of Newton steps; then the safeguarded method
 MAX_MOVES = 5  # maximum number of Newton steps of the unpenalised coefficients
 MAX_HALVINGS = 20  # of such a step
 RISE = 1e-12  # relative increase of the loss that counts as rounding
-ORDER = {"reassoc", "contract", "nsz"}  # sums in any order, so that their loops vectorise
 SHARE_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 
 
@@ -68,28 +66,39 @@ def settle(state, far, tol):
 @njit(cache=True, nogil=True, allocates=False)
 def _settle_intercept(state, enough):
     """Minimise over the intercept; write the dual point there, not balanced, and the loss."""
-    phi, terms, buffers, levels = state.phi, state.terms, state.buffers, state.levels
-    scores, theta, curved = buffers.scores, buffers.theta, buffers.curved
-    signs, weights, intercept = terms.signs, terms.weights, levels[INTERCEPT]
-    slope, positive, bend, loss = phi.evaluated(scores, intercept, signs, weights, theta, curved)
+    terms, buffers, levels = state.terms, state.buffers, state.levels
+    slope, positive, bend, loss = _evaluated(state, levels[INTERCEPT])
     levels[LOSS], levels[SLOPE], levels[POSITIVE] = loss, 0.0, positive
     if not terms.free:
         return
+    intercept = levels[INTERCEPT]
     for _ in range(MAX_SHIFTS):
         if abs(slope) <= enough * (2.0 * positive - slope):
             break
         step = -slope / bend if bend > 0.0 else math.copysign(LONGEST_SHIFT, -slope)
         intercept -= min(max(step, -LONGEST_SHIFT), LONGEST_SHIFT)
-        slope, positive, bend, loss = phi.evaluated(
-            scores, intercept, signs, weights, theta, curved
-        )
+        slope, positive, bend, loss = _evaluated(state, intercept)
     if abs(slope) > enough * (2.0 * positive - slope):
-        intercept = _safeguarded(phi, scores, intercept, signs, weights, theta)
-        slope, positive, bend, loss = phi.evaluated(
-            scores, intercept, signs, weights, theta, curved
+        intercept = loss_passes.settled(
+            state.loss, buffers.scores, intercept, terms.signs, terms.weights, buffers.theta
         )
+        slope, positive, bend, loss = _evaluated(state, intercept)
     levels[INTERCEPT], levels[LOSS] = intercept, loss
     levels[SLOPE], levels[POSITIVE] = slope, positive
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _evaluated(state, intercept):
+    terms, buffers = state.terms, state.buffers
+    return loss_passes.at_scores(
+        state.loss,
+        buffers.scores,
+        intercept,
+        terms.signs,
+        terms.weights,
+        buffers.theta,
+        buffers.curved,
+    )
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -172,11 +181,6 @@ def _balance(state):
             theta[i] *= up if terms.signs[i] > 0.0 else down
 
 
-@njit(cache=True, nogil=True)
-def _safeguarded(phi, scores, intercept, signs, weights, theta):
-    return intercept + best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, theta)
-
-
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def lost(state, scale, enough, far):
     """Fenchel-Young sum of the scores against ``scale`` times the dual point.
@@ -191,7 +195,15 @@ def lost(state, scale, enough, far):
         return bound
     if levels[SLIP] == math.inf:
         return math.inf
-    return _lost(state, up, down) if levels[SLIP] == 0.0 else _lost_projected(state, scale)
+    terms, scores, intercept = state.terms, state.buffers.scores, levels[INTERCEPT]
+    if levels[SLIP] == 0.0:
+        return loss_passes.gap_of_shares(
+            state.loss, scores, intercept, terms.signs, terms.weights, up, down
+        )
+    # the projected dual point is no longer a share of the slopes at the scores
+    return loss_passes.gap_of_dual(
+        state.loss, scores, intercept, terms.signs, terms.weights, state.buffers.theta, scale
+    )
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
@@ -208,11 +220,7 @@ def _bound(state, up, down, slip):
         Sum of the squared moves by the projection, each over the curvature of its sample.
     """
     terms, buffers, levels = state.terms, state.buffers, state.levels
-    above, below = 0.0, 0.0
-    for i in range(buffers.theta.size):
-        one = state.phi.shrunk_bound(abs(buffers.theta[i]), buffers.curved[i])
-        above += one if terms.signs[i] > 0.0 else 0.0
-        below += one if terms.signs[i] < 0.0 else 0.0
+    above, below = loss_passes.bounds(state.loss, buffers.theta, buffers.curved, terms.signs)
     total = 0.0
     for share, factor, sums in ((up, levels[UP], above), (down, levels[DOWN], below)):
         if share != 1.0:
@@ -224,28 +232,3 @@ def _bound(state, up, down, slip):
     kept = 1.0 - levels[TILT]  # the dual point may have lost the rest by the projection
     length = math.sqrt(total) / kept + math.sqrt(slip / (2.0 * min(up, down)))
     return (length / kept) ** 2
-
-
-@njit(cache=True, nogil=True, allocates=False, fastmath=ORDER)
-def _lost(state, up, down):
-    terms, scores, intercept = state.terms, state.buffers.scores, state.levels[INTERCEPT]
-    total = 0.0
-    for i in range(scores.size):
-        share = up if terms.signs[i] > 0.0 else down
-        if terms.weights[i] != 0.0 and share != 1.0:
-            t = terms.signs[i] * (scores[i] + intercept)
-            total += terms.weights[i] * state.phi.fenchel_young(t, share * state.phi.descent(t))
-    return total
-
-
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=ORDER)
-def _lost_projected(state, scale):
-    """The sum for a dual point that is no longer a share of the slopes at the scores."""
-    terms, buffers, intercept = state.terms, state.buffers, state.levels[INTERCEPT]
-    total = 0.0
-    for i in range(buffers.scores.size):
-        if terms.weights[i] != 0.0:
-            t = terms.signs[i] * (buffers.scores[i] + intercept)
-            a = scale * terms.signs[i] * buffers.theta[i] / terms.weights[i]
-            total += terms.weights[i] * state.phi.fenchel_young(t, a)
-    return total

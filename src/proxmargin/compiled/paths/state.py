@@ -167,7 +167,7 @@ class State(NamedTuple):
     Attributes
     ----------
     store : Dense or Compressed
-    phi : scalars of the loss
+    loss : Loss
     terms : Terms
     unshrunk : Unshrunk
     slots : Slots
@@ -180,7 +180,7 @@ class State(NamedTuple):
     """
 
     store: Any
-    phi: Any
+    loss: Any
     terms: Any
     unshrunk: Any
     slots: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import foresight, products
+from proxmargin.compiled.paths import foresight, loss_passes, products
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
 from proxmargin.compiled.paths.span import rounding
@@ -25,7 +25,6 @@ from proxmargin.compiled.paths.state import (
 )
 from proxmargin.compiled.paths.vectors import add
 from proxmargin.compiled.solvers.nets import Net, largest_step
-from proxmargin.compiled.solvers.newton import exact_step
 
 __all__ = ["halve", "step"]
 
@@ -175,8 +174,8 @@ def _line_search(state, turn):
     )
     length = 1.0
     if not _is_level(state, turn):
-        length = exact_step(
-            state.phi,
+        length = loss_passes.step_length(
+            state.loss,
             buffers.scores + levels[INTERCEPT],
             buffers.moved + turn,
             terms.signs,
@@ -185,8 +184,6 @@ def _line_search(state, turn):
             buffers.move[:m],
             buffers.net.l1[:m],
             buffers.net.l2[:m],
-            0.0,
-            0.0,
             SEARCH_TOLERANCE,
             SEARCH_STEPS,
         )
@@ -216,8 +213,8 @@ def _is_level(state, turn):
             at_zero = abs(end) <= NEAR_ZERO * abs(move)
             left += net.l2[x] * end * move + (jump if end * move > 0.0 and not at_zero else -jump)
             right += net.l2[x] * end * move + (jump if end * move > 0.0 or at_zero else -jump)
-    loss = -_descent_along(
-        state.phi,
+    loss = -loss_passes.descent_along(
+        state.loss,
         buffers.scores,
         buffers.moved,
         levels[INTERCEPT],
@@ -227,15 +224,3 @@ def _is_level(state, turn):
     )
     enough = -SEARCH_TOLERANCE * first
     return loss + left <= enough and loss + right >= -enough
-
-
-@njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
-def _descent_along(phi, scores, moved, intercept, turn, signs, weights):
-    """Minus the derivative of the loss along a step, at its end; a loop that vectorises."""
-    total = 0.0
-    for i in range(scores.size):
-        speed = moved[i] + turn
-        total += (
-            weights[i] * signs[i] * speed * phi.descent(signs[i] * (scores[i] + intercept + speed))
-        )
-    return total

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.paths import driver, state, unshrunk
+from proxmargin.compiled.paths.loss_passes import loss_of
 from proxmargin.compiled.paths.quadratic import Quadratic
 from proxmargin.compiled.paths.slots import Slots
 from proxmargin.compiled.paths.span import Span
@@ -104,7 +105,7 @@ class ChordEngine:
         base = self.problem.design.stored.base
         whole = base.whole
         n, p, dense = whole.n_samples, whole.n_features, whole.is_dense
-        self.phi = self.problem.margins.phi.scalars
+        self.loss, self._parameters = loss_of(self.problem.margins.phi.scalars)
         self.caches = dense and n < p
         self.store = _store(whole, self.caches)
         self.terms = _terms(self.problem, self.caches or _has_many_entries(whole))
@@ -132,7 +133,7 @@ class ChordEngine:
         """The argument of the kernels; arrays that are too small are replaced between calls."""
         return State(
             store=self.store,
-            phi=self.phi,
+            loss=self.loss,
             terms=self.terms,
             unshrunk=self.unshrunk,
             slots=self.slots,
