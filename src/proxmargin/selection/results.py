@@ -1,13 +1,30 @@
-"""What the folds of a search have found, row by row."""
+"""What a search has found: the scores of its folds, and the choice among them."""
 
 from __future__ import annotations
 
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.utils.validation import check_is_fitted
 
+from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.frames import users_level
+from proxmargin.paths.path import Path
+from proxmargin.paths.strength import Strength
+from proxmargin.runtime.optional import optional
+from proxmargin.selection.choice import standard_errors
 from proxmargin.selection.folds import Data, Fold, Judged
 
-__all__ = ["out_of_fold"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PublishesResults", "out_of_fold"]
 
 Array = NDArray[np.float64]
 
@@ -27,3 +44,110 @@ def out_of_fold(
         times[fold.test] += 1
     times[times == 0] = np.nan
     return total / times.reshape(-1, *[1 for _ in outputs])
+
+
+class PublishesResults:
+    """What a search publishes: scores, the choice among them, and the chosen model."""
+
+    strength: ClassVar[Strength]
+    l1_ratios: Any
+    penalty_factor: Any
+    cv_scores_: Array
+    best_index_: int
+    path_: Path
+
+    @property
+    @abstractmethod
+    def _shares(self) -> tuple[float, ...]:
+        """The gammas of relaxed fits; 1 alone for the penalised model."""
+
+    def _publish_scores(self, data: Data, grids: Array, results: list[Judged]) -> None:
+        self.classes_ = data.targets.classes
+        setattr(self, f"{self.strength.name}s_", grids)
+        self.cv_scores_ = np.stack([result.scores for result in results], axis=2)
+
+    def _publish_choice(self, row: int, column: int) -> None:
+        grid = getattr(self, f"{self.strength.name}s_")
+        self.best_index_ = row * grid.shape[1] + column
+        setattr(self, f"{self.strength.name}_", float(grid[row, column]))
+        chosen = {name: float(values[row]) for name, values in self._of_rows.items()}
+        self.__dict__.update({f"{name}_": value for name, value in chosen.items()})
+
+    @property
+    def _of_rows(self) -> dict[str, Array]:
+        """What tells the rows of ``cv_scores_`` apart: l1_ratio, and gamma of relaxed fits."""
+        shares, told = np.array(self._shares), {}
+        if hasattr(self, "l1_ratios"):
+            ratios = np.atleast_1d(np.asarray(self.l1_ratios, float))
+            told["l1_ratio"] = np.repeat(ratios, shares.size)
+            if shares.size > 1 or shares[0] != 1.0:
+                told["gamma"] = np.tile(shares, ratios.size)
+        return told
+
+    def _publish_best(self, best: MarginEstimator, names: Mapping[str, Any]) -> None:
+        """Copy all fitted attributes of the plain classifier to this one."""
+        best.__dict__.update(names)
+        self.best_estimator_ = best
+        learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
+        self.__dict__.update(learned)
+
+    def _warn_of_edge(self) -> None:
+        """Warn if the best strength is an end of the grid, where a better one may lie beyond it."""
+        name, column = self.strength.name, self.best_index_ % self.cv_scores_.shape[1]
+        last, chosen = self.cv_scores_.shape[1] - 1, getattr(self, f"{self.strength.name}_")
+        if last == 0 or 0 < column < last or chosen == 0.0:
+            return
+        which, beyond = ("weakest", "weaker") if column else ("strongest", "stronger")
+        advice = f"a {beyond} one may be better, give other {name}s"
+        path = getattr(self, "path_", None)
+        factors = getattr(self, "penalty_factor", None)
+        free = 0 if factors is None else int(np.count_nonzero(np.asarray(factors) == 0))
+        if path is not None and path.n_nonzero[column] <= free:
+            advice = f"its model has no features{' with a penalty' if free else ''}"
+        warnings.warn(
+            f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
+            stacklevel=users_level(),
+        )
+
+    def _of_complete_folds(self) -> Self:
+        """A copy with the scores of complete folds only, after an interruption; else the object."""
+        if hasattr(self, "best_index_"):
+            return self
+        shown = copy(self)
+        penalised = self.cv_scores_[:: len(self._shares)]  # relaxed fits may not exist
+        shown.cv_scores_ = self.cv_scores_[:, :, ~np.isnan(penalised).any(axis=(0, 1))]
+        return shown
+
+    @property
+    def _row(self) -> int:
+        """The row of the grid that belongs to the chosen l1_ratio and gamma."""
+        return int(self.best_index_ // self.cv_scores_.shape[1])
+
+    @property
+    def cv_results_(self) -> pd.DataFrame:
+        """One row for each l1_ratio and strength: mean, standard error and rank of the scores, and
+        the score of each fold; column names as in scikit-learn's searches.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        check_is_fitted(self, "cv_scores_")
+        pandas = optional("pandas", "cv_results_, a data frame of cv_scores_,")
+        name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
+        grid = getattr(self, f"{name}s_")
+        means = flat.mean(axis=1)
+        ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
+        frame: pd.DataFrame = pandas.DataFrame(
+            {
+                **{row: values.repeat(grid.shape[1]) for row, values in self._of_rows.items()},
+                name: grid.ravel(),
+                "mean_test_score": means,
+                "std_test_score": flat.std(axis=1),
+                "standard_error": standard_errors(self.cv_scores_).ravel(),
+                "rank_test_score": ranks.astype(np.int32),
+                **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
+            }
+        )
+        return frame
