@@ -119,6 +119,6 @@ def _method() -> str:
     return """- `permutation_test(model, X, y)`: the difference of means, default parameters, for
   HuberizedSVC alpha = 0.1; standardised data; CPU seconds on one core, after a test that compiles.
   A fit is the fastest of five.
-- DWD, L2SVC, LogisticRegression, SVC and NuSVC are fitted side by side on one Gram matrix, the
-  others one by one.
+- DWD, L2SVC, LogisticRegression, SVC, NuSVC and MarginFDA are fitted side by side on one Gram
+  matrix, HuberizedSVC one by one.
 - No rival: DiProPerm exists as a package of R that Debian does not have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import comb
 
 import numpy as np
@@ -12,7 +13,12 @@ from scipy.stats import kstest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import (
+    GroupKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -41,7 +47,18 @@ def noise(n: int = 24, p: int = 60, seed: int = 0, shift: float = 0.0):
 
 @pytest.mark.parametrize(
     "model",
-    [DWD(), DWD(nu=0.1), L2SVC(C=0.1), LogisticRegression(), SVC(C=0.01), SVC(), NuSVC()],
+    [
+        DWD(),
+        DWD(nu=0.1),
+        L2SVC(C=0.1),
+        LogisticRegression(),
+        SVC(C=0.01),
+        SVC(),
+        NuSVC(),
+        MarginFDA(),
+        MarginFDA(kappa=0.1),
+        MarginFDA(kappa=9.0),
+    ],
 )
 @pytest.mark.parametrize("standardize", [False, True])
 def test_side_by_side_is_one_by_one(model, standardize) -> None:
@@ -138,6 +155,30 @@ def test_accuracy_is_that_of_held_out_samples_of_any_classes() -> None:
     assert np.isnan(noise_found.largest_gap)
 
 
+def test_accuracy_is_that_of_whole_groups_held_out() -> None:
+    X, y = noise(shift=1.0)
+    groups = np.tile(np.arange(6), 4)
+    options = {"statistic": "accuracy", "groups": groups, "n_permutations": 5, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = permutation_test(SVC(), X, y, cv=3, **options)
+    again = permutation_test(SVC(), X, y, cv=StratifiedGroupKFold(3), **options)
+    np.testing.assert_array_equal(found.null, again.null)
+    assert found.statistic == again.statistic
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (np.repeat([0, 1, 2], 8), "as many groups, and there are 3"),
+        (np.r_[np.zeros(12), 1, np.arange(11)], "without class a: give fewer folds"),
+    ],
+)
+def test_groups_that_do_not_make_the_folds_are_refused(groups, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        permutation_test(SVC(), *noise(), statistic="accuracy", groups=groups, n_permutations=2)
+
+
 def test_frames_give_the_result_of_arrays() -> None:
     X, y = noise()
     for model in (DWD(), LinearSVC(random_state=0, tol=1e-9)):
@@ -156,6 +197,30 @@ def test_tall_data_have_as_few_axes_as_features() -> None:
     assert measure.axes.squares.size == 30
 
 
+@pytest.mark.parametrize("kappa", ["0.5max", 0.1])
+@pytest.mark.parametrize("rank", [8, 23, 60])
+def test_fisher_by_spectra_has_the_kappa_of_single_fits(kappa, rank) -> None:
+    """With fewer features than samples, n - 1, and more: kappa_max is finite for the first."""
+    X, y = noise(p=rank, shift=0.5)
+    y[:3] = "b"  # classes of unequal sizes
+    model = MarginFDA(kappa=kappa, tol=1e-9)
+    labelings = np.column_stack([np.random.default_rng(k).permutation(y == "b") for k in range(5)])
+    together = _measure(model, X, labelings[:, 0].astype(int), np.array([0, 1]), "t", 5)
+    assert isinstance(together, SideBySide)
+    axes, signs = together.axes, np.where(labelings, 1.0, -1.0)
+    found = model._of_labelings(axes, signs)(axes, signs, tol=model.tol)
+    assert (found.gaps <= model.tol).all()
+    for k, column in enumerate(labelings.T):
+        alone = MarginFDA(kappa=kappa, tol=1e-11).fit(X, column)
+        assert found.norms[k] == pytest.approx(np.linalg.norm(alone.coef_), rel=1e-5)
+
+
+def test_labelings_without_a_margin_end_in_the_error_of_a_single_fit() -> None:
+    X, y = noise(p=8)
+    with pytest.raises(ValueError, match="not below kappa_max"):
+        permutation_test(MarginFDA(kappa=5.0), X, y, n_permutations=5)
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -164,6 +229,7 @@ def test_tall_data_have_as_few_axes_as_features() -> None:
         L2SVC(class_weight="balanced"),
         SVC(fit_intercept=False),
         NuSVC(norm=3.0),
+        MarginFDA(kappa=0.0),
     ],
 )
 def test_settings_of_a_single_fit_are_respected(model) -> None:

@@ -32,6 +32,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
+from proxmargin.solvers.labelings import Axes, FitsLabelings
+from proxmargin.solvers.minimax.labelings import FisherSpectra
 
 __all__ = ["MarginFDA", "MarginMPM"]
 
@@ -262,6 +264,14 @@ class MarginFDA(_MinimaxMachine):
 
     _model = "fda"
     _loss_class = MinimaxFisher
+
+    def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
+        asked = number_or_fraction("kappa", self.kappa, low_open=False)
+        if not axes.centred or axes.squares.size < 2 or asked == 0.0:
+            return None
+        if not isinstance(asked, OfMax):
+            return FisherSpectra(lambda _: asked)
+        return FisherSpectra(lambda most: asked.of(most if most <= UNCERTAIN_KAPPA else np.inf))
 
 
 @_with_kappa

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.estimators.base import MarginEstimator
@@ -115,11 +115,11 @@ def permutation_test(
     Parameters
     ----------
     estimator : classifier
-        Of this package, or any with ``coef_`` after a fit; is not changed. `DWD`, `L2SVC` and
-        `LogisticRegression` (linear, with ``solver='auto'``, no class weights and no limits) are
-        fitted to hundreds of labelings side by side, as are `SVC` and `NuSVC` to at most 500
-        samples of about as many features or more. Of a model that standardises, the direction is
-        that in standardised features.
+        Of this package, or any with ``coef_`` after a fit; is not changed. `DWD`, `L2SVC`,
+        `LogisticRegression` and `MarginFDA` (linear, with ``solver='auto'``, no class weights and
+        no limits) are fitted to hundreds of labelings side by side, as are `SVC` and `NuSVC` to at
+        most 500 samples of about as many features or more. Of a model that standardises, the
+        direction is that in standardised features.
     X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
     y : (n_samples,) labels
         Of two classes, unless the statistic is an accuracy.
@@ -132,7 +132,7 @@ def permutation_test(
     groups : (n_samples,), optional
         Labels are permuted within each group only: pairs, batches, centres. Splitters get them too.
     cv : int or splitter, default 5
-        Folds for 'accuracy'.
+        Folds for 'accuracy': stratified, and of whole groups where there are groups.
     n_jobs : int, optional
         Parallel jobs. The result does not depend on it.
     random_state : int, numpy.random.Generator, RandomState or None
@@ -251,15 +251,38 @@ def _measure(
     groups: Any = None,
 ) -> Measure:
     if statistic in ACCURACY:
-        splitter = check_cv(cv, classes[codes], classifier=True)
-        least = int(np.bincount(codes).min())
-        if isinstance(cv, Integral) and least < int(cv):
-            raise ValueError(
-                f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
-            )
+        splitter = _splitter(cv, codes, classes, groups)
         return CrossValidatedAccuracy(estimator, X, classes, splitter, groups)
     single = OneByOne(estimator, X, classes, OF_PROJECTIONS[statistic])
     return SideBySide.of(single, codes)
+
+
+def _splitter(cv: Any, codes: Codes, classes: NDArray[Any], groups: Any) -> Any:
+    """The folds of the accuracy; a number of folds means whole groups, where there are groups."""
+    if not isinstance(cv, Integral):
+        return check_cv(cv, classes[codes], classifier=True)
+    least = int(np.bincount(codes).min())
+    if least < int(cv):
+        raise ValueError(
+            f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
+        )
+    if groups is None:
+        return check_cv(cv, classes[codes], classifier=True)
+    count = np.unique(groups).size
+    if count < int(cv):
+        raise ValueError(
+            f"cv={cv} folds of whole groups need as many groups, and there are {count}"
+        )
+    splitter = StratifiedGroupKFold(int(cv))
+    # permutations within groups do not change these folds
+    for train, _ in splitter.split(codes, codes, groups):
+        lacking = np.setdiff1d(codes, codes[train])
+        if lacking.size:
+            raise ValueError(
+                f"cv={cv} folds of whole groups leave training rows without class "
+                f"{classes[lacking[0]]!s}: give fewer folds, or merge groups"
+            )
+    return splitter
 
 
 def _measured(

@@ -23,15 +23,13 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
+from proxmargin.solvers.minimax.secular import multipliers
 from proxmargin.traits import Trait
 
 __all__ = ["FisherSecular", "FisherState"]
 
 # |part of the mean difference in the null space| over |mean difference|, below which it is rounding
 NULL_SPACE_ROUNDING = 1e-11
-# secular equation, by Newton's method from the left
-MAX_SECULAR_STEPS = 200  # limit; convergence is quadratic and monotone
-SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
 REFINEMENTS = 2  # steps of iterative refinement, with residuals from the data
 # Lanczos iteration
 LANCZOS_BLOCK = 8  # vectors added in one step of the solver
@@ -190,11 +188,9 @@ def _within_class_spectrum(
 
 
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
-    """Solve ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2`` for mu >= 0.
+    """Solve the secular equation (`multipliers`) for mu >= 0.
 
-    Newton's method on ``1 / kappa = 1 / root(mu)``, which is concave in mu, so that iterates stay
-    left of the root. Without a root mu is zero and the direction is d's projection onto the null
-    space.
+    Without a root mu is zero and the direction is d's projection onto the null space.
 
     Parameters
     ----------
@@ -205,23 +201,11 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     if kappa == 0 or not real.any():
         return _Secular(apart.copy(), np.zeros_like(apart), np.inf)
     heavy, part = values[real], apart[real]
-    mu, found = 0.0, False
-    for _ in range(MAX_SECULAR_STEPS):
-        shifted = heavy + mu
-        square = float((part**2 * heavy / shifted**2).sum())
-        if square <= kappa**2 * (1.0 + SECULAR_TOLERANCE):
-            break
-        found = True
-        fall = float((part**2 * heavy / shifted**3).sum())
-        step = (np.sqrt(square) / kappa - 1.0) * square / fall
-        if mu + step == mu:
-            break
-        mu += step
+    mu = float(multipliers(heavy[None, :], part[None, :] ** 2, kappa)[0])
     direction, regression = np.zeros_like(apart), np.zeros_like(apart)
     regression[real] = part / (heavy + mu)
-    if found:
-        direction[real] = mu * regression[real]
-    if found or np.linalg.norm(apart[~real]) > NULL_SPACE_ROUNDING * np.linalg.norm(apart):
+    direction[real] = mu * regression[real]
+    if mu > 0 or np.linalg.norm(apart[~real]) > NULL_SPACE_ROUNDING * np.linalg.norm(apart):
         direction[~real] = apart[~real]
     return _Secular(direction, regression, mu)
 
