@@ -7,10 +7,16 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+    SGDClassifier,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -186,6 +192,7 @@ def test_offsets_count_or_are_refused(data: Any, rng: np.random.Generator) -> No
         (SVC(kernel="sigmoid"), "sigmoid"),
         (LinearSVC(multi_class="crammer_singer"), "crammer_singer"),
         (LogisticRegression(C=np.inf), "without a penalty"),
+        (LogisticRegressionCV(Cs=2, cv=2), "the C that it chose"),
     ],
 )
 def test_what_cannot_be_certified_says_why(model: Any, told: str, data: Any) -> None:
@@ -207,3 +214,51 @@ def test_bad_coefficients_are_refused(data: Any) -> None:
         certify(model, X, y, np.full(X.shape[1], -1.0))
     with pytest.raises(TypeError, match="bring their own"):
         certify(LinearSVC(), X, y, np.zeros(30))
+
+
+class TestOtherData:
+    """Data that cannot be those of the fit are refused before any objective is computed."""
+
+    @pytest.fixture
+    def frame(self, data: Any) -> pd.DataFrame:
+        return pd.DataFrame(data[0], columns=[f"f{j}" for j in range(data[0].shape[1])])
+
+    @pytest.mark.parametrize("make", [proxmargin.SVC, LogisticRegression])
+    def test_columns_must_be_those_of_the_fit_in_their_order(
+        self, make: Any, frame: pd.DataFrame, data: Any
+    ) -> None:
+        model = make().fit(frame, data[1])
+        assert certify(model, frame, data[1], tol=1e-2).converged
+        with pytest.raises(ValueError, match="must be in the same order"):
+            certify(model, frame[frame.columns[::-1]], data[1])
+        with pytest.raises(ValueError, match=r"yet now missing:\n- f0"):
+            certify(model, frame.drop(columns="f0"), data[1])
+
+    @pytest.mark.parametrize("make", [proxmargin.SVC, LogisticRegression])
+    def test_labels_must_be_those_of_the_fit(self, make: Any, data: Any) -> None:
+        X, y = data
+        model = make().fit(X, y)
+        for labels, told in (
+            (np.where(y == y[0], "x", y.astype(str)), "x.* are none of the model's classes"),
+            (np.full_like(y, y[0]), "of the model that y lacks"),
+            (np.where(np.arange(y.size) == 3, None, y.astype(object)), "no label in row 3"),
+            (None, "got None"),
+        ):
+            with pytest.raises(ValueError, match=told):
+                certify(model, X, labels)
+
+    def test_weights_are_checked_for_models_of_others_too(self, data: Any) -> None:
+        X, y = data
+        model = LogisticRegression().fit(X, y)
+        with pytest.raises(ValueError, match="sample_weight must be >= 0"):
+            certify(model, X, y, sample_weight=-np.ones(y.size))
+        with pytest.raises(ValueError, match="at least one non-zero"):
+            certify(model, X, y, sample_weight=np.zeros(y.size))
+
+
+def test_sparse_coefficients_and_coo_matrices_are_taken(data: Any) -> None:
+    X, y = data
+    coef = np.zeros((1, X.shape[1]))
+    coef[0, 0] = 0.1
+    found = certify(proxmargin.SVC(), sparse.coo_array(X), y, sparse.csr_array(coef))
+    assert found.primal == pytest.approx(certify(proxmargin.SVC(), X, y, coef).primal)

@@ -142,6 +142,7 @@ def test_shapes_and_labels_that_cannot_be_used_are_refused(data, make) -> None:
         (X[0], y, "Expected 2D array"),
         (X, np.linspace(0, 1, 60), "Unknown label type"),
         (X, np.where(y == 1, np.nan, 0.0), "y contains NaN"),
+        (X, np.where(np.arange(60) == 5, None, y), "y has no label in row 5"),
         (X, None, "y cannot be None|target y is None"),
         (X, np.column_stack([y, y]), "1d array"),
         (X * 1j, y, "Complex data not supported"),
@@ -527,3 +528,9 @@ def test_classes_together_are_refused_with_the_models_that_do_so() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"each class against the rest.*MulticlassSVC"):
         proxmargin.SVC(multi_class="joint").fit(X, y)
+
+
+def test_two_columns_of_one_name_are_refused(data) -> None:
+    frame = pd.DataFrame(data[0], columns=list("abcdefga"))
+    with pytest.raises(ValueError, match="X has 2 columns of the name 'a': rename them"):
+        HuberizedSVC().fit(frame, data[1])

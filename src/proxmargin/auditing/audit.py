@@ -70,7 +70,8 @@ def certify(
     Raises
     ------
     ValueError
-        Bad data, coefficients of another shape or outside of the model's constraints.
+        Bad data; other columns, rows or classes than those of the fit; coefficients of another
+        shape or outside of the model's constraints.
     TypeError
         A model whose objective is not among those of this library; says why.
 

@@ -18,18 +18,20 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.auditing.claims import Claim, InFeatures, InKernel
-from proxmargin.auditing.own import check_support, own_claim
+from proxmargin.auditing.data import check_data, check_support
+from proxmargin.auditing.own import own_claim
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.elastic_net import ElasticNetSVC, SquaredHingeSVC
 from proxmargin.estimators.regularized import L2SVC, SVC
 from proxmargin.estimators.sparse_logistic import SparseLogisticRegression
+from proxmargin.inputs.validation import validated_weights
 
 __all__ = ["claim_of"]
 
 Array = NDArray[np.float64]
-LIBLINEARS = ("liblinear",)
-KERNELS = ("linear", "poly", "rbf")
+LIBLINEAR = "liblinear"  # the solver whose objective penalises the intercept
+KERNELS = ("linear", "poly", "rbf")  # of scikit-learn's SVC, those that are certified
 
 
 def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
@@ -52,6 +54,8 @@ def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
         known = _KNOWN.get((kind.__module__.split(".")[0], kind.__name__))
         if known is not None:
             check_is_fitted(model)
+            check_data(model, X, y)
+            sample_weight = validated_weights(sample_weight, X)
             claim = known(model, X, y, sample_weight)
             claim.estimator.set_params(class_weight=_class_weights(model, y, sample_weight))
             return claim
@@ -72,39 +76,33 @@ def _linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     total = _total(model, y, sample_weight)
     if model.penalty == "l1":
         alpha = 1.0 / (model.C * total)
-        own: Any = SquaredHingeSVC(
-            alpha, l1_ratio=1.0, class_weight=_class_weights(model, y, sample_weight)
-        )
+        own: Any = SquaredHingeSVC(alpha, l1_ratio=1.0)
         factor = model.C * total
     else:
-        own = (SVC if model.loss == "hinge" else L2SVC)(
-            model.C, class_weight=_class_weights(model, y, sample_weight)
-        )
+        own = (SVC if model.loss == "hinge" else L2SVC)(model.C)
         factor = 1.0
     return _with_column(own, model, X, y, sample_weight, factor)
 
 
 def _logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    if not np.isfinite(model.C):
+    if not hasattr(model, "C"):
+        raise TypeError(
+            f"{type(model).__name__} chooses its C: fit LogisticRegression with the C that it "
+            "chose (C_), and certify that"
+        )
+    penalty = getattr(model, "penalty", "deprecated")
+    if penalty is None or penalty == "none" or not np.isfinite(model.C):
         raise TypeError("LogisticRegression without a penalty has no bound of its optimum here")
     total = _total(model, y, sample_weight)
     own = SparseLogisticRegression(
         1.0 / (model.C * total),
-        _l1_ratio(model),
-        class_weight=_class_weights(model, y, sample_weight),
+        {"l1": 1.0, "l2": 0.0}.get(penalty, float(model.l1_ratio or 0.0)),
     )
-    if model.solver in LIBLINEARS:
+    if model.solver == LIBLINEAR:
         if len(model.classes_) > 2:
             own.set_params(multi_class="ovr")
         return _with_column(own, model, X, y, sample_weight, model.C * total)
     return _as_it_is(own, model, X, y, sample_weight, model.C * total)
-
-
-def _l1_ratio(model: Any) -> float:
-    penalty = getattr(model, "penalty", "deprecated")
-    if penalty is None or penalty == "none":
-        raise TypeError("LogisticRegression without a penalty has no bound of its optimum here")
-    return {"l1": 1.0, "l2": 0.0}.get(penalty, float(model.l1_ratio or 0.0))
 
 
 def _sgd(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
@@ -125,7 +123,6 @@ def _sgd(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
         model.alpha * share,
         ratio,
         multi_class="ovr",
-        class_weight=_class_weights(model, y, sample_weight),
     )
     return _as_it_is(own, model, X, y, sample_weight, 1.0 / share)
 

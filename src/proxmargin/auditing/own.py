@@ -9,13 +9,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.auditing.claims import Claim, InFeatures, InKernel
+from proxmargin.auditing.data import check_data, check_support
 from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.hulls import NuSVC
 
-__all__ = ["check_support", "own_claim"]
-
-SAME_SUPPORT = 1e-12  # relative difference up to which rows of the data are support vectors
+__all__ = ["own_claim"]
 
 
 def own_claim(
@@ -34,12 +33,14 @@ def own_claim(
         if intercept is not None:
             raise ValueError("intercept needs coef")
         check_is_fitted(model)
+        check_data(model, X, y)
         if not hasattr(model, "coef_"):
             if offset is not None:
                 raise TypeError("offset is for linear models, given by coef or fitted")
             return _own_kernel(model, bare, X, y, sample_weight)
         coef, intercept = model.coef_, model.intercept_
         _fix_nu(model, bare)
+    coef = coef.toarray() if is_sparse(coef) else coef
     rows = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     shift = np.zeros(len(rows)) if intercept is None else np.asarray(intercept, dtype=np.float64)
     shift = np.broadcast_to(shift, len(rows)).copy() if shift.ndim == 0 else shift
@@ -63,15 +64,6 @@ def _fix_nu(model: Any, bare: MarginEstimator) -> None:
     if np.ndim(model.nu_):
         raise TypeError("nu='auto' may have chosen another nu for each class: fit NuSVC with a nu")
     bare.set_params(nu=model.nu_)
-
-
-def check_support(rows: Any, support_vectors: Any) -> None:
-    """Raise unless these rows of the data are the support vectors of the model."""
-    apart = rows.shape != support_vectors.shape
-    if not apart and rows.shape[0]:
-        apart = abs(rows - support_vectors).max() > SAME_SUPPORT * abs(support_vectors).max()
-    if apart:
-        raise ValueError("X must be the data that the model was fitted to: the rows differ")
 
 
 def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Claim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from proxmargin.magnitudes import LARGEST, check_magnitude
 __all__ = [
     "check_choice",
     "check_flag",
+    "check_folds",
+    "check_labels",
     "check_number",
     "check_strength",
     "validated",
@@ -139,10 +142,52 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
     _check_lengths(X, y)
+    check_labels(y)
+    _check_column_names(X)
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
     if not _are_few_integers(y):
         check_classification_targets(y)
     return _checked_entries(estimator, X, _magnitudes_for(estimator)), y
+
+
+def check_folds(name: str, cv: Any) -> None:
+    """Raise ValueError unless it is None, a number of folds, a splitter, or pairs of indices."""
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"{name} must be at least 2 folds, got {cv}")
+    elif cv is not None and (isinstance(cv, str) or not _gives_splits(cv)):
+        raise ValueError(
+            f"{name} must be a number of folds, an integer >= 2, or a splitter of scikit-learn, "
+            f"got {cv!r}"
+        )
+
+
+def _gives_splits(cv: Any) -> bool:
+    return hasattr(cv, "split") or isinstance(cv, Iterable)
+
+
+def check_labels(y: Any) -> None:
+    """Raise ValueError for a label that is missing (None), with its row."""
+    column = np.asarray(y)
+    if column.dtype != object or column.ndim not in (1, 2):
+        return
+    missing = np.array([each is None for each in column.ravel().tolist()])
+    if missing.any():
+        row = int(missing.argmax())
+        raise ValueError(
+            f"y has no label in row {row} (counted from 0): leave such rows out, or label them"
+        )
+
+
+def _check_column_names(X: Any) -> None:
+    """Raise ValueError for two columns of a data frame with one name."""
+    names = [str(each) for each in getattr(X, "columns", ())]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"X has {names.count(repeated[0])} columns of the name {repeated[0]!r}: rename them, "
+            "so that each name is that of one column"
+        )
 
 
 def validated_part(estimator: Any, X: Any) -> Any:

@@ -20,7 +20,13 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.seeds import drawn_seeds
-from proxmargin.inputs.validation import check_choice, check_number, validated
+from proxmargin.inputs.validation import (
+    check_choice,
+    check_folds,
+    check_labels,
+    check_number,
+    validated,
+)
 from proxmargin.permutations.fits import (
     CrossValidatedAccuracy,
     Measure,
@@ -219,6 +225,7 @@ def _checked(estimator: Any, X: Any, y: Any, statistic: str) -> tuple[Any, Codes
         estimator._check_model()
         X, y = validated(copy(estimator), X, y)
     else:  # checks its data itself
+        check_labels(y)
         y = column_or_1d(y)
         check_consistent_length(X, y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -259,6 +266,7 @@ def _measure(
 
 def _splitter(cv: Any, codes: Codes, classes: NDArray[Any], groups: Any) -> Any:
     """The folds of the accuracy; a number of folds means whole groups, where there are groups."""
+    check_folds("cv", cv)
     if not isinstance(cv, Integral):
         return check_cv(cv, classes[codes], classifier=True)
     least = int(np.bincount(codes).min())
