@@ -20,6 +20,7 @@ from proxmargin import load_model
 from proxmargin.cli import main, output
 from proxmargin.cli.failures import FAILED, INTERRUPTED, OK, USAGE, guarded
 from proxmargin.cli.wording import as_options
+from proxmargin.comparing.comparison import Comparison
 from proxmargin.comparing.layout import Listing
 from proxmargin.selection.base import CrossValidated
 
@@ -363,7 +364,6 @@ class TestCompare:
             "certified gap",
             "l1_ratio",
             "majority class",
-            "Best: ",
             "positive speaks for malignant",
             "Certificate: converged",
             f"Saved to {path}",
@@ -371,6 +371,18 @@ class TestCompare:
             assert words in out
         assert re.search(r"^f\d +[+-]\d", out, re.MULTILINE)
         assert main(["predict", str(path), str(training), "-q"]) == OK
+
+    def test_the_recommended_model_is_saved_or_on_request_the_best(
+        self, tmp_path, capsys, monkeypatch
+    ):
+        monkeypatch.setattr(Comparison, "recommended_", property(lambda self: self.names[-1]))
+        path = tmp_path / "m.pmz"
+        command = ["compare", "iris", "--models", "L2SVC", "DWD", "--folds", "2", "-q", "--json"]
+        for more, place in (([], -1), (["--save", "best"], 0)):
+            assert main([*command, "--output", str(path), *more]) == OK
+            found = json.loads(capsys.readouterr().out)
+            name = found["models"][place]["name"]
+            assert found["saved_model"] == type(load_model(path)).__name__ == name
 
     def test_json_parses(self, training, capsys):
         arguments = ["compare", str(training), "--folds", "2", "-q", "--json", "--seed", "5"]

@@ -15,7 +15,7 @@ import pytest
 
 from proxmargin import load_model
 from proxmargin.cli import main
-from proxmargin.cli.failures import FAILED, OK, PIPE_CLOSED
+from proxmargin.cli.failures import FAILED, OK, PIPE_CLOSED, USAGE
 
 FIT = ("fit", "iris", "--model", "L2SVC", "-q")
 COMPARE = ("compare", "iris", "--models", "L2SVC", "--folds", "2", "-q")
@@ -121,7 +121,9 @@ def test_a_signal_ends_a_comparison_with_its_table_and_saves_what_it_can(
     out = capsys.readouterr().out
     assert "interrupted; the table holds what was finished" in out
     assert out.count("SVC  ") == 2
-    assert re.search(rf"^Saved to {path}: L2SVC, the best (mean|that was finished);", out, re.M)
+    assert re.search(
+        rf"^Saved to {path}: L2SVC, the (recommended model|best that was finished);", out, re.M
+    )
     assert type(load_model(path)).__name__ == "L2SVC"
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -197,3 +199,17 @@ def test_a_signal_ends_all_processes_of_a_comparison(number, to_all) -> None:
         assert "interrupted; the table holds what was finished" in out
         assert "majority class" in out
         assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder that takes no files: /proc")
+@pytest.mark.parametrize("option", ["--report", "--output", "--plot"])
+def test_a_file_that_cannot_be_made_is_refused_before_the_work(option, capsys) -> None:
+    assert main([*COMPARE, option, "/proc/x.png"]) == USAGE
+    told = capsys.readouterr().err
+    assert re.search("cannot write to /proc/x.png: /proc (takes no|may not)", told)
+
+
+def test_a_run_that_is_a_file_is_refused(tmp_path, capsys) -> None:
+    (tmp_path / "r").write_text("")
+    assert main([*COMPARE, "--run", str(tmp_path / "r")]) == USAGE
+    assert f"--run {tmp_path / 'r'} is a file: give a new" in capsys.readouterr().err

@@ -91,9 +91,16 @@ class TestResults:
         text = str(found)
         assert text.startswith("Recommended: ")
         assert "569 samples, 30 features (standardised), 2 classes (0 212, 1 357); 3 folds" in text
-        for words in ("balanced accuracy", "majority class", "Best: ", "Certificate: converged"):
+        for words in ("balanced accuracy", "majority class", "Certificate: converged"):
             assert words in text
-        name, weight, label = found.top_features()[0]
+        recommended, best = found.recommended_, found.best_name_
+        assert found.recommended_model_ is found.models_[recommended]
+        if recommended == best:
+            assert f"\nRecommended and best: {best}(" in text
+        else:
+            assert f"\nRecommended: {recommended}(" in text
+            assert f"\nBest: {best}(" in text
+        name, weight, label = found.top_features(model=recommended)[0]
         assert name in text
         assert f"{weight:+.3g}" in text
         assert label == "1"

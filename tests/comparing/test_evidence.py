@@ -119,6 +119,9 @@ def test_a_difference_that_is_the_same_on_every_fold_is_as_certain_as_its_signs(
     assert found.difference_low[1] < -0.1 < 0 < found.difference_high[1]
     repeated = Evidence.of(np.tile(scores, (10, 1)), NAMES, test_ratio=0.25, repeats=10)
     assert repeated.p[1] == pytest.approx(1 / 16)  # repetitions reuse the rows
+    # also where nobody says that they are repetitions, as of random splits
+    untold = Evidence.of(np.tile(scores, (10, 1)), NAMES, test_ratio=0.25)
+    assert untold.p[1] == pytest.approx(1 / 16)
 
 
 def test_identical_scores_are_equal() -> None:

@@ -10,9 +10,16 @@ import pytest
 from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedShuffleSplit
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -84,6 +91,8 @@ class TestGroups:
         assert "there are only 4 groups, so there are 4" in str(found)
         with pytest.raises(ValueError, match="all samples are of one group"):
             compare(X, y, groups=np.zeros(80), models=[QUICK])
+        with pytest.raises(ValueError, match="needs 3 groups or more"):
+            compare(X, y, groups=np.arange(80) % 2, models=[QUICK])
         with pytest.raises(ValueError, match="have no sample of class 1: its samples are all in"):
             compare(X, y, groups=y, models=[QUICK])
         with pytest.raises(ValueError, match=r"groups must be one label a sample, \(80,\)"):
@@ -115,6 +124,28 @@ class TestRepeats:
         with pytest.raises(ValueError, match="repeats=2 needs a number of folds"):
             compare(*cancer, cv=GroupKFold(3), repeats=2)
 
+    def test_passes_of_a_splitter_are_repeats(self, cancer):
+        splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+        found = compare(*cancer, models=[QUICK], cv=splitter, progress=False)
+        assert (found.setup.n_folds, found.setup.protocol.repeats) == (3, 2)
+        assert sorted(found.to_dict()["predictions"]["rows"]) == list(range(len(cancer[1])))
+        assert found.setup.test_ratio == pytest.approx(0.5, rel=1e-2)
+
+    @pytest.mark.parametrize(
+        ("splitter", "counts"),
+        [
+            (RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0), (3, 2)),
+            (StratifiedKFold(4), (4, 1)),
+            (ShuffleSplit(6, test_size=0.25, random_state=0), (6, 1)),
+            (RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=0), (2, 5)),
+        ],
+    )
+    def test_splits_are_numbered_by_their_pass_over_the_rows(self, splitter, counts):
+        data = Data(np.zeros((40, 1)), np.arange(40) % 2)
+        splits, _ = outer_splits(data, splitter, 1, 0)
+        folds = [split.repeat for split in splits].count(0)
+        assert (folds, splits[-1].repeat + 1) == counts
+
 
 class TestModels:
     def test_estimators_of_any_library_take_part(self):
@@ -141,6 +172,8 @@ class TestModels:
         ("models", "words"),
         [
             ({"a": 3}, "must be a classifier with fit and predict"),
+            ({"a": Ridge()}, "Ridge is none for scikit-learn"),
+            (Ridge(), "give estimators by name"),
             ({"a": LogisticRegression}, "must be a classifier with fit and predict"),
             ({"": GaussianNB()}, "names must be text"),
             ([GaussianNB()], "give estimators by name"),
@@ -309,6 +342,12 @@ class TestData:
             {"baselines": "all"},
             {"time_limit": 0},
             {"repeats": 0},
+            {"cv": True},
+            {"cv": "5"},
+            {"metrics": None},
+            {"metrics": ["r2"]},
+            {"scoring": "neg_mean_squared_error"},
+            {"feature_names": ["a", "b", "b", "c"]},
         ],
     )
     def test_wrong_values_name_the_parameter(self, wrong):

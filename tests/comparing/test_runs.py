@@ -21,6 +21,7 @@ from sklearn.linear_model import RidgeClassifier
 from proxmargin import Comparison, SquaredHingeSVC, compare
 from proxmargin.comparing import directory, run, work
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
+from proxmargin.comparing.lock import locked
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 RIDGE = CANDIDATES["L2SVC"]
@@ -149,6 +150,7 @@ def test_torn_records_are_done_again(iris, uninterrupted, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
+        ({"metrics": ["f1_micro"]}, "this fit has ['balanced_accuracy', 'f1_micro']"),
         ({"scoring": "accuracy"}, "scoring"),
         ({"cv": 4}, "cv=3"),
         ({"repeats": 2}, "repeats=1"),
@@ -182,6 +184,10 @@ def test_other_data_and_other_files_are_refused(iris, tmp_path):
         compare(X, y, run_dir=tmp_path / "mine", **asked)
     with pytest.raises(ValueError, match="is no directory of a comparison"):
         Comparison.from_run(tmp_path / "mine")
+    with pytest.raises(ValueError, match=r"thesis.tex' is a file: give a new or an empty"):
+        compare(X, y, run_dir=tmp_path / "mine" / "thesis.tex", **asked)
+    with pytest.raises(OSError, match="run_dir cannot be made"):
+        compare(X, y, run_dir=tmp_path / "mine" / "thesis.tex" / "below", **asked)
 
 
 def test_a_time_limit_keeps_what_is_complete_and_says_so(iris, uninterrupted, tmp_path):
@@ -234,3 +240,26 @@ def test_models_of_other_libraries_are_fitted_again_and_are_not_in_the_directory
     again = compare(*iris, **asked, progress=False, run_dir=tmp_path / "r")
     assert again.table.equals(first.table)
     np.testing.assert_array_equal(again.models_["ridge"].coef_, first.models_["ridge"].coef_)
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from proxmargin.comparing.lock import locked
+stream = locked(Path(sys.argv[1]))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_one_process_at_a_time_works_in_a_run(iris, tmp_path):
+    asked = {"models": [QUICK], "cv": 3, "progress": False, "time_limit": 1e-9, "run_dir": tmp_path}
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with pytest.raises(ValueError, match=f"is in use by process {process.pid} on "):
+            compare(*iris, **asked)
+        process.kill()  # its lock ends with it, however it ends
+    assert compare(*iris, **asked).interrupted
+    with locked(tmp_path) as stream:  # released at the end
+        assert stream.writable()

@@ -113,3 +113,10 @@ def test_a_pipe_or_a_device_is_written_to_and_not_replaced(tmp_path) -> None:
 def test_a_folder_is_refused(tmp_path) -> None:
     with pytest.raises(IsADirectoryError):
         write(tmp_path, b"one")
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path) -> None:
+    path = tmp_path / "missing" / "file.html"
+    with pytest.raises(FileNotFoundError) as caught, replaced(path):
+        pass
+    assert str(caught.value) == f"[Errno 2] cannot write (No such file or directory): {str(path)!r}"

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+RECOMMENDED = "recommended"
+SAVED = (RECOMMENDED, "best")  # choices of --save
 STANDARDIZE: dict[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
 
 
@@ -29,7 +31,7 @@ class _Misplaced(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         parser.error(
             "compare has no --model: which models are compared is --models NAME ..., the file for "
-            "the best one is --output FILE"
+            "the recommended one is --output FILE"
         )
 
 
@@ -105,7 +107,14 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
 def _add_files(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("files")
     group.add_argument(
-        "--output", "-o", metavar="FILE", help="save the best model, fitted on all samples"
+        "--output", "-o", metavar="FILE", help="save the recommended model, fitted on all samples"
+    )
+    group.add_argument(
+        "--save",
+        choices=SAVED,
+        default=RECOMMENDED,
+        help="which model --output saves: the recommended one, the simplest of those not "
+        "distinguishable from the best (default), or the one with the best mean",
     )
     group.add_argument("--report", metavar="FILE", help="write a report: one page of HTML")
     add_plot(group, "the intervals of the scores, or of several data sets the average ranks,")
@@ -128,7 +137,8 @@ def _run_one(arguments: argparse.Namespace) -> int:
     _check_report(arguments.report)
     table = table_of(arguments)
     comparison = _compared(arguments, table)
-    fitted = comparison.best_fitted_
+    name = _to_save(comparison, arguments.save)
+    fitted = comparison.models_.get(name or "")
     wanted = arguments.output if fitted is not None else None
     with (
         saved_first(wanted, lambda name: save_model(fitted, name)) as saved,
@@ -136,13 +146,29 @@ def _run_one(arguments: argparse.Namespace) -> int:
         saved_first(arguments.plot, lambda name: _draw(comparison, name)) as drawn,
     ):
         if arguments.json:
-            files = {"saved": saved, "report": reported, "plot": drawn}
+            kept = name if saved else None
+            files = {"saved": saved, "saved_model": kept, "report": reported, "plot": drawn}
             print_json({"file": table.describe(), **comparison.to_dict(), **files})
         else:
-            _print(comparison, table.source, saved, reported)
+            _print(comparison, table.source, reported)
+            if saved:
+                which = _described(comparison, name)
+                print(f"\nSaved to {saved}: {which}; use it with: proxmargin predict {saved} DATA")
             if drawn:
                 print(f"\nIntervals drawn in {drawn}")
-    return _status(comparison)
+    return _status(comparison, fitted)
+
+
+def _to_save(comparison: Comparison, which: str) -> str | None:
+    """The model that is asked for; after an interruption the best of those that were fitted."""
+    asked = comparison.recommended_ if which == RECOMMENDED else comparison.best_name_
+    return asked if asked in comparison.models_ else comparison.best_fitted_name_
+
+
+def _described(comparison: Comparison, name: str | None) -> str:
+    if name == comparison.recommended_:
+        return f"{name}, the recommended model"
+    return f"{name}, the best {'mean' if name == comparison.best_name_ else 'that was finished'}"
 
 
 def _draw(comparison: Comparison, name: str) -> None:
@@ -199,23 +225,18 @@ def _names(given: list[str] | None, default: list[str]) -> Any:
     return "all" if names == ["all"] else names
 
 
-def _print(comparison: Comparison, source: str, saved: str | None, reported: str | None) -> None:
+def _print(comparison: Comparison, source: str, reported: str | None) -> None:
     print(f"{comparison.answer()}\n\n{source}: {comparison.setup.summary()}\n")
     print_listing(comparison.listing())
     for remark in comparison.remarks():
         print(f"\n{remark}")
-    if saved:
-        whole = comparison.best_ is not None
-        name = comparison.best_fitted_name_
-        which = f"{name}, {'the best mean' if whole else 'the best that was finished'}"
-        print(f"\nSaved to {saved}: {which}; use it with: proxmargin predict {saved} DATA")
     if reported:
         print(f"\nReport: {reported}")
 
 
-def _status(comparison: Comparison) -> int:
+def _status(comparison: Comparison, fitted: Any) -> int:
     if comparison.interrupted:
         by_signal = comparison.ending.name == "INTERRUPTED"
         return failures.interrupted() if by_signal else failures.FAILED
-    certificate = getattr(comparison.best_, "certificate_", None)
+    certificate = getattr(fitted, "certificate_", None)
     return failures.OK if certificate is None or certificate.converged else failures.FAILED

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ def check_output(name: str | None) -> None:
         if not os.access(place, os.W_OK):
             why = "may not be written to" if place.exists() else "does not exist"
             raise ValueError(f"cannot write to {name}: {place} {why}")
+    if folder is not None:  # permissions do not tell of file systems such as /proc
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise ValueError(f"cannot write to {name}: {folder} takes no files") from error
 
 
 def print_listing(listing: Listing) -> None:

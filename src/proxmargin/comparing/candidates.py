@@ -5,7 +5,7 @@ Nothing heavy is imported before a model is made, so that the command line can l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -118,7 +118,8 @@ def named_candidates(
     if isinstance(models, Mapping):
         found = [_given(name, each, known) for name, each in models.items()]
     else:
-        asked = [models] if isinstance(models, str | Candidate) else list(models)
+        several = isinstance(models, Iterable) and not isinstance(models, str)
+        asked = models if several else [models]
         found = [e if isinstance(e, Candidate) else _known(e, known) for e in asked]
     names = [candidate.name for candidate in found]
     if not names or len(set(names)) < len(names):
@@ -145,7 +146,7 @@ def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
 
 def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candidate:
     """The candidate for an entry of a mapping: estimator, name or candidate."""
-    from sklearn.base import clone
+    from sklearn.base import clone, is_classifier
 
     if not isinstance(name, str) or not name:
         raise ValueError(f"models: names must be text, got {name!r}")
@@ -157,6 +158,11 @@ def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candida
         hasattr(estimator, "fit") and hasattr(estimator, "predict")
     ):
         raise ValueError(f"models[{name!r}] must be a classifier with fit and predict")
+    if not is_classifier(estimator):
+        raise ValueError(
+            f"models[{name!r}] must be a classifier, and {type(estimator).__name__} is none for "
+            "scikit-learn (is_classifier)"
+        )
     kernel = getattr(estimator, "kernel", "linear") != "linear"
     return Candidate(name, partial(clone, estimator), Given(), is_kernel=kernel)
 

@@ -63,6 +63,8 @@ class Comparison(Plots):
         features, then without a kernel.
     best_ : estimator, or None after an interruption
         The best model fitted on all data, with parameters chosen by cross-validation on all data.
+    recommended_model_ : estimator, or None after an interruption
+        The recommended model, fitted likewise.
     best_fitted_name_ : str or None
         The best of the models in ``models_``: that of ``best_name_`` unless interrupted.
     best_fitted_ : estimator or None
@@ -189,6 +191,10 @@ class Comparison(Plots):
         return self.models_.get(self.best_name_)
 
     @property
+    def recommended_model_(self) -> Any:
+        return self.models_.get(self.recommended_ or "")
+
+    @property
     def best_fitted_name_(self) -> str | None:
         return next((each.model for each in self.standings if each.model in self.models_), None)
 
@@ -228,7 +234,8 @@ class Comparison(Plots):
         return printed.listing(self)
 
     def remarks(self) -> list[str]:
-        """What is printed under the table: marks, the best model, its certificate, the notes."""
+        """What is printed under the table: marks, the recommended model with its certificate, and
+        the notes."""
         found = [*printed.remarks(self), *(f"Note: {note}." for note in self.notes())]
         return [remark for remark in found if remark]
 
@@ -241,8 +248,10 @@ class Comparison(Plots):
             notes.append(str(self.tally))
         return list(dict.fromkeys(notes))
 
-    def top_features(self, limit: int = printed.TOP_FEATURES) -> list[tuple[str, float, str]]:
-        """The features that weigh most in the best model.
+    def top_features(
+        self, limit: int = printed.TOP_FEATURES, model: str | None = None
+    ) -> list[tuple[str, float, str]]:
+        """The features that weigh most in a model, by default the best.
 
         Returns
         -------
@@ -251,7 +260,7 @@ class Comparison(Plots):
             than two classes, of the class where it is largest in size. Positive speaks for the
             class.
         """
-        final = self.final(self.best_name_)
+        final = self.final(self.best_name_ if model is None else model)
         rows = [] if final is None else facts.features_of(self, final, limit)
         return [(row["feature"], row["weight"], row["class"]) for row in rows]
 

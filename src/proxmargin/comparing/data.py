@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,6 +50,8 @@ class Data:
         """
         from proxmargin.inputs.validation import validated, validated_weights
 
+        if y is None:
+            raise ValueError("y must be the labels of the samples, got None")
         _refuse_measurements(y)
         X, y = validated(estimator, X, y)
         weights = validated_weights(sample_weight, X)
@@ -66,6 +69,11 @@ class Data:
         if len(names) != self.n_features:
             raise ValueError(
                 f"{len(names)} feature_names were given for {self.n_features} features"
+            )
+        repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]
+        if repeated:
+            raise ValueError(
+                f"feature_names: {repeated[0]!r} is the name of several features: give each its own"
             )
         return replace(self, names=np.array([str(name) for name in names], dtype=object))
 

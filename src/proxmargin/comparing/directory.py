@@ -2,7 +2,8 @@
 
 ``run.json`` holds the setup and the identity of data and settings, ``tasks/00007.json`` the outcome
 of a task with a digest, ``models/`` the final models. All files are written whole or not at all
-(`proxmargin.runtime.atomic`); a task file that is damaged all the same counts as not finished.
+(`proxmargin.runtime.atomic`); a task file that is damaged all the same counts as not finished. One
+process at a time works in it (`proxmargin.comparing.lock`).
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from proxmargin.comparing.lock import locked
 from proxmargin.comparing.setup import Setup
 from proxmargin.comparing.work import Outcome
 from proxmargin.resuming.identity import Identity
@@ -24,8 +27,11 @@ from proxmargin.runtime.atomic import replaced
 
 __all__ = ["RunDirectory", "read_run", "seed_of"]
 
-FORMAT, VERSION = "proxmargin run", 1
-RUN, TASKS, MODELS = "run.json", "tasks", "models"
+FORMAT = "proxmargin run"  # by which a file is known
+VERSION = 1  # of the format
+RUN = "run.json"  # the file of setup and identity
+TASKS = "tasks"  # the folder of outcomes
+MODELS = "models"  # the folder of the final models
 NAMED = 60  # characters of a model's name in the name of its file
 # errors of damaged files
 DAMAGE = (OSError, ValueError, KeyError, TypeError)
@@ -57,17 +63,25 @@ class RunDirectory:
     outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def open(self) -> Setup:
-        """Read what is finished, or begin; returns the setup of the first run.
+    @contextmanager
+    def opened(self) -> Iterator[Setup]:
+        """The setup of the first run, after reading what is finished, or beginning.
+
+        Until the block ends no other process can open the directory.
 
         Raises
         ------
         ValueError
-            The directory belongs to another comparison, or to something else.
+            The directory belongs to another comparison, is in use, or belongs to something else.
         OSError
             It cannot be written.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        self._make()
+        lock = locked(self.path)
+        with lock if lock is not None else nullcontext():
+            yield self._open()
+
+    def _open(self) -> Setup:
         if (self.path / RUN).exists():
             self.setup = self._continued()
         else:
@@ -94,6 +108,17 @@ class RunDirectory:
         if not self.notes:
             warnings.warn(note, UserWarning, stacklevel=2)
             self.notes.append(note)
+
+    def _make(self) -> None:
+        name = os.fspath(self.path)
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"run_dir={name!r} is a file: give a new or an empty directory")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OSError(
+                error.errno, f"run_dir cannot be made ({error.strerror})", name
+            ) from error
 
     def _begin(self) -> None:
         facts = {

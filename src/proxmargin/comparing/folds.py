@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from proxmargin.comparing.data import Data
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.validation import check_folds, check_number
 
 __all__ = ["INNER_FOLDS", "Split", "inner_splits", "outer_splits"]
 
@@ -49,16 +49,18 @@ def outer_splits(data: Data, cv: Any, repeats: int, seed: int) -> tuple[list[Spl
         There are too few samples of a class, or ``cv`` is no number of folds; a training part lacks
         a class.
     """
+    check_folds("cv", cv)
     check_number("repeats", repeats, low=1, integer=True)
     classes, counts = np.unique(data.y, return_counts=True)
     _refuse_small(classes, counts)
-    if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
+    if not isinstance(cv, int | np.integer):
         if repeats > 1:
             raise ValueError(
                 f"repeats={repeats} needs a number of folds for cv; a splitter repeats by itself"
             )
         splitter = check_cv(cv, data.y, classifier=True)
         splits = list(_numbered(splitter.split(data.X, data.y, data.groups), 0, data.n_samples))
+        splits = _in_repeats(splits, data.n_samples)
         _refuse_lacking(data, splits)
         return splits, _notes_on_tests(data, splits)
     folds, notes = _number_of_folds(data, int(cv), classes, counts)
@@ -109,11 +111,23 @@ def _numbered(parts: Iterable[tuple[Any, Any]], repeat: int, count: int) -> Iter
         yield Split(every[train], every[test], repeat)
 
 
+def _in_repeats(splits: list[Split], count: int) -> list[Split]:
+    """The splits of a splitter, numbered by repeat where they are passes over all rows of equally
+    many folds, as of a ``RepeatedStratifiedKFold``; else all of one."""
+    repeats, tested = [], np.zeros(count, dtype=np.intp)
+    for split in splits:
+        tested[split.test] += 1
+        repeats.append(int(tested.max()) - 1)
+        if tested.max() - tested.min() > 1:  # a row is held out again before all others
+            return splits
+    if tested.min() != tested.max() or len({*np.bincount(repeats).tolist()}) > 1:
+        return splits
+    return [replace(each, repeat=repeat) for each, repeat in zip(splits, repeats, strict=True)]
+
+
 def _number_of_folds(
     data: Data, cv: int, classes: NDArray[Any], counts: NDArray[np.intp]
 ) -> tuple[int, list[str]]:
-    if cv < 2:
-        raise ValueError(f"cv must be at least 2 folds, got {cv}")
     if data.groups is not None:
         groups = np.unique(data.groups).size
         if groups < 2:
@@ -143,6 +157,12 @@ def _refuse_lacking(data: Data, splits: list[Split]) -> None:
             raise ValueError(
                 f"the training rows of fold {number + 1} have no sample of class {missing[0]!s}: "
                 f"{why}"
+            )
+        if data.groups is not None and np.unique(data.groups[split.train]).size < 2:
+            raise ValueError(
+                f"groups: the training rows of fold {number + 1} are of one group, which cannot be "
+                "split again: nested cross-validation needs 3 groups or more, and a cv that leaves "
+                "2 of them in every training part"
             )
         if not split.test.size:
             raise ValueError(f"cv: fold {number + 1} holds out no rows to judge models by")

@@ -183,6 +183,8 @@ def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
     """
     if isinstance(metrics, str):
         metrics = [metrics]
+    if not isinstance(metrics, Iterable):
+        raise ValueError(f"metrics must be names of metrics, or scorers, got {metrics!r}")
     found = [metric_of(scoring), *(metric_of(each, "metrics") for each in metrics)]
     unique: dict[str, Metric] = {}
     for metric in found:
@@ -213,6 +215,12 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
             "names of scikit-learn's scorers, such as 'f1_macro'"
         )
     scorer = check_scoring(_Answers(), scoring)
+    if _is_of_numbers(scorer):
+        raise ValueError(
+            f"{parameter} {name!r} judges predicted numbers, not classes; there are "
+            f"{', '.join(map(repr, METRICS))}, and the names of scikit-learn's scorers of "
+            "classifiers, such as 'f1_macro'"
+        )
     by_name = isinstance(scoring, str)
     return Metric(
         name,
@@ -221,6 +229,12 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
         probabilities_from=2,
         needs_rows=not by_name,
     )
+
+
+def _is_of_numbers(scorer: Any) -> bool:
+    """Whether it is a metric of scikit-learn for regressions."""
+    asked = getattr(scorer, "_score_func", None)
+    return str(getattr(asked, "__module__", "")) == "sklearn.metrics._regression"
 
 
 def _negated(name: str) -> Metric:

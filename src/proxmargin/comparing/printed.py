@@ -124,22 +124,36 @@ def remarks(comparison: Comparison) -> Iterator[str]:
         if len(comparison.names) > 1
         else ""
     )
-    final = comparison.final(comparison.best_name_)
-    if final is None:
-        return
-    settings = ", ".join(f"{k}={_shown(v)}" for k, v in final.settings.items())
-    yield (
-        f"Best: {comparison.best_name_}({settings}), fitted on all samples; it uses "
-        f"{final.features_used} of {comparison.setup.n_features} features."
-    )
-    yield _features_remark(comparison)
-    certificate = getattr(comparison.best_, "certificate_", None)
+    recommended, best = comparison.recommended_, comparison.best_name_
+    if recommended is not None:
+        same = " and best" if recommended == best else ""
+        yield from _model_remarks(comparison, recommended, f"Recommended{same}")
+    if recommended != best:
+        yield _model_remark(comparison, best, "Best")
+
+
+def _model_remarks(comparison: Comparison, name: str, heading: str) -> Iterator[str]:
+    """The model that is fitted on all samples: settings, largest weights, certificate."""
+    yield _model_remark(comparison, name, heading)
+    yield _features_remark(comparison, name)
+    certificate = getattr(comparison.models_.get(name), "certificate_", None)
     if certificate is not None:
         yield f"Certificate: {certificate}."
 
 
-def _features_remark(comparison: Comparison) -> str:
-    top, classes = comparison.top_features(), comparison.setup.classes
+def _model_remark(comparison: Comparison, name: str, heading: str) -> str:
+    final = comparison.final(name)
+    if final is None:
+        return ""
+    settings = ", ".join(f"{k}={_shown(v)}" for k, v in final.settings.items())
+    return (
+        f"{heading}: {name}({settings}), fitted on all samples; it uses "
+        f"{final.features_used} of {comparison.setup.n_features} features."
+    )
+
+
+def _features_remark(comparison: Comparison, name: str) -> str:
+    top, classes = comparison.top_features(model=name), comparison.setup.classes
     if not top:
         return ""
     if len(classes) == 2:

@@ -28,8 +28,8 @@ LOOKED_AT = 256
 BLOCK = 1 << 24
 # characters of a digest
 DIGITS = 16
-# characters of a value in a message
-SHOWN = 80
+# characters of a value in a message, around where it differs
+SHOWN = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +93,22 @@ def _other_parameters(earlier: Identity, now: Identity) -> str | None:
     for name in sorted({*earlier.parameters, *now.parameters}):
         before, after = (each.parameters.get(name, "?") for each in (earlier, now))
         if before != after:
-            return f"it was written with {name}={before[:SHOWN]}, and this fit has {after[:SHOWN]}"
+            before, after = _around_difference(before, after)
+            return f"it was written with {name}={before}, and this fit has {after}"
     return None
+
+
+def _around_difference(*texts: str) -> list[str]:
+    """Both texts; of long ones what surrounds the first character in which they differ."""
+    whole = max(map(len, texts)) <= SHOWN
+    pairs = enumerate(zip(*texts, strict=False))  # one may be the beginning of the other
+    same = next((k for k, pair in pairs if pair[0] != pair[1]), min(map(len, texts)))
+    start = 0 if whole else max(0, same - SHOWN // 2)
+    end = start + SHOWN
+    return [
+        f"{'...' if start else ''}{text[start:end]}{'...' if len(text) > end else ''}"
+        for text in texts
+    ]
 
 
 def _other_data(earlier: Identity, now: Identity) -> str | None:

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
-if sys.platform != "win32":
-    import fcntl
+from proxmargin.runtime.locks import taken
 
 __all__ = ["folder_of", "replaced"]
 
@@ -49,7 +48,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)} is a folder")
     _remove_leftovers(target)
-    with _drafted(target) as (stream, draft):
+    with _drafted(target, path) as (stream, draft):
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
@@ -71,9 +70,13 @@ def _is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _drafted(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
+def _drafted(target: Path, named: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, Path]]:
     """A new draft, open and locked; removed at the end unless it was renamed."""
-    stream, draft = _new_draft(target)
+    try:
+        stream, draft = _new_draft(target)
+    except OSError as error:  # names the draft, which nobody has asked for
+        reason = f"cannot write ({error.strerror})"
+        raise OSError(error.errno, reason, os.fspath(named)) from error
     try:
         with stream:
             with suppress(OSError):  # no file yet, or a file system without permissions
@@ -90,7 +93,7 @@ def _new_draft(target: Path) -> tuple[BinaryIO, Path]:
         unique = secrets.token_hex(UNIQUE)
         draft = target.with_name(f".{target.name[:NAMED]}.{unique}.part")
         stream = open(draft, "xb")  # noqa: SIM115
-        if not _taken(stream) or draft.exists():
+        if not taken(stream) or draft.exists():
             return stream, draft
         stream.close()  # another process removed it as a leftover before it was locked
 
@@ -106,19 +109,8 @@ def _remove_leftovers(target: Path) -> None:
         drafts = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
         for draft in drafts:
             with suppress(OSError), open(draft, "rb") as stream:
-                if _taken(stream):
+                if taken(stream):
                     os.unlink(draft)
-
-
-def _taken(stream: IO[bytes]) -> bool:
-    """Whether an exclusive lock was acquired, which lasts until the file is closed."""
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _reach_disk(folder: Path) -> None:

@@ -142,7 +142,7 @@ class Evidence:
         keys = _checked_simplicity(simplicity, len(names))
         judge = _Judge(
             ratio=_checked_number("test_ratio", test_ratio, open_low=True),
-            folds=len(values) // repeats,
+            folds=min(len(values) // repeats, _disjoint_tests(test_ratio)),
             sign=1.0 if check_flag("larger_is_better", larger_is_better) else -1.0,
             basis=Basis() if basis is None else basis,
             confidence=check_fraction("confidence", confidence),
@@ -308,6 +308,12 @@ def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         options.append((int(splits.sum() * models.sum()), splits, models))
     _, splits, models = max(options, key=lambda option: option[0])
     return splits, models
+
+
+def _disjoint_tests(ratio: float) -> int:
+    """How many test parts without a common row there can be: k of k folds, whose ratio is
+    ``1 / (k - 1)``, however often they are repeated."""
+    return max(1, round(1.0 + 1.0 / ratio))
 
 
 def _checked_names(models: Sequence[str]) -> tuple[str, ...]:
