@@ -262,3 +262,21 @@ def test_sparse_coefficients_and_coo_matrices_are_taken(data: Any) -> None:
     coef[0, 0] = 0.1
     found = certify(proxmargin.SVC(), sparse.coo_array(X), y, sparse.csr_array(coef))
     assert found.primal == pytest.approx(certify(proxmargin.SVC(), X, y, coef).primal)
+
+
+@pytest.mark.parametrize("make", [SVC, proxmargin.SVC])
+def test_the_objective_of_a_kernel_model_is_no_less_than_that_in_long_arithmetic(
+    make: Any, rng: np.random.Generator
+) -> None:
+    """Far from the origin distances are differences of large squares, which libsvm rounds too."""
+    X = (rng.standard_normal((40, 3)) + 1e3).astype(np.longdouble)
+    y = np.arange(40) % 2
+    model = make(C=10.0, kernel="rbf", gamma=0.5).fit(X.astype(float), y)
+    square = ((X[:, None].astype(float) - X[None].astype(float)) ** 2).astype(np.longdouble)
+    beta = np.zeros(40, np.longdouble)
+    beta[model.support_] = model.dual_coef_[0]
+    image = np.exp(np.longdouble(-0.5) * square.sum(axis=2)) @ beta
+    margins = np.where(y == 1, 1, -1) * (image + model.intercept_[0])
+    exact = 10.0 * np.maximum(1 - margins, 0).sum() + beta @ image / 2
+    found = certify(model, X.astype(float), y)
+    assert exact <= found.primal <= exact * (1 + 1e-7)

@@ -14,9 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify as certified
 from proxmargin.certificates.gap import TINY, Gap, lower_bound
+from proxmargin.certificates.representer import enclosed_model
+from proxmargin.designs.kernel import kernel_matrix
+from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.penalties.base import Penalty
+from proxmargin.estimators.kernel_machine import KernelMachine
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT
 
@@ -123,30 +126,32 @@ class InFeatures(Claim):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InKernel(Claim):
-    """Weights of the training samples in a kernel model of two classes, through its scores.
+    """Weights of the training samples in a kernel model of two classes.
 
     Attributes
     ----------
-    scores : (n_samples,)
-        Of the training samples, intercept included.
-    square : float
-        ``|f|^2``, the weights' quadratic form with the kernel.
+    estimator : KernelMachine, unfitted
+    weights : (n_samples,)
+    shift : float
+        The intercept.
     """
 
-    scores: Array
-    square: float
+    estimator: KernelMachine
+    weights: Array
+    shift: float
 
     def values(self) -> list[Value]:
-        from proxmargin.designs import as_design
-
-        _, targets = self.estimator._checked(self.X, self.y, self.sample_weight, None)
-        design = as_design(np.zeros((targets.codes.size, 1)))  # not read: the scores are known
-        (loss,) = self.estimator._losses(targets, design, False)
-        penalty: Penalty = self.estimator._penalty(targets, design)
-        problem = Problem(loss, penalty, design, self.estimator._intercept(False))
-        norm = np.array([[np.sqrt(max(self.square, 0.0))]])
-        primal = loss.value(self.scores[:, None]) + penalty.value(norm)
-        return [Value(self.estimator._objective_scale(problem) * primal * (1.0 + SUM_ULPS * UNIT))]
+        X, targets = self.estimator._checked(self.X, self.y, self.sample_weight, None)
+        X, kernel = self.estimator._kernel_of(X, targets)
+        matrix = kernel_matrix(kernel, X)
+        scores, square = enclosed_model(matrix, self.weights, self.shift)
+        (problem,) = self.estimator._problems(targets, KernelDesign(matrix))
+        loss = problem.loss
+        value, gradient = loss.value_and_gradient(scores.values)
+        rounding = loss.growth(scores.values, gradient, np.zeros_like(gradient), scores.error)
+        shrunk = problem.penalty.value(np.array([[np.sqrt(square)]]))
+        primal = (value + shrunk) * (1.0 + SUM_ULPS * UNIT) + rounding
+        return [Value(self.estimator._objective_scale(problem) * primal)]
 
 
 def _value(problem: Problem, point: Point, scale: float) -> Value:

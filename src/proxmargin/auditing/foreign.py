@@ -144,12 +144,16 @@ def _svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     if model.kernel == "linear":
         return _as_it_is(own, model, X, y, sample_weight, 1.0)
     _check_support(model, X)
-    scores = np.asarray(model.decision_function(X), dtype=np.float64)
-    weights = model.dual_coef_
-    weights = weights.toarray() if is_sparse(weights) else weights
-    square = float(weights[0] @ (scores[model.support_] - model.intercept_))
+    found = model.dual_coef_
+    weights = np.zeros(len(y))
+    weights[model.support_] = (found.toarray() if is_sparse(found) else found)[0]
     return InKernel(
-        estimator=own, X=X, y=y, sample_weight=sample_weight, scores=scores, square=square
+        estimator=own,
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        weights=weights,
+        shift=float(model.intercept_[0]),
     )
 
 

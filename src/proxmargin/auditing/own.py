@@ -67,8 +67,7 @@ def _fix_nu(model: Any, bare: MarginEstimator) -> None:
 
 
 def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Claim:
-    scores = model.decision_function(X)
-    if scores.ndim > 1:
+    if len(model.classes_) > 2:
         raise TypeError("kernel models are certified here for two classes; others by their fit")
     if not hasattr(model, "C"):
         raise TypeError(
@@ -84,7 +83,13 @@ def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight
         check_support(rows, model.support_vectors_)
     else:
         raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
-    square = float(model.dual_coef_[0] @ (scores[model.support_] - model.intercept_))
+    weights = np.zeros(X.shape[0])
+    weights[index] = model.dual_coef_[0]
     return InKernel(
-        estimator=bare, X=X, y=y, sample_weight=sample_weight, scores=scores, square=square
+        estimator=bare,
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        weights=weights,
+        shift=float(model.intercept_[0]),
     )

@@ -27,6 +27,7 @@ __all__ = [
     "Representer",
     "ScoredGap",
     "certify_represented",
+    "enclosed_model",
     "represented",
     "represented_by_few",
     "represented_together",
@@ -217,6 +218,27 @@ def represented_by_few(
         scores=scores,
     )
     return Representer(weights, scores, found)
+
+
+def enclosed_model(
+    kernel: KernelMatrix, weights: Array, intercept: float
+) -> tuple[Enclosed, float]:
+    """The scores of given weights of samples, (n_samples, 1), with a bound on their rounding.
+
+    Returns
+    -------
+    scores : Enclosed
+        ``K weights + intercept``.
+    square : float
+        An upper bound of ``weights'K weights``.
+    """
+    column, shift = weights[:, None], np.array([intercept])
+    values = kernel.matvec(column)
+    terms = int(np.count_nonzero(weights))
+    product = Product(kernel, -column, -column, values, gamma(terms), kernel.lost)
+    scores = values + shift
+    square = float(weights @ values[:, 0]) + _rounding(product, column)
+    return _enclosed(product, 1.0, scores, shift), max(square, 0.0)
 
 
 def _gap_between(

@@ -101,7 +101,8 @@ def compare(
     run_dir : path-like, optional
         Directory that keeps every finished task and the final models (of this library). The same
         call continues an interrupted comparison and ends with the same table; other data or
-        settings are refused, as is a directory in which another process is at work. `Comparison.from_run` reads it.
+        settings are refused, as is a directory in which another process is at work.
+        `Comparison.from_run` reads it.
     time_limit : float, optional
         Seconds after which no further task is begun.
     quick : bool

@@ -312,11 +312,7 @@ class KernelMachine(MarginEstimator):
 
     def _fit_kernel(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> _Kernelized:
         """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
-        design = self._scaled_design(as_design(X), targets)
-        kernel = self._named_kernel(design, targets.weights)
-        self.gamma_ = getattr(kernel, "gamma", None)
-        X = self._prepared(X, centre=not is_sparse(X))
-        kernel = self._centring_kernel(kernel, X)
+        X, kernel = self._kernel_of(X, targets)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         lengths = matrix.diagonal()
@@ -390,6 +386,14 @@ class KernelMachine(MarginEstimator):
     def _picked(self, X: Any, index: Index) -> Any:
         """Some of the training samples; of a precomputed kernel the same columns too."""
         return X[np.ix_(index, index)] if self._is_precomputed else super()._picked(X, index)
+
+    def _kernel_of(self, X: Any, targets: Targets) -> tuple[Any, Kernel]:
+        """The training samples in the units of the kernel, and the kernel with its gamma."""
+        design = self._scaled_design(as_design(X), targets)
+        kernel = self._named_kernel(design, targets.weights)
+        self.gamma_ = getattr(kernel, "gamma", None)
+        X = self._prepared(X, centre=not is_sparse(X))
+        return X, self._centring_kernel(kernel, X)
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
         self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
