@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from typing import Any
 
 from proxmargin.comparing.layout import Listing
 from proxmargin.runtime.atomic import folder_of
+from proxmargin.runtime.plain import plain
 
 __all__ = ["check_output", "print_facts", "print_json", "print_listing"]
 
@@ -52,7 +52,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 def print_json(value: Any) -> None:
     """Strict JSON: numbers that are not finite become null."""
-    print(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _print_rich(listing: Listing) -> bool:
@@ -75,15 +75,3 @@ def _print_rich(listing: Listing) -> bool:
     console.width = max(console.width, console.measure(table).maximum)
     console.print(table)
     return True
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str | None) else str(value)

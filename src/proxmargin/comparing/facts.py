@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxmargin.comparing.evidence import COLUMNS
 from proxmargin.comparing.selected import feature_rows
 from proxmargin.comparing.work import Outcome
+from proxmargin.runtime.plain import plain
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
     from proxmargin.comparing.standings import Standing
 
-__all__ = ["facts_of", "fold_row", "plain"]
+__all__ = ["facts_of", "fold_row"]
 
-FORMAT, VERSION = "proxmargin comparison", 1
+FORMAT = "proxmargin comparison"  # by which a file is known
+VERSION = 1  # of the format
 LARGEST_WEIGHTS = 50  # features a model
-OF_EVIDENCE = (
-    "mean",
-    "low",
-    "high",
-    "sd",
-    "n",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p",
-    "p_holm",
-    "p_equal",
-    "p_worse",
-    "equivalent",
-)
-
+OF_EVIDENCE = (*COLUMNS, "n", "equivalent")  # of a model and a metric
 OF_CERTIFICATE = (
     "primal",
     "dual",
@@ -87,19 +75,6 @@ def fold_row(outcome: Outcome, n_folds: int) -> dict[str, Any]:
         "fits_unmet": outcome.tally.unmet,
         **outcome.settings,
     }
-
-
-def plain(value: Any) -> Any:
-    """Values that JSON has: arrays as lists, None for numbers that are not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from proxmargin.inputs.validation import check_folds, check_number
 
 __all__ = ["INNER_FOLDS", "Split", "inner_splits", "outer_splits"]
 
-INNER_FOLDS = 3
+INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
 # half of the largest class goes into a training part, which is then halved again
 FEWEST_OF_LARGEST_CLASS = 4
 LARGEST_SEED = 2**31 - 1

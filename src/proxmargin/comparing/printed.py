@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from proxmargin.comparing.candidates import MAJORITY
+from proxmargin.comparing.evidence import LIKELY
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.standings import deviation
+from proxmargin.stats.levels import CONFIDENCE, INTERVAL, ROPE, percent
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["TOP_FEATURES", "answer", "fold_row", "listing", "remarks", "table_rows"]
 
 TOP_FEATURES = 10
-RECOMMENDED, EQUIVALENT, BEHIND = "**", "*", ""
+RECOMMENDED = "**"  # mark of the recommended model
+EQUIVALENT = "*"  # of those not distinguishable from the best
+BEHIND = ""  # of the others
 
 
 def answer(comparison: Comparison) -> str:
@@ -58,7 +62,7 @@ def listing(comparison: Comparison) -> Listing:
         "model",
         "",
         setup.scoring,
-        "95 % interval",
+        INTERVAL,
         "features used",
         "stability",
         "seconds",
@@ -115,10 +119,10 @@ def _shown(value: Any) -> str:
 def remarks(comparison: Comparison) -> Iterator[str]:
     """What is said under the table, without the notes."""
     yield (
-        f"{EQUIVALENT} not distinguishable from the best (differences over the folds, 5 % in all "
-        f"pairs together); {RECOMMENDED} recommended: the simplest of these "
-        "that is not worse by more than 0.01 with a probability above 90 %. Scores are of rows "
-        "that no choice has seen; "
+        f"{EQUIVALENT} not distinguishable from the best (differences over the folds, "
+        f"{percent(1 - CONFIDENCE)} in all pairs together); {RECOMMENDED} recommended: the "
+        f"simplest of these that is not worse by more than {ROPE} with a probability above "
+        f"{percent(LIKELY)}. Scores are of rows that no choice has seen; "
         "that of the best is a little optimistic, because it is the best of "
         f"{len(comparison.names)}."
         if len(comparison.names) > 1

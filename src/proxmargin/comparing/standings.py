@@ -14,6 +14,7 @@ from proxmargin.comparing.evidence import COLUMNS, Evidence, basis_of
 from proxmargin.comparing.selected import selection_stability
 from proxmargin.comparing.setup import MetricFacts, Setup
 from proxmargin.comparing.work import Outcome
+from proxmargin.stats.levels import CONFIDENCE, ROPE
 
 __all__ = ["Standing", "evidence_of", "row_of", "standings_of"]
 
@@ -94,8 +95,8 @@ def evidence_of(
     outcomes: Sequence[Outcome],
     setup: Setup,
     standings: Sequence[Standing],
-    confidence: float = 0.95,
-    rope: float = 0.01,
+    confidence: float = CONFIDENCE,
+    rope: float = ROPE,
 ) -> Evidence:
     """The models judged by one metric, without the majority, which nobody would take for one.
 

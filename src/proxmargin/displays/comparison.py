@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.displays.axes import apart, axes_for
 from proxmargin.displays.held_out_curves import draw_precision_recall, draw_roc
 from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.stats.levels import INTERVAL
 
 __all__ = ["ComparisonDisplay", "height_of"]
 
@@ -191,7 +192,7 @@ def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
     majority = _number((drawn.facts.get("majority") or {}).get(drawn.metric))
     if np.isfinite(majority):
         ax.axvline(majority, color=MAJORITY, linestyle=":", label="majority class")
-    ax.set_xlabel(f"{drawn.label}, 95 % interval; {drawn.protocol}")
+    ax.set_xlabel(f"{drawn.label}, {INTERVAL}; {drawn.protocol}")
     _legend(ax)
     return marks
 
@@ -200,7 +201,7 @@ def _draw_differences(drawn: Drawn, ax: Any) -> list[Any]:
     parts = drawn.numbers("difference", "difference_low", "difference_high")
     marks = _draw_rows(drawn, ax, *parts)
     ax.axvline(0.0, color=MAJORITY, linewidth=0.8)
-    ax.set_xlabel(f"difference from the best: {drawn.label}, 95 % interval; {drawn.protocol}")
+    ax.set_xlabel(f"difference from the best: {drawn.label}, {INTERVAL}; {drawn.protocol}")
     _legend(ax)
     return marks
 

@@ -12,7 +12,9 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 __all__ = ["CertifiedEstimator", "certificate_line"]
 
 # border of the line, readable on light and dark pages; the words say the same
-MET, UNMET, UNFITTED = "#2e8b57", "#d2691e", "#888888"
+MET = "#2e8b57"  # sea green: every tolerance was met
+UNMET = "#d2691e"  # chocolate: one was not
+UNFITTED = "#888888"  # grey: nothing is known yet
 LINE = (
     '<div class="proxmargin-certificate" style="margin:0.4em 0;padding:0.1em 0.6em;'
     'border-left:3px solid {colour};font-family:monospace;font-size:0.9em">{text}</div>'

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.plain import plain
 
 __all__ = ["charting_library", "check_libraries", "island", "policy", "template", "text_of"]
 
@@ -56,7 +55,7 @@ def text_of(name: str) -> str:
 
 def island(value: Any) -> str:
     """JSON for a script element: no character of it can end the element, a line or a string."""
-    text = json.dumps(_plain(value), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
@@ -79,15 +78,3 @@ def _source(text: str) -> str:
     # browsers hash the text after its line ends are made \n
     digest = hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str | None) else str(value)

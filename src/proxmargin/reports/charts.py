@@ -13,7 +13,11 @@ __all__ = ["SPECS"]
 
 Spec = dict[str, Any]
 
-TOP, BEHIND, INK, FAINT = "var(--accent)", "var(--behind)", "var(--ink)", "var(--ink-2)"
+# colours, which the page defines for light and dark screens
+TOP = "var(--accent)"  # models not distinguishable from the best
+BEHIND = "var(--behind)"  # the others
+INK = "var(--ink)"  # what is read first
+FAINT = "var(--ink-2)"  # axes and their words
 CURVES = [f"var(--c{place})" for place in range(8)]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 DOT = 80  # area of a dot in square pixels

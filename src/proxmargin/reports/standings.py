@@ -9,11 +9,9 @@ from typing import Any
 
 from proxmargin.reports import formats
 from proxmargin.reports.tables import Cell, Column, Table
+from proxmargin.stats.levels import INTERVAL, ROPE
 
 __all__ = ["Standings", "rope_of"]
-
-# of scores between 0 and 1; that of `Evidence`
-ROPE = 0.01
 
 Row = Mapping[str, Any]
 
@@ -128,7 +126,7 @@ class Standings:
         columns = (
             Column("model", number=False),
             Column(self.label, why="mean over the test parts"),
-            Column("95 % interval", number=False, why="of the expected score"),
+            Column(INTERVAL, number=False, why="of the expected score"),
             Column("against the best", number=False),
             Column("features used", why="mean over the folds"),
             Column("stability", why="agreement of the features over the folds (Nogueira); 1: same"),
@@ -162,7 +160,7 @@ class Standings:
         columns = (
             Column("model", number=False),
             Column("difference", why=f"mean minus that of {best}"),
-            Column("95 % interval", number=False),
+            Column(INTERVAL, number=False),
             Column("p (Holm)", why="adjusted for all pairs of models"),
             Column(
                 "same in practice", why=f"posterior probability of a difference within ±{rope:g}"

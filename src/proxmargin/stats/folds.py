@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from proxmargin.stats.levels import ROPE
 from proxmargin.stats.scores import (
     Floats,
     check_flag,
@@ -181,7 +182,7 @@ def corrected_resampled_ttest(
 
 
 def bayesian_correlated_ttest(
-    scores: ArrayLike, *, test_share: float, rope: float = 0.01, higher_is_better: bool = True
+    scores: ArrayLike, *, test_share: float, rope: float = ROPE, higher_is_better: bool = True
 ) -> BayesianTTest:
     """The probability that one model is better than another, or practically equal to it.
 

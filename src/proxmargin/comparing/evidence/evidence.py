@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.comparing.evidence.basis import Basis
 from proxmargin.comparing.evidence.pairs import Pairs, student
+from proxmargin.stats.levels import CONFIDENCE, ROPE
 from proxmargin.stats.scores import (
     SAME,
     Floats,
@@ -24,7 +25,24 @@ from proxmargin.stats.scores import (
     read_numbers,
 )
 
-__all__ = ["COLUMNS", "Evidence"]
+__all__ = ["COLUMNS", "LIKELY", "Evidence"]
+
+LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
+COLUMNS = (
+    "mean",
+    "sd",
+    "low",
+    "high",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "p",
+    "p_holm",
+    "p_equal",
+    "p_worse",
+)
+# of columns, where the differences of pairs have another name
+PARTS = {"difference_low": "low", "difference_high": "high"}
 
 
 @dataclass(frozen=True)
@@ -104,8 +122,8 @@ class Evidence:
         larger_is_better: bool = True,
         simplicity: ArrayLike | None = None,
         basis: Basis | None = None,
-        confidence: float = 0.95,
-        rope: float = 0.01,
+        confidence: float = CONFIDENCE,
+        rope: float = ROPE,
     ) -> Evidence:
         """Judge models by scores over splits.
 
@@ -162,27 +180,6 @@ class Evidence:
 
         rows = [self.row(model) for model in self.models]
         return pd.DataFrame(rows, index=pd.Index(self.models, name="model"))
-
-
-LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
-
-COLUMNS = (
-    "mean",
-    "sd",
-    "low",
-    "high",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p",
-    "p_holm",
-    "p_equal",
-    "p_worse",
-)
-
-
-# of columns, where the differences of pairs have another name
-PARTS = {"difference_low": "low", "difference_high": "high"}
 
 
 @dataclass(frozen=True)

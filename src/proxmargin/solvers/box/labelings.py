@@ -70,7 +70,7 @@ class DualBoxes:
         up = signs > 0
         low, high = np.where(up, 0.0, -self.cap), np.where(up, self.cap, 0.0)
         if self.goal:
-            dual = _Dual(gram, low, high, self.goal * signs, signs.size, np.zeros(2))
+            dual = _Dual(gram, low, high, self.goal * signs, signs.size, np.zeros(1))
             return _minimised(dual, np.zeros_like(signs), tol)
         order, split = np.argsort(~up, kind="stable"), int(np.count_nonzero(up))
         matrix, sums = gram[order[:, None], order], np.array([0.5, -0.5])
@@ -149,7 +149,7 @@ def _relative_gap(dual: _Dual, value: Array) -> float:
     scores = dual.matrix @ value
     gradient = scores - dual.pull
     gap = 0.0
-    for part, total in zip(dual.groups, dual.sums, strict=False):
+    for part, total in zip(dual.groups, dual.sums, strict=True):
         slopes, beta = gradient[part], value[part]
         rise, fall = dual.high[part] - beta, beta - dual.low[part]
         lowest = slopes[rise > 0].min(initial=np.inf)
