@@ -18,9 +18,10 @@ from proxmargin.reports.details import (
     path_chart,
     path_table,
 )
-from proxmargin.reports.standings import Standings, rope_of
+from proxmargin.reports.standings import Standings
 from proxmargin.reports.tables import Cell, Column, Table
 from proxmargin.runtime.atomic import replaced
+from proxmargin.stats.levels import ROPE
 
 __all__ = ["page_of", "write_report"]
 
@@ -65,7 +66,7 @@ def page_of(facts: Mapping[str, Any]) -> str:
     return str(
         assets.template("page.html").render(
             view=view,
-            rope=rope_of(facts),
+            rope=ROPE,
             facts=facts,
             formats=formats,
             style=style,
@@ -263,7 +264,7 @@ class View:
         by_index = {each["name"]: m for m, each in enumerate(self.models)}
         return {
             "specs": SPECS,
-            "rope": rope_of(self.facts),
+            "rope": ROPE,
             "models": [str(each["name"]) for each in self.models],
             "labels": self.labels,
             "standings": [each.chart() for each in self.standings],

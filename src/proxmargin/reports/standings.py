@@ -11,7 +11,7 @@ from proxmargin.reports import formats
 from proxmargin.reports.tables import Cell, Column, Table
 from proxmargin.stats.levels import INTERVAL, ROPE
 
-__all__ = ["Standings", "rope_of"]
+__all__ = ["Standings"]
 
 Row = Mapping[str, Any]
 
@@ -156,14 +156,13 @@ class Standings:
 
     def evidence(self) -> Table:
         best = _shown(self.models[0]) if self.models else ""
-        rope = rope_of(self.facts)
         columns = (
             Column("model", number=False),
             Column("difference", why=f"mean minus that of {best}"),
             Column(INTERVAL, number=False),
             Column("p (Holm)", why="adjusted for all pairs of models"),
             Column(
-                "same in practice", why=f"posterior probability of a difference within ±{rope:g}"
+                "same in practice", why=f"posterior probability of a difference within ±{ROPE:g}"
             ),
             Column("worse in practice", why="posterior probability of being worse by more"),
         )
@@ -191,11 +190,6 @@ VERDICTS = {
     "equivalent": "not\u00a0distinguishable",
     "behind": "behind",
 }
-
-
-def rope_of(facts: Row) -> float:
-    """Differences up to this size do not matter in practice."""
-    return float(facts["protocol"].get("rope") or ROPE)
 
 
 def _shown(model: Row) -> str:
