@@ -92,6 +92,7 @@ def _difference(values: Floats) -> str:
 
 
 def _judged(model: Any, X: Any, y: Any, splits: int) -> Judged:
+    _on_split(clone(model), X, y, 0)  # compiles the kernels
     found = [_on_split(clone(model), X, y, seed) for seed in range(splits)]
     return Judged(*(np.array(each) for each in zip(*found, strict=True)))
 
