@@ -227,6 +227,20 @@ class Design(Remembers, ABC):
         mean = self.adjoint(shares[:, None])[:, 0]
         return self._outer_gram(np.ones(self.n_features), mean)
 
+    def squared_distances(self, first: int, shares: Array) -> Array:
+        """Squared distances of the first samples to the others, (first, n_samples - first).
+
+        Parameters
+        ----------
+        first : int
+            How many are the first.
+        shares : (n_samples,) >= 0, summing to one
+            The samples are centred by their mean with these weights, for accuracy.
+        """
+        gram = self.centred_gram(shares)
+        squares = np.diag(gram)
+        return squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
+
     def inner_products(self, weights: Array) -> Array:
         """``X diag(weights) X'``, (n_samples, n_samples), float64, for weights >= 0 of features."""
         return self._outer_gram(weights, np.zeros(self.n_features))

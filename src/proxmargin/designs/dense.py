@@ -138,6 +138,18 @@ class DenseDesign(Design):
             triangle = _with_gram_of(triangle, block, trans=True)
         return _mirrored(triangle)
 
+    def squared_distances(self, first: int, shares: Array) -> Array:
+        mean = self.adjoint(shares[:, None])[:, 0]
+        self.ledger.charge(self.share)
+        squares = self.row_squares(np.ones(self.n_features), mean)
+        products = np.zeros((first, self.n_samples - first))
+        step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
+        for start in range(0, self.n_features, step):  # half the work of all inner products
+            part = slice(start, start + step)
+            block = self.matrix[:, part] - mean[part]
+            products += block[:first] @ block[first:].T
+        return squares[:first, None] + squares[None, first:] - 2.0 * products
+
     def _rows(self, index: Index) -> DenseDesign:
         share = self.share * index.size / max(self.n_samples, 1)
         return DenseDesign(self.matrix[index], self.ledger, share)

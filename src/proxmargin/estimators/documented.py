@@ -28,6 +28,8 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     time_limit : float, optional
         Seconds for the whole fit, shared by the classes of one-vs-rest. The best model at that time
         is certified; its bound is weak if there is no time for one product with a kernel matrix.
+        A class whose turn comes after the limit takes one cheap step; half a second later it keeps
+        zero coefficients, with their gap, and 'none' as the solver of its certificate.
         Time in which Numba kernels are compiled or loaded does not count. Without a limit, a tiny
         problem (``n_samples * (n_samples + n_features) <= 50,000``) whose solver is 'auto' and has
         no ``max_iter`` ends after 1.8 s of CPU time; each strength of a path does.

@@ -397,9 +397,7 @@ def _median_distance(design: Design, signs: Array, shares: Array) -> float:
     first = up[0].size
     if first in (0, index.size):
         return 0.0
-    gram = design.rows(index).centred_gram(part / part.sum())
-    squares = np.diag(gram)
-    between = squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
+    between = design.rows(index).squared_distances(first, part / part.sum())
     weights = np.outer(up[1], down[1])
     return float(np.sqrt(max(_weighted_median(between.ravel(), weights.ravel()), 0.0)))
 

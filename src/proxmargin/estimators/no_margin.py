@@ -68,7 +68,8 @@ def no_margin(
             f"the units of the features{advice}; {within}"
         )
     if leaves_margin is None and gap.relative_gap > estimator.tol:
-        return f"no margin was found for {value}; {within}"
+        early = f" before {status.value}" if status in LIMITS else ""
+        return f"no margin was found for {value}{early}; {within}"
     if is_share:
         return f"{value} leaves no margin between the classes: {range_in_words}"
     raise ValueError(f"{value} leaves no margin between the classes: {range_in_words}")

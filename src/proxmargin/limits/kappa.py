@@ -161,6 +161,8 @@ def _largest_kappa(
             found = Largest(length, length)
         else:
             found = _longer_half(_direct(*whitened))
+    elif clock() >= deadline:
+        found = Largest(_by_difference(spread, model), np.inf)
     else:
         lengths = _iterative(spread, infinite, deadline)
         if lengths is None:
@@ -339,6 +341,22 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
         if not is_solved or clock() >= deadline:
             return lengths
     return None
+
+
+def _by_difference(spread: Spread, model: str) -> float:
+    """A lower bound of kappa by two products with the data.
+
+    Every w proves that no g with ``Z g = D`` is shorter than ``w'D / |Z'w|``, and that of no g both
+    parts are shorter than ``w'D / (|Z+'w| + |Z-'w|)``; here w is D.
+    """
+    difference = spread.difference()
+    image = spread.spreads(difference)
+    parts = [float(np.linalg.norm(image[one])) for one in (spread.up, ~spread.up)]
+    size = float(np.hypot(*parts)) if model == "fda" else sum(parts)
+    square = float(difference @ difference)
+    if size == 0.0:
+        return np.inf if square > 0.0 else 0.0
+    return square / size
 
 
 def _whole(lengths: Lengths) -> Largest:

@@ -89,6 +89,8 @@ class Accelerated(State):
         Smallest F so far, and the last iteration that came close to it (`allowed_rise`).
     measured : bool
         A rule asks for the residuals.
+    stop : Stop
+        Limits of the run; a search that is late takes the upper bound for L.
     step_residual, point_residual : float
         ``L |u_k - base_k|`` and, every `POINT_RESIDUAL_EVERY` iterations, ``L |T_L(u_k) - u_k|``;
         infinite where not measured.
@@ -113,6 +115,7 @@ class Accelerated(State):
     lowest: float = np.inf
     lowest_at: int = 0
     measured: bool = False
+    stop: Stop = Stop()
     step_residual: float = np.inf
     point_residual: float = np.inf
 
@@ -250,6 +253,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             patience=self.patience,
             objective=side.value(u, image),
             measured=stop.rule is not None and stop.rule.name in RESIDUAL_RULES,
+            stop=stop,
         )
 
     def step(self, problem: Problem, state: Accelerated) -> Accelerated:
@@ -349,7 +353,9 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             most = LIPSCHITZ_MARGIN * state.bound
             if curvature <= lipschitz or lipschitz >= min(most, MAX_LIPSCHITZ):
                 return _Trial(u, image, base, lipschitz, curvature)
-            lipschitz = min(self.growth * lipschitz, most)
+            larger = min(self.growth * lipschitz, most)
+            # the bound needs no test, while a search from far below takes a product for each trial
+            lipschitz = most if state.stop.is_over and np.isfinite(most) else larger
             if self.coupled:
                 base = self._base(side, state, lipschitz)
 

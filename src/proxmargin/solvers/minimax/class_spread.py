@@ -42,7 +42,11 @@ class ClassSpread:
     scores, v : (n_samples,)
     sizes : (2,)
         ``n_o``.
+    deadline : float
+        On `proxmargin.compiled.clock`; after it systems are solved inexactly.
     """
+
+    deadline = np.inf
 
     def __init__(self, problem: Problem, coef: Array, scores: Array) -> None:
         self.design = coordinates_of(problem).design
@@ -114,7 +118,8 @@ class ClassSpread:
 
         share = float(np.linalg.norm(right) / np.linalg.norm(ridge * self.coef))
         share = min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, share))
-        return conjugate_gradients(product, np.ones_like(right), right, share, CG_STEPS)
+        inverse = np.ones_like(right)
+        return conjugate_gradients(product, inverse, right, share, CG_STEPS, self.deadline)
 
     def step_length(self, direction: Array, moved: Array, l2: float) -> float:
         """The step length that minimises the objective along ``w + t direction``.
@@ -216,9 +221,15 @@ class FormedSpread(ClassSpread):
 
 
 def spread_of(
-    problem: Problem, coef: Array, scores: Array, covariances: Array | None
+    problem: Problem,
+    coef: Array,
+    scores: Array,
+    covariances: Array | None,
+    deadline: float = np.inf,
 ) -> ClassSpread:
     """The spread at a point, with the covariances where they are formed."""
     if covariances is None:
-        return ClassSpread(problem, coef, scores)
+        spread = ClassSpread(problem, coef, scores)
+        spread.deadline = deadline
+        return spread
     return FormedSpread(problem, coef, scores, covariances)

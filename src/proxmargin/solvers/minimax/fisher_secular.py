@@ -45,10 +45,12 @@ class FisherState(State):
     coef : (n_features,)
     dual : (n_samples,)
         The dual point of these coefficients.
-    basis : tuple of (LANCZOS_BLOCK, n_features)
+    basis : tuple of (LANCZOS_BLOCK or fewer, n_features)
         Orthonormal Lanczos vectors, for large data; ``following`` is the next one.
     diagonal, beside : (k,)
         Diagonal and subdiagonal of the tridiagonal matrix; the last entry belongs to ``following``.
+    stop : Stop
+        Limits of the run, within which a step adds fewer Lanczos vectors.
     """
 
     coef: Array
@@ -57,6 +59,7 @@ class FisherState(State):
     following: Array
     diagonal: Array
     beside: Array
+    stop: Stop = Stop()
 
 
 class _Secular(NamedTuple):
@@ -116,6 +119,7 @@ class FisherSecular(Solver[FisherState]):
             following=_means_apart(problem),
             diagonal=np.empty(0),
             beside=np.empty(0),
+            stop=stop,
         )
 
     def step(self, problem: Problem, state: FisherState) -> FisherState:
@@ -211,14 +215,17 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
 
 
 def _lanczos(problem: Problem, state: FisherState) -> FisherState:
-    """The state with `LANCZOS_BLOCK` more Lanczos vectors, fully reorthogonalised."""
+    """The state with `LANCZOS_BLOCK` more Lanczos vectors, fully reorthogonalised.
+
+    Fewer, but one at least, if the time is over before.
+    """
     design, form = problem.design, ellipsoid_loss(problem).form
     diagonal = state.diagonal.tolist()
     beside = state.beside.tolist()
     block = np.zeros((LANCZOS_BLOCK, design.n_features))
     following, count = state.following / np.linalg.norm(state.following), 0
     ended = False
-    while count < LANCZOS_BLOCK and not ended:
+    while count < LANCZOS_BLOCK and not ended and not (count and state.stop.is_over):
         block[count] = following
         count += 1
         scores = design.scores(following[:, None])[:, 0]

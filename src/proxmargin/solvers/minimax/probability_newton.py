@@ -92,6 +92,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
             covariances=np.stack(covariances(loss, design)) if formed else None,
             tol=CLAIM_FRACTION * stop.tol,
             unpolished=stop.polish,
+            stop=stop,
         )
 
     def step(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
@@ -171,4 +172,5 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
 
 
 def _spread(problem: Problem, state: ProbabilityState) -> ClassSpread:
-    return spread_of(problem, state.coef, state.scores, state.covariances)
+    deadline = state.stop.deadline
+    return spread_of(problem, state.coef, state.scores, state.covariances, deadline)

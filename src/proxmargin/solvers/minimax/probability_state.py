@@ -9,6 +9,7 @@ import numpy as np
 
 from proxmargin.designs.base import Array
 from proxmargin.loop.solver import PricedState
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Problem
 from proxmargin.solvers.minimax.ellipsoids import coordinates_of, ellipsoid_loss
 
@@ -52,6 +53,8 @@ class ProbabilityState(PricedState):
         Smallest gap so far.
     idle : int
         Steps without progress.
+    stop : Stop
+        Limits of the run.
     """
 
     coef: Array
@@ -61,6 +64,7 @@ class ProbabilityState(PricedState):
     levels: Levels | None = None
     gap: float = np.inf
     idle: int = 0
+    stop: Stop = Stop()
 
 
 def gap_of(problem: Problem, coef: Array, scores: Array, dual: Array) -> float:

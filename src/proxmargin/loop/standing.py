@@ -1,0 +1,37 @@
+"""No method at all: certifies where a fit starts, for problems that no time is left for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.stopping import Stop
+from proxmargin.problem import Point, Problem
+
+__all__ = ["Standing"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StandingState(State):
+    """The start, and the number of its steps, which do nothing."""
+
+    at: Point
+
+
+@dataclass(frozen=True)
+class Standing(Solver[StandingState]):
+    """Stays at the start: the cost of a run is that of one certificate."""
+
+    name: ClassVar[str] = "none"
+    prices: ClassVar[bool] = True  # nothing is certified before the run ends
+    max_iter: ClassVar[int] = 2  # the first step finds the time over
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> StandingState:
+        return StandingState(at=start)
+
+    def step(self, problem: Problem, state: StandingState) -> StandingState:
+        return state.but(n_iter=state.n_iter + 1)
+
+    def point(self, problem: Problem, state: StandingState) -> Point:
+        return state.at
