@@ -1,4 +1,4 @@
-"""The time limit of a fit of several classes: counted in products with the data, on a fake clock."""
+"""The time limit of fits of several classes, counted in products with the data on a fake clock."""
 
 from __future__ import annotations
 

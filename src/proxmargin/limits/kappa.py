@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import hypot
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -352,7 +353,7 @@ def _by_difference(spread: Spread, model: str) -> float:
     difference = spread.difference()
     image = spread.spreads(difference)
     parts = [float(np.linalg.norm(image[one])) for one in (spread.up, ~spread.up)]
-    size = float(np.hypot(*parts)) if model == "fda" else sum(parts)
+    size = hypot(*parts) if model == "fda" else sum(parts)
     square = float(difference @ difference)
     if size == 0.0:
         return np.inf if square > 0.0 else 0.0

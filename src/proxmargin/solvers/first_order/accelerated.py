@@ -16,7 +16,7 @@ points, so that an iteration costs one product with the data for each trial and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar, NamedTuple
 
@@ -115,7 +115,7 @@ class Accelerated(State):
     lowest: float = np.inf
     lowest_at: int = 0
     measured: bool = False
-    stop: Stop = Stop()
+    stop: Stop = field(default_factory=Stop)
     step_residual: float = np.inf
     point_residual: float = np.inf
 

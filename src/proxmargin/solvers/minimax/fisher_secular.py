@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ class FisherState(State):
     following: Array
     diagonal: Array
     beside: Array
-    stop: Stop = Stop()
+    stop: Stop = field(default_factory=Stop)
 
 
 class _Secular(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ class ProbabilityState(PricedState):
     levels: Levels | None = None
     gap: float = np.inf
     idle: int = 0
-    stop: Stop = Stop()
+    stop: Stop = field(default_factory=Stop)
 
 
 def gap_of(problem: Problem, coef: Array, scores: Array, dual: Array) -> float:
