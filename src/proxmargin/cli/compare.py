@@ -8,7 +8,14 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
-from proxmargin.cli.options import Commands, add_columns, add_common, subcommand, table_of
+from proxmargin.cli.options import (
+    Commands,
+    add_columns,
+    add_common,
+    add_impute,
+    subcommand,
+    table_of,
+)
 from proxmargin.cli.output import check_output, print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.cli.saving import saved_first
@@ -43,6 +50,7 @@ def register(commands: Commands) -> None:
         "data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set"
     )
     add_columns(parser)
+    add_impute(parser)
     parser.add_argument(
         "--models", nargs="+", metavar="NAME", help="which models (default: all there are)"
     )
@@ -184,6 +192,7 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
 
     from proxmargin.comparing.metrics import DEFAULT_METRICS
     from proxmargin.comparing.run import FOLDS, compare
+    from proxmargin.inputs.preprocessing import imputer
 
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -204,6 +213,7 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         time_limit=arguments.time_limit,
         quick=arguments.quick,
         progress=not arguments.quiet,
+        preprocess=None if arguments.impute is None else imputer(arguments.impute),
         feature_names=table.feature_names,
         name=table.source,
         command=shlex.join(["proxmargin", *arguments.typed]),

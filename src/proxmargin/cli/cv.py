@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
 from proxmargin.cli.models import add_model_options, estimator_of, name_features, shown_settings
-from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
+from proxmargin.cli.options import (
+    Commands,
+    add_common,
+    add_data,
+    add_impute,
+    filled_table_of,
+    subcommand,
+)
 from proxmargin.cli.output import check_output, print_facts, print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
-from proxmargin.cli.saving import saved_first
+from proxmargin.cli.saving import saved_first, with_imputer
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.estimators.registry import CROSS_VALIDATED
 
@@ -27,6 +34,7 @@ OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 def register(commands: Commands) -> None:
     parser = subcommand(commands, "cv", run, "choose the strength of a model by cross-validation")
     add_data(parser)
+    add_impute(parser)
     add_model_options(parser)
     search = parser.add_argument_group("cross-validation")
     search.add_argument(
@@ -64,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     check_output(arguments.output)
     check_plot(arguments.plot)
-    model, table = _search(arguments), table_of(arguments)
+    model = _search(arguments)
+    table, imputer = filled_table_of(arguments)
     try:
         model.fit(table.X, table.y)
     except KeyboardInterrupt:
@@ -73,7 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         return failures.interrupted()
     chosen = model.best_estimator_
     name_features(chosen, table.feature_names)
-    with saved_first(arguments.output, lambda name: save_model(chosen, name)) as saved:
+    whole = with_imputer(chosen, imputer)
+    with saved_first(arguments.output, lambda name: save_model(whole, name)) as saved:
         _print(arguments, model, table, saved)
     if arguments.plot is not None:
         from proxmargin.displays.cv import CVDisplay

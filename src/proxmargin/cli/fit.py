@@ -13,9 +13,16 @@ from proxmargin.cli.models import (
     name_features,
     shown_settings,
 )
-from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
+from proxmargin.cli.options import (
+    Commands,
+    add_common,
+    add_data,
+    add_impute,
+    filled_table_of,
+    subcommand,
+)
 from proxmargin.cli.output import check_output, print_facts, print_json
-from proxmargin.cli.saving import saved_first
+from proxmargin.cli.saving import saved_first, with_imputer
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.table import Table
@@ -26,6 +33,7 @@ __all__ = ["register"]
 def register(commands: Commands) -> None:
     parser = subcommand(commands, "fit", run, "fit one model, certify it and save it")
     add_data(parser)
+    add_impute(parser)
     add_model_options(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the model, for example .pmz")
     add_common(parser)
@@ -38,10 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     progress = () if arguments.quiet else (Progress(label=arguments.model),)
     estimator = estimator_of(arguments, *progress)
-    table = table_of(arguments)
+    table, imputer = filled_table_of(arguments)
     stopped = _fitted_or_stopped(estimator, table)
     name_features(estimator, table.feature_names)
-    with saved_first(arguments.output, lambda name: save_model(estimator, name)) as saved:
+    whole = with_imputer(estimator, imputer)
+    with saved_first(arguments.output, lambda name: save_model(whole, name)) as saved:
         _print(arguments, estimator, table, saved)
     if stopped:
         return failures.interrupted()

@@ -14,9 +14,11 @@ __all__ = [
     "add_columns",
     "add_common",
     "add_data",
+    "add_impute",
     "add_target",
     "add_text",
     "dialect_of",
+    "filled_table_of",
     "subcommand",
     "table_of",
 ]
@@ -64,6 +66,16 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     add_text(parser)
 
 
+def add_impute(parser: argparse.ArgumentParser) -> None:
+    """What becomes of missing cells."""
+    parser.add_argument(
+        "--impute",
+        choices=("median", "mean", "constant"),
+        help="fill in missing cells by the median or the mean of the column, or by zero; "
+        "otherwise they are refused. Cells of text become zeros in all levels",
+    )
+
+
 def add_text(parser: argparse.ArgumentParser) -> None:
     """How a text table is written."""
     group = parser.add_argument_group("text tables (defaults: as written by most programs)")
@@ -105,8 +117,22 @@ def table_of(arguments: argparse.Namespace) -> Table:
         encode=arguments.encode,
         ignore=arguments.ignore,
         groups=getattr(arguments, "groups", None),
+        blanks=getattr(arguments, "impute", None) is not None,
         dialect=dialect_of(arguments),
     )
+
+
+def filled_table_of(arguments: argparse.Namespace) -> tuple[Table, Any]:
+    """The data with missing cells filled in, and the imputer that does so; None without one."""
+    table = table_of(arguments)
+    if arguments.impute is None:
+        return table, None
+    from dataclasses import replace
+
+    from proxmargin.inputs.preprocessing import imputer
+
+    transformer = imputer(arguments.impute).fit(table.X)
+    return replace(table, X=transformer.transform(table.X)), transformer
 
 
 def dialect_of(arguments: argparse.Namespace) -> Dialect:

@@ -12,7 +12,14 @@ from proxmargin.cli.models import (
     free_strength,
     name_features,
 )
-from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
+from proxmargin.cli.options import (
+    Commands,
+    add_common,
+    add_data,
+    add_impute,
+    filled_table_of,
+    subcommand,
+)
 from proxmargin.cli.output import print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.comparing.layout import Listing, number
@@ -29,6 +36,7 @@ def register(commands: Commands) -> None:
         commands, "path", run, "fit a model for many strengths of its penalty, from the largest"
     )
     add_data(parser)
+    add_impute(parser)
     add_model_options(parser)
     parser.add_argument("--n-alphas", type=int, default=20, help="how many (default: 20)")
     parser.add_argument(
@@ -51,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     estimator = estimator_of(arguments)
     name = free_strength(estimator, arguments)
-    table = table_of(arguments)
+    table, _ = filled_table_of(arguments)
     path = margin_path(
         estimator.set_params(verbose=not arguments.quiet),
         table.X,

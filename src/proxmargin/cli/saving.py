@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 
 from proxmargin.runtime.atomic import replaced
 
-__all__ = ["saved_first", "text_replaced"]
+__all__ = ["saved_first", "text_replaced", "with_imputer"]
 
 
 @contextmanager
@@ -29,6 +29,15 @@ def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str
     finally:
         if failure is not None:
             raise failure
+
+
+def with_imputer(model: Any, imputer: Any) -> Any:
+    """The model after the imputer that filled in its training data; the model without one."""
+    if imputer is None:
+        return model
+    from proxmargin.inputs.preprocessing import Preprocessed
+
+    return Preprocessed.of(imputer, model)
 
 
 @contextmanager

@@ -13,7 +13,14 @@ from proxmargin.cli.models import (
     name_features,
     shown_settings,
 )
-from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
+from proxmargin.cli.options import (
+    Commands,
+    add_common,
+    add_data,
+    add_impute,
+    filled_table_of,
+    subcommand,
+)
 from proxmargin.cli.output import check_output, print_facts, print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.cli.saving import saved_first, text_replaced
@@ -32,6 +39,7 @@ def register(commands: Commands) -> None:
         commands, "stability", run, "find features that are selected on most halves of the samples"
     )
     add_data(parser)
+    add_impute(parser)
     add_model_options(parser)
     group = parser.add_argument_group(
         "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
@@ -76,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     estimator = estimator_of(arguments)
     free_strength(estimator, arguments)
-    model, table = _selector(arguments, estimator), table_of(arguments)
+    model = _selector(arguments, estimator)
+    table, _ = filled_table_of(arguments)
     try:
         model.fit(table.X, table.y)
     except TypeError as error:  # the model selects no features

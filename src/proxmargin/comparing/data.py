@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from proxmargin.inputs.preprocessing import fitted_transformer
 
 __all__ = ["Data"]
 
@@ -28,6 +31,10 @@ class Data:
         Samples of one group are never on both sides of a split.
     numbers : (n_samples,) or None
         Row numbers in the caller's data; None if all rows are here.
+    preprocess : transformer, optional
+        Not fitted. X is then as the caller gave it, until `prepared` transforms it.
+    outputs : tuple of str
+        Names of the features that the transformer returns when it is fitted to all rows.
     """
 
     X: Any
@@ -36,10 +43,18 @@ class Data:
     names: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     numbers: NDArray[np.intp] | None = None
+    preprocess: Any = None
+    outputs: tuple[str, ...] = ()
 
     @classmethod
     def checked(
-        cls, estimator: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        preprocess: Any = None,
     ) -> Data:
         """The caller's data as the estimators use them; samples of weight zero are left out.
 
@@ -53,12 +68,23 @@ class Data:
         if y is None:
             raise ValueError("y must be the labels of the samples, got None")
         _refuse_measurements(y)
-        X, y = validated(estimator, X, y)
+        if preprocess is not None:
+            # the models' checks are for what the transformer returns
+            validated(estimator, fitted_transformer(preprocess, X, y).transform(X), y)
+            X = X if hasattr(X, "iloc") or hasattr(X, "tocsr") else np.asarray(X)
+            y = np.asarray(y)
+        else:
+            with names_the_way_out():
+                X, y = validated(estimator, X, y)
         weights = validated_weights(sample_weight, X)
         # rows are taken out again and again, which only CSR does fast among the sparse formats
         X = X.tocsr() if hasattr(X, "tocsr") else X
-        names = getattr(estimator, "feature_names_in_", None)
-        data = cls(X, y, weights, names, _checked_groups(groups, X.shape[0]))
+        if preprocess is None:
+            names = getattr(estimator, "feature_names_in_", None)
+        else:
+            names = np.array([str(name) for name in X.columns]) if hasattr(X, "iloc") else None
+        members = _checked_groups(groups, X.shape[0])
+        data = cls(X, y, weights, names, members, preprocess=preprocess)
         if weights is None or weights.all():
             return data
         kept = weights.nonzero()[0]
@@ -81,7 +107,39 @@ class Data:
         """Some of the samples."""
         weights = None if self.weights is None else self.weights[index]
         groups = None if self.groups is None else self.groups[index]
-        return replace(self, X=self.X[index], y=self.y[index], weights=weights, groups=groups)
+        X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
+        return replace(self, X=X, y=self.y[index], weights=weights, groups=groups)
+
+    def prepared(self) -> tuple[Data, Any]:
+        """These samples as models see them, and the transformer, fitted to them alone."""
+        if self.preprocess is None:
+            return self, None
+        transformer = fitted_transformer(self.preprocess, self.X, self.y)
+        return self.transformed(transformer), transformer
+
+    def transformed(self, transformer: Any) -> Data:
+        """These samples as a fitted transformer returns them; None leaves them as they are."""
+        if transformer is None:
+            return self
+        X = transformer.transform(self.X)
+        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, np.float64)
+        if not np.isfinite(X.data if hasattr(X, "tocsr") else X).all():
+            raise ValueError("preprocess leaves entries that are not finite numbers")
+        return replace(self, X=X, preprocess=None, outputs=self._names_after(transformer, X))
+
+    def _names_after(self, transformer: Any, X: Any) -> tuple[str, ...]:
+        """Names of the features that the transformer returns."""
+        given = [f"x{j}" for j in range(self.n_features)] if self.names is None else self.names
+        try:
+            return tuple(map(str, transformer.get_feature_names_out(np.array(given, object))))
+        except (AttributeError, ValueError):
+            same = X.shape[1] == self.n_features
+            return tuple(map(str, given if same else (f"f{j}" for j in range(X.shape[1]))))
+
+    def seen(self) -> Data:
+        """All samples as a report shows them: with the names of the transformed features."""
+        ready, transformer = self.prepared()
+        return self if transformer is None else replace(ready, names=np.array(ready.outputs))
 
     @property
     def n_samples(self) -> int:
@@ -99,6 +157,20 @@ class Data:
     def shares(self) -> NDArray[np.float64]:
         """The weights of the samples; ones by default."""
         return np.ones(self.n_samples) if self.weights is None else self.weights
+
+
+@contextmanager
+def names_the_way_out() -> Iterator[None]:
+    """An error about blanks says what fills them in."""
+    try:
+        yield
+    except ValueError as error:
+        if "NaN" not in str(error):
+            raise
+        raise ValueError(
+            f"{error}; preprocess=SimpleImputer(), of sklearn.impute, fills in missing entries "
+            "from the training rows of each fold (on the command line: --impute median)"
+        ) from error
 
 
 def _refuse_measurements(y: Any) -> None:

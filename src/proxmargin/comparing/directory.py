@@ -214,8 +214,10 @@ def _saved(estimator: Any, file: Path) -> bool:
     """Whether the model was saved; those of other libraries cannot be."""
     from proxmargin.estimators.base import MarginEstimator
     from proxmargin.files.models.model import save_model
+    from proxmargin.inputs.preprocessing import Preprocessed
 
-    if not isinstance(estimator, MarginEstimator):
+    model = estimator.model if isinstance(estimator, Preprocessed) else estimator
+    if not isinstance(model, MarginEstimator):
         return False
     try:
         save_model(estimator, file)

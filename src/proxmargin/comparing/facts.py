@@ -98,6 +98,7 @@ def _protocol(comparison: Comparison) -> dict[str, Any]:
         "folds": protocol.folds,
         "repeats": protocol.repeats,
         "groups": protocol.grouped,
+        "preprocess": protocol.preprocess,
         "random_state": protocol.random_state,
         "inner": protocol.inner,
         "standardize": protocol.standardize,

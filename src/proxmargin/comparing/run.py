@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from joblib import hash as joblib_hash
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.comparing.apart import performed_apart
@@ -24,6 +25,7 @@ from proxmargin.comparing.folds import Split, outer_splits
 from proxmargin.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
 from proxmargin.comparing.setup import Setup, setup_of
 from proxmargin.comparing.work import Outcome, Task, perform
+from proxmargin.inputs.preprocessing import Preprocessed, described
 from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.inputs.validation import check_choice, check_flag, check_number
 from proxmargin.resuming.identity import Identity
@@ -54,6 +56,7 @@ def compare(
     time_limit: float | None = None,
     quick: bool = False,
     progress: bool = True,
+    preprocess: Any = None,
     sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
     name: str | None = None,
@@ -109,6 +112,10 @@ def compare(
         A first answer in seconds: the fastest models, shorter paths, 3 folds instead of 5.
     progress : bool, default True
         On standard error, once two seconds have passed.
+    preprocess : transformer of scikit-learn, optional
+        Such as ``SimpleImputer()`` or a pipeline: a copy is fitted to the training rows of each
+        outer and inner fold, before anything else, and transforms the held-out rows. X may then be
+        what it takes. Final models are pipelines that begin with it.
     sample_weight : (n_samples,), optional
         Used in fits and scores; samples of weight 0 are left out.
     feature_names : (n_features,), optional
@@ -154,26 +161,29 @@ def compare(
     candidates = named_candidates(models, standardize=scaled, quick=quick)
     if baselines:
         candidates = _joined(candidates, baselines_for(sparse, scaled))
-    data = Data.checked(_checker(scaled), X, y, sample_weight, groups)
+    data = Data.checked(_checker(scaled), X, y, sample_weight, groups, preprocess)
     data = data if feature_names is None else data.named(feature_names)
+    shown = data.seen()
+    data = replace(data, outputs=shown.outputs)
     seed = _seed(random_state, run_dir)
     folds = QUICK_FOLDS if quick and cv is FOLDS else cv
     outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
     splits, notes = outer_splits(data, folds, repeats, outer_seed)
     tasks = list(_tasks(candidates, splits, inner_seed))
     setup = setup_of(
-        data,
+        shown,
         splits,
         candidates,
         judges,
         notes,
         name=name,
-        card=_card(data),
+        card=_card(data if _holds_numbers(data.X) else shown),
         random_state=seed,
         standardize=scaled,
         quick=quick,
         baselines=baselines,
         command=command,
+        preprocess=None if preprocess is None else described(preprocess),
     )
     kept = _directory(run_dir, tasks, data, judges, setup, folds)
     comparison = _Run(tasks, data, judges, setup, kept, n_jobs, progress, time_limit).performed()
@@ -229,6 +239,12 @@ def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
         yield Task(candidate, None, None, seed)
 
 
+def _holds_numbers(X: Any) -> bool:
+    """Whether the data card can read the data as they are."""
+    kinds = X.dtypes if hasattr(X, "iloc") else [X.dtype]
+    return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
+
+
 def _card(data: Data) -> dict[str, Any]:
     from proxmargin.reports.card import data_card
 
@@ -246,7 +262,7 @@ def _directory(
     if run_dir is None:
         return None
     settings = _Settings.of(tasks, data, metrics, setup, cv)
-    identity = Identity.of(settings, data.X, np.unique(data.y), *_targets(data))
+    identity = Identity.of(settings, data.seen().X, np.unique(data.y), *_targets(data))
     return RunDirectory(Path(run_dir), [task.key for task in tasks], identity, setup)
 
 
@@ -273,6 +289,8 @@ class _Settings:
             metrics=sorted(metric.name for metric in metrics),
             scorers=[metric.of for metric in metrics if metric.needs_rows],
             groups=setup.protocol.grouped,
+            preprocess=setup.protocol.preprocess,
+            **({} if data.preprocess is None else {"entries": joblib_hash(data.X)}),
             seed=setup.protocol.random_state,
             feature_names=None if data.names is None else [str(name) for name in data.names],
         )
@@ -346,7 +364,8 @@ class _Run:
         """The fits saw plain arrays; give the final ones the names of the caller's columns."""
         if estimator is not None and self.data.names is not None:
             with suppress(AttributeError):  # of a pipeline, which asks its first step
-                estimator.feature_names_in_ = self.data.names
+                first = estimator.transformer if _is_whole(estimator) else estimator
+                first.feature_names_in_ = self.data.names
         return estimator
 
     def _running(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
@@ -374,6 +393,10 @@ class _Run:
             if late and number:
                 return
             yield task
+
+
+def _is_whole(estimator: Any) -> bool:
+    return isinstance(estimator, Preprocessed)
 
 
 def _is_missing(outcome: Outcome | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -81,13 +81,16 @@ class _Path(ABC):
         templates = self.templates(make)
         found = _Collected(np.unique(data.y), data.n_samples)
         targets = Targets.encode(data.y, data.weights, templates[0].class_weight)
-        rows = engine.Data(data.X, targets, data.weights, {})
+        rows = engine.Data(data.prepared()[0].X, targets, data.weights, {})
         first = templates[0]._assembled(rows.design, targets)
         grids = [self.grid(each, each._reassembled(first)) for each in templates]
         plan = engine.Plan(templates, np.stack(grids))
         with interrupts:
             for number, split in enumerate(folds):
                 fold = engine.Fold(number, split.train, split.test)
+                if data.preprocess is not None:
+                    transformer = data.rows(split.train).prepared()[1]
+                    rows = replace(rows, X=data.transformed(transformer).X)
                 scored = engine.path_models(plan, rows, fold, lambda count: None)
                 found.fold(split, ((each.models, each.decisions) for each in scored))
                 interrupts.act()  # a path keeps what is complete, and so would choose among less
@@ -194,8 +197,10 @@ class Grid:
         varied = [name for name, each in self.values.items() if len(list(each)) > 1]
         found = _Collected(np.unique(data.y), data.n_samples)
         for split in folds:
-            models = self._fitted(make, settings, data.rows(split.train))
-            found.models(split, models, data.X[split.test], len(settings))
+            train, transformer = data.rows(split.train).prepared()
+            test = data.rows(split.test).transformed(transformer)
+            models = self._fitted(make, settings, train)
+            found.models(split, models, test.X, len(settings))
         return found.tried(settings, varied[0] if len(varied) == 1 else None, folds)
 
     def _fitted(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:

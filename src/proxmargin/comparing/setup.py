@@ -57,6 +57,8 @@ class Protocol:
     standardize : bool
     quick, baselines : bool
     command : str or None
+    preprocess : str or None
+        The transformer that each training part fits.
     """
 
     metrics: Sequence[MetricFacts]
@@ -69,6 +71,7 @@ class Protocol:
     quick: bool
     baselines: bool
     command: str | None = None
+    preprocess: str | None = None
 
     @property
     def scoring(self) -> MetricFacts:
@@ -160,10 +163,12 @@ class Setup:
         listed = ", ".join(shown[:SHOWN_CLASSES]) + (", ..." if len(shown) > SHOWN_CLASSES else "")
         repeated = f", {self.protocol.repeats} times" if self.protocol.repeats > 1 else ""
         grouped = " of whole groups" if self.protocol.grouped else ""
+        transformer = self.protocol.preprocess
+        prepared = f"; each training part fits {transformer}" if transformer else ""
         how = "standardised" if self.protocol.standardize else "as they are"
         return (
             f"{self.n_samples} samples, {self.n_features} features ({how}), {len(shown)} classes "
-            f"({listed}); {self.n_folds} folds{grouped}{repeated}"
+            f"({listed}); {self.n_folds} folds{grouped}{repeated}{prepared}"
         )
 
     def to_plain(self) -> dict[str, Any]:

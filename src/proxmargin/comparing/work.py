@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.comparing.candidates import Candidate
@@ -26,6 +27,7 @@ from proxmargin.comparing.folds import Split, inner_splits
 from proxmargin.comparing.metrics import HeldOut, Metric
 from proxmargin.comparing.searches import Settings
 from proxmargin.compiled.clock import clock
+from proxmargin.inputs.preprocessing import Preprocessed
 from proxmargin.runtime.threads import quiet_threads
 
 __all__ = ["Outcome", "Tally", "Task", "perform"]
@@ -130,10 +132,14 @@ def perform(task: Task, data: Data, metrics: Sequence[Metric]) -> Outcome:
             task.candidate.make, train, inner_splits(train, task.seed)
         )
         choice = chosen(tried, train, metrics[0])
-        model, seconds = _refitted(task, choice, train)
+        ready, transformer = train.prepared()
+        model, seconds = _refitted(task, choice, ready)
         certificate = getattr(model, "certificate_", None)
         tried.tally.count(certificate)
-        judged = None if task.split is None else _judged(model, choice, data, task.split)
+        judged = None
+        if task.split is not None:
+            test = data.rows(task.split.test).transformed(transformer)
+            judged = _judged(model, choice, test, np.unique(data.y))
         scores = {} if judged is None else {each.name: each(judged) for each in metrics}
     spent = perf_counter() - started
     return Outcome(
@@ -147,13 +153,14 @@ def perform(task: Task, data: Data, metrics: Sequence[Metric]) -> Outcome:
         certified=None if certificate is None else bool(certificate.converged),
         settings=_settings(model, choice),
         tally=tried.tally,
-        used=_used(model),
+        # features of other folds may be others
+        used=_used(model) if ready.outputs == data.outputs else {},
         held=_plain(judged) if judged is not None and task.keeps else {},
         curve=choice.curve,
         spent=spent,
         compiling=max(0.0, spent - (clock() - without_compiling)),
         messages=_messages(caught),
-        estimator=model if task.split is None else None,
+        estimator=_whole(model, transformer) if task.split is None else None,
     )
 
 
@@ -164,10 +171,14 @@ def _refitted(task: Task, choice: Choice, train: Data) -> tuple[Any, float]:
     return model, clock() - started
 
 
-def _judged(model: Any, choice: Choice, data: Data, split: Split) -> HeldOut:
+def _whole(model: Any, transformer: Any) -> Any:
+    """The model for the caller's data."""
+    return model if transformer is None else Preprocessed.of(transformer, model)
+
+
+def _judged(model: Any, choice: Choice, test: Data, classes: NDArray[Any]) -> HeldOut:
     """What the model says about the test rows, with calibrated probabilities."""
-    test = data.rows(split.test)
-    said = held_out(model, test, np.unique(data.y))
+    said = held_out(model, test, classes)
     if choice.calibrator is not None and said.scores is not None:
         return replace(said, probabilities=choice.calibrator.probabilities(said.scores))
     return replace(said, probabilities=own_probabilities(model, test.X))

@@ -35,6 +35,8 @@ SIGNATURE = "model.sig"
 _KEYS = frozenset(
     {"format", "version", "proxmargin", "estimator", "settings", "fitted", "certificate", "members"}
 )
+# of models with an imputer only
+_OPTIONAL = frozenset({"imputed"})
 # bytes of Python objects that a byte of JSON may become: empty lists, and copies of them
 _OBJECT_BYTES = 64
 
@@ -77,7 +79,7 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
     _refuse_other_version(manifest)
-    if set(manifest) != _KEYS or type(manifest["proxmargin"]) is not str:
+    if set(manifest) - _OPTIONAL != _KEYS or type(manifest["proxmargin"]) is not str:
         raise ModelFileError(f"its {MANIFEST} lacks entries or has unknown ones")
     _check_members(archive, manifest["members"])
     return manifest

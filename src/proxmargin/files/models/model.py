@@ -29,6 +29,7 @@ from proxmargin.files.models import fitted, known
 from proxmargin.files.models.archive import Archive, opened_archive, write_archive
 from proxmargin.files.models.certificates import certificate_from_plain, certificate_to_plain
 from proxmargin.files.models.forms import form_of
+from proxmargin.files.models.imputed import put_together, taken_apart
 from proxmargin.files.models.manifest import (
     MANIFEST,
     SIGNATURE,
@@ -59,6 +60,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     ----------
     estimator : a fitted estimator of this library
         Of one that chose its strength by cross-validation the chosen model, ``best_estimator_``.
+        A pipeline of a fitted ``SimpleImputer`` of NaN and such an estimator is stored with the
+        values that it fills in, and read as such a pipeline.
     path : str or path
         Any name; ``.pmz`` is customary.
     sign : callable (bytes) -> bytes, optional
@@ -72,7 +75,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         (such as a random generator; the message names it) or fitted, or numbers that are not
         finite, or the file cannot be written.
     """
-    estimator = _chosen(estimator)
+    estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
     settings, form = _settings(estimator), form_of(estimator)
     learned = fitted.collect(estimator, form)
@@ -86,6 +89,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         "settings": settings,
         "fitted": plain,
         "certificate": None if certificate is None else certificate_to_plain(certificate),
+        **({} if imputed is None else {"imputed": imputed}),
     }
     document = document_of(content, arrays)
     signature = {} if sign is None else {SIGNATURE: signature_of(document, sign)}
@@ -166,6 +170,7 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, An
         estimator = _unfitted(manifest["estimator"], manifest["settings"])
         for name, value in _learned(manifest, archive, estimator).items():
             setattr(estimator, name, value)
+        estimator = put_together(estimator, manifest.get("imputed"))
     return estimator, manifest
 
 
@@ -217,6 +222,7 @@ def _explained(start: str) -> Iterator[None]:
 
 
 def _facts(estimator: Any) -> dict[str, Any]:
+    estimator, imputed = taken_apart(estimator)
     _refuse_unknown(estimator)
     learned = fitted.collect(estimator, form_of(estimator))
     width = int(learned["n_features_in_"])
@@ -226,6 +232,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     return {
         "estimator": type(estimator).__name__,
         "settings": {k: _shown(v) for k, v in estimator.get_params(deep=False).items()},
+        **({} if imputed is None else {"imputed": imputed["strategy"]}),
         "classes": [str(label) for label in learned["classes_"].tolist()],
         "features": width,
         "features_used": int(used),

@@ -19,6 +19,7 @@ def read_columns(
     n_features: int,
     *,
     target: str | int | None = None,
+    blanks: bool = False,
     dialect: Dialect = USUAL,
 ) -> Table:
     """The columns a model was fitted on, in its order.
@@ -39,6 +40,8 @@ def read_columns(
     target : str or int, optional
         The column with the labels. By default the only column with a usual name (target, label,
         class, y) that is no feature of the model; there need not be one.
+    blanks : bool
+        Keep missing cells, as in `read_data`.
     dialect : Dialect
         How a text table is written.
 
@@ -52,7 +55,7 @@ def read_columns(
     DataError
         The file cannot be read, or lacks columns; the message names them.
     """
-    wanted = Wanted(feature_names, int(n_features), target)
+    wanted = Wanted(feature_names, int(n_features), target, blanks)
     return open_source(source, dialect).for_model(wanted)
 
 
@@ -63,7 +66,15 @@ def read_for_model(
     target: str | int | None = None,
     dialect: Dialect = USUAL,
 ) -> Table:
-    """The columns that a fitted estimator wants; see `read_columns`."""
+    """The columns that a fitted estimator wants, with blanks if it fills them in; see
+    `read_columns`."""
     names = getattr(model, "feature_names_in_", None)
     feature_names = None if names is None else [str(name) for name in names]
-    return read_columns(source, feature_names, model.n_features_in_, target=target, dialect=dialect)
+    return read_columns(
+        source,
+        feature_names,
+        model.n_features_in_,
+        target=target,
+        blanks=getattr(model, "fills_blanks", False),
+        dialect=dialect,
+    )

@@ -86,7 +86,7 @@ class NamedColumns:
         y = self._labels(labels, required=request.labelled)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
-        table = self._table(features, columns, target, y)
+        table = self._table(features, columns, target, y, request.blanks)
         return (
             table if members is None else replace(table, groups=group_names(members, self.source))
         )
@@ -94,7 +94,7 @@ class NamedColumns:
     def for_model(self, wanted: Wanted) -> Table:
         """The model's features, found by name; other columns are ignored."""
         if wanted.feature_names is None:
-            table = self.table(Request(wanted.target, labelled=False))
+            table = self.table(Request(wanted.target, labelled=False, blanks=wanted.blanks))
             return same_width(table, wanted, may_pad=False)
         features = matching_features(wanted.feature_names, self.names, self.source)
         levelled = {feature.column for feature in features if feature.level is not None}
@@ -111,7 +111,8 @@ class NamedColumns:
             self.source,
             way_out="the model was fitted on numbers there",
         )
-        return self._table(features, columns, target, self._labels(labels, required=False))
+        y = self._labels(labels, required=False)
+        return self._table(features, columns, target, y, wanted.blanks)
 
     def _load(
         self,
@@ -141,8 +142,9 @@ class NamedColumns:
         columns: Sequence[Column],
         target: str | None,
         y: NDArray[Any] | None,
+        blanks: bool,
     ) -> Table:
-        refuse_unusable_cells(columns, self.source)
+        refuse_unusable_cells(columns, self.source, blanks)
         X = feature_matrix(features, {column.name: column for column in columns}, self.source)
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)

@@ -62,6 +62,7 @@ class Request:
     labelled: bool = True
     ignore: Sequence[str | int] = ()
     groups: str | int | None = None
+    blanks: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Wanted:
     feature_names: Sequence[str] | None
     n_features: int
     target: str | int | None = None
+    blanks: bool = False
 
 
 class Source(Protocol):

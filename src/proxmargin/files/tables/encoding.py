@@ -24,6 +24,12 @@ _DENSE_FROM = 0.1
 _CELLS_NAMED = 5
 # Share of numbers among its cells above which a column of text was probably meant to be numbers.
 _MOSTLY = 0.5
+# What to do about cells that cannot be used.
+_CORRECT = "remove these rows or fill in the values"
+_FILL = (
+    f"{_CORRECT}: --impute median (or mean, constant) on the command line, "
+    "compare(..., preprocess=SimpleImputer()) in Python"
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,8 @@ def features_of(columns: Sequence[Column]) -> list[Feature]:
 def _features_of_one(column: Column) -> list[Feature]:
     if column.is_numeric:
         return [Feature(column.name)]
-    return [Feature(column.name, level) for level in sorted(set(column.values.tolist()))]
+    present = column.values[~column.missing]
+    return [Feature(column.name, level) for level in sorted(set(present.tolist()))]
 
 
 def feature_matrix(
@@ -80,11 +87,19 @@ def _dense(
 ) -> NDArray[Any]:
     for j, feature in enumerate(features):
         if feature.level is None:
-            X[:, j] = columns[feature.column].values
+            X[:, j] = _numbers_of(columns[feature.column])
     for column, positions in _levels(features).items():
         rows, where = _indicators(columns[column], positions)
         X[rows, where] = 1.0
     return X
+
+
+def _numbers_of(column: Column) -> NDArray[Any]:
+    """The values of a numeric column, NaN where they are missing."""
+    if not column.missing.any():
+        return column.values
+    wide = np.result_type(column.values.dtype, np.float16)
+    return np.where(column.missing, np.nan, column.values.astype(wide))
 
 
 def _sparse(
@@ -93,7 +108,7 @@ def _sparse(
     rows, where, values = [], [], []
     for j, feature in enumerate(features):
         if feature.level is None:
-            numbers = columns[feature.column].values.astype(dtype)
+            numbers = _numbers_of(columns[feature.column]).astype(dtype)
             filled = np.flatnonzero(numbers)
             rows.append(filled)
             where.append(np.full(filled.size, j))
@@ -119,7 +134,7 @@ def _indicators(
     column: Column, positions: Mapping[str, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     found = np.array([positions.get(text, -1) for text in column.as_text()], dtype=np.intp)
-    rows = np.flatnonzero(found >= 0)
+    rows = np.flatnonzero((found >= 0) & ~column.missing)
     return rows, found[rows]
 
 
@@ -183,13 +198,19 @@ def _is_number(cell: Any) -> bool:
     return True
 
 
-def refuse_unusable_cells(columns: Sequence[Column], source: str) -> None:
-    """Refuse missing and infinite cells, by data row (from 1) and column name."""
-    _refuse_cells({c.name: c.missing for c in columns}, source, "missing")
-    _refuse_cells({c.name: c.infinite() for c in columns}, source, "infinite")
+def refuse_unusable_cells(columns: Sequence[Column], source: str, blanks: bool = False) -> None:
+    """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept.
+
+    By data row (from 1) and column name.
+    """
+    if not blanks:
+        _refuse_cells({c.name: c.missing for c in columns}, source, "missing", _FILL)
+    _refuse_cells({c.name: c.infinite() for c in columns}, source, "infinite", _CORRECT)
 
 
-def _refuse_cells(masks: Mapping[str, NDArray[np.bool_]], source: str, kind: str) -> None:
+def _refuse_cells(
+    masks: Mapping[str, NDArray[np.bool_]], source: str, kind: str, way_out: str
+) -> None:
     counts = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
     total = sum(counts.values())
     if total:
@@ -202,5 +223,5 @@ def _refuse_cells(masks: Mapping[str, NDArray[np.bool_]], source: str, kind: str
         more = f" and {total - len(cells)} more" if total > len(cells) else ""
         raise DataError(
             f"{source}: {plural(total, kind + ' value')}: {'; '.join(cells)}{more} "
-            "(counting data rows from 1); remove these rows or fill in the values."
+            f"(counting data rows from 1); {way_out}."
         )

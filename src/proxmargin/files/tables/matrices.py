@@ -45,7 +45,6 @@ class PlainMatrix:
 
     def __post_init__(self) -> None:
         _refuse_sizes(self)
-        _refuse_nonfinite(self.X, self.source)
 
     def table(self, request: Request) -> Table:
         """The matrix and its labels; there is no column to choose as the target."""
@@ -58,6 +57,7 @@ class PlainMatrix:
             raise DataError(
                 f"{self.source}: only columns of tables can be ignored, and this is a matrix."
             )
+        _refuse_nonfinite(self.X, self.source, request.blanks)
         if request.groups is not None:
             raise DataError(
                 f"{self.source}: only a column of a table can hold groups, and this is a matrix."
@@ -73,7 +73,7 @@ class PlainMatrix:
 
     def for_model(self, wanted: Wanted) -> Table:
         """The columns by name where both sides have names, otherwise all, if as many."""
-        table = self.table(Request(wanted.target, labelled=False))
+        table = self.table(Request(wanted.target, labelled=False, blanks=wanted.blanks))
         if table.feature_names is None or wanted.feature_names is None:
             return same_width(table, wanted, may_pad=self.trailing_zeros_implied)
         return _by_name(table, list(wanted.feature_names))
@@ -129,8 +129,9 @@ def _refuse_sizes(data: PlainMatrix) -> None:
         )
 
 
-def _refuse_nonfinite(X: FeatureMatrix, source: str) -> None:
-    if np.isfinite(X.data if isinstance(X, sp.csr_array) else X).all():
+def _refuse_nonfinite(X: FeatureMatrix, source: str, blanks: bool) -> None:
+    values = X.data if isinstance(X, sp.csr_array) else X
+    if np.isfinite(values).all() or (blanks and not np.isinf(values).any()):
         return
     entries = sp.coo_array(X)  # an entry that is not finite is never dropped as a zero
     bad = np.flatnonzero(~np.isfinite(entries.data))
