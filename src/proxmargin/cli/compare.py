@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
+from proxmargin.cli.guards import warn_of_leaks
 from proxmargin.cli.options import (
     Commands,
     add_columns,
@@ -144,6 +145,7 @@ def _run_one(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     _check_report(arguments.report)
     table = table_of(arguments)
+    warn_of_leaks(table)
     comparison = _compared(arguments, table)
     name = _to_save(comparison, arguments.save)
     fitted = comparison.models_.get(name or "")

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
+from proxmargin.cli.guards import warn_of_leaks
 from proxmargin.cli.models import (
     add_model_options,
     estimator_of,
@@ -47,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress = () if arguments.quiet else (Progress(label=arguments.model),)
     estimator = estimator_of(arguments, *progress)
     table, imputer = filled_table_of(arguments)
+    warn_of_leaks(table)
     stopped = _fitted_or_stopped(estimator, table)
     name_features(estimator, table.feature_names)
     whole = with_imputer(estimator, imputer)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from proxmargin.cli import failures
+from proxmargin.cli.guards import warn_of_leaks
 from proxmargin.cli.options import Commands, add_columns, add_common, subcommand
 from proxmargin.cli.output import print_facts, print_json
 
@@ -49,7 +50,9 @@ def _model_facts(arguments: argparse.Namespace) -> dict[str, Any]:
 def _data_facts(arguments: argparse.Namespace) -> dict[str, Any]:
     from proxmargin.cli.options import table_of
 
-    return table_of(arguments).describe()
+    table = table_of(arguments)
+    warn_of_leaks(table)
+    return table.describe()
 
 
 def _shown(value: Any) -> str:

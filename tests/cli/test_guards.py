@@ -1,0 +1,91 @@
+"""Warnings of what makes scores of a file too good, each with the option that helps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from proxmargin.cli import main
+from proxmargin.cli.failures import OK
+
+ROWS = 60
+
+
+@pytest.fixture
+def frame(rng) -> pd.DataFrame:
+    """Nothing to doubt."""
+    features = rng.standard_normal((ROWS, 3))
+    labels = (features[:, 0] + rng.standard_normal(ROWS) > 0).astype(int)
+    return pd.DataFrame(features, columns=["a", "b", "c"]).assign(y=labels)
+
+
+@pytest.fixture
+def told(tmp_path, capsys):
+    """What a command says on standard error of a frame."""
+
+    def run(frame: pd.DataFrame, command: str = "info", *options: str) -> str:
+        path = tmp_path / "data.csv"
+        frame.to_csv(path, index=False)
+        assert main([command, str(path), *options]) == OK
+        return capsys.readouterr().err
+
+    return run
+
+
+def test_ordinary_data_cause_no_warning(frame, told) -> None:
+    assert told(frame) == ""
+
+
+def test_a_column_that_counts_the_rows_is_named_with_the_option_that_leaves_it_out(
+    frame, told
+) -> None:
+    numbered = frame.assign(y=frame["y"])
+    numbered.insert(0, "sample no", np.arange(ROWS))
+    err = told(numbered)
+    assert "'sample no' numbers or names the rows: --ignore 'sample no'" in err
+    assert err.count("warning") == 1
+    assert told(numbered, "info", "--ignore", "sample no") == ""
+
+
+def test_names_with_a_level_for_each_row_are_found_after_encoding(frame, told) -> None:
+    named = frame.copy()
+    named.insert(0, "patient", [f"p{j:03}" for j in np.random.default_rng(0).permutation(ROWS)])
+    assert "'patient' numbers or names the rows: --ignore patient" in told(
+        named, "info", "--encode"
+    )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_feature_that_alone_separates_the_classes_is_named(frame, told, rng, classes) -> None:
+    labels = rng.permutation(np.arange(ROWS) % classes)
+    leaky = frame.assign(y=labels)
+    leaky.insert(1, "code", labels * 10.0 + rng.random(ROWS))
+    assert "'code' alone separates the classes: --ignore code" in told(leaky)
+    leaky["code"] = np.where(labels == 0, 0.0, rng.random(ROWS) + 1)  # one class only
+    assert ("alone separates" in told(leaky)) == (classes == 2)
+
+
+def test_repeated_rows_are_counted_unless_groups_are_given(frame, told) -> None:
+    doubled = pd.concat([frame, frame.iloc[:6]])
+    err = told(doubled)
+    assert "6 of 66 rows repeat earlier ones" in err
+    assert "--groups COL" in err
+    grouped = doubled.assign(patient=[*range(ROWS), *range(6)])[["patient", "a", "b", "c", "y"]]
+    options = ("--groups", "patient", "--models", "L2SVC", "--folds", "2", "--quick", "-q")
+    assert "repeat" not in told(grouped, "compare", *options)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("info",),
+        ("fit", "--model", "L2SVC", "-q"),
+        ("compare", "--models", "L2SVC", "--folds", "2", "--quick", "-q"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_file_sorted_by_class_is_told_by_every_command(frame, told, command) -> None:
+    assert "sorted by class: folds of your own must be shuffled" in told(
+        frame.sort_values("y"), *command
+    )
