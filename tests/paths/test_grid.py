@@ -96,7 +96,7 @@ def test_an_estimator_without_alpha_is_refused():
 @pytest.mark.parametrize(
     ("model", "parameter"), [(DWD, "nu"), (NuSVC, "nu"), (MarginFDA, "kappa"), (MarginMPM, "kappa")]
 )
-def test_a_model_without_a_strength_is_referred_to_fitted_grid(model, parameter):
+def test_a_model_without_a_strength_is_referred_to_the_path_in_its_own_parameter(model, parameter):
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(TypeError, match=f"{model.__name__} has {parameter}: .*fitted_grid"):
-        margin_path(model(), X, y)
+    with pytest.raises(TypeError, match=f"{model.__name__} has {parameter}, .*{parameter}s="):
+        alpha_max(model(), X, y)

@@ -26,10 +26,18 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import solve_grid
+from proxmargin.paths.fit_by_fit import template_of, values_of, walked
 from proxmargin.paths.found import Certificates, Found, listed, published, weights_of_samples
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
-from proxmargin.paths.strength import Strength, at_strength, strength_of
+from proxmargin.paths.settings import stacked
+from proxmargin.paths.strength import (
+    Strength,
+    at_strength,
+    limited_by,
+    strength_of,
+    varying_of,
+)
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import Progress
@@ -37,7 +45,13 @@ from proxmargin.runtime.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Path", "compute_path", "margin_path", "unmet_of", "warn_of_unmet"]
+__all__ = [
+    "Path",
+    "compute_path",
+    "margin_path",
+    "unmet_of",
+    "warn_of_unmet",
+]
 
 Array = NDArray[np.float64]
 
@@ -50,7 +64,8 @@ class Path:
     ----------
     strengths : (n_strengths,)
         In the order given; by default from the strongest penalty. They are ``alphas``, or ``Cs``
-        for a model with ``C``.
+        for a model with ``C``, ``nus`` or ``kappas`` for one with these. With a fixed ``l2`` they
+        are ``alphas = l1s + l2``.
     stacked : (n_strengths * n_rows, n_features) CSR array
         ``coef_`` of every model, in the units of the data, below each other.
     coefs_sparse : list of (n_rows, n_features) CSR arrays
@@ -74,6 +89,10 @@ class Path:
         given, 'explained' or 'flat'.
     weights : (n_strengths * n_rows, n_samples) CSR array, optional
         Weights of the samples in the coefficients of every model, if models have ``dual_coef_``.
+    l2 : float, optional
+        The ridge part of all models, where it was fixed.
+    models : sequence of estimators
+        The fitted models, where each was fitted on its own.
     """
 
     strengths: Array
@@ -85,6 +104,8 @@ class Path:
     template: MarginEstimator = field(repr=False)
     ended: str = Ending.COMPLETE.value
     weights: sparse.csr_array | None = field(default=None, repr=False)
+    l2: float | None = None
+    models: Sequence[MarginEstimator] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return self.strengths.size
@@ -102,7 +123,7 @@ class Path:
     @property
     def strength(self) -> Strength:
         """The parameter that varies along the path."""
-        return strength_of(self.template)
+        return varying_of(self.template)
 
     @property
     def alphas(self) -> Array:
@@ -111,6 +132,22 @@ class Path:
     @property
     def Cs(self) -> Array:
         return self._strengths_named("C")
+
+    @property
+    def nus(self) -> Array:
+        return self._strengths_named("nu")
+
+    @property
+    def kappas(self) -> Array:
+        return self._strengths_named("kappa")
+
+    @property
+    def l1s(self) -> Array:
+        """The l1 parts of elastic nets."""
+        alphas = self._strengths_named("alpha")
+        if self.l2 is not None:
+            return alphas - self.l2
+        return alphas * getattr(self.template, "norm_share", 1.0)
 
     def _strengths_named(self, name: str) -> Array:
         if self.strength.name != name:
@@ -128,6 +165,7 @@ class Path:
             weights=None if self.weights is None else self.weights[rows],
             intercepts=self.intercepts[index],
             certificates=[self.certificates[i] for i in index],
+            models=[self.models[i] for i in index] if self.models else (),
         )
 
     @property
@@ -157,8 +195,10 @@ class Path:
 
     def model(self, index: int) -> MarginEstimator:
         """The fitted estimator for ``strengths[index]``."""
-        model = at_strength(self.template, self.strengths[index])
         index = range(len(self))[index]
+        if self.models:
+            return copy(self.models[index])
+        model = at_strength(self.template, self.strengths[index])
         model.coef_, model.intercept_ = (
             self._coef_sparse(index).toarray(),
             self.intercepts[index].copy(),
@@ -238,6 +278,9 @@ def margin_path(
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
     Cs: ArrayLike | None = None,
+    nus: ArrayLike | None = None,
+    kappas: ArrayLike | None = None,
+    l2: float | None = None,
     eps: float = 1e-3,
     stop_at: float | None = None,
     sample_weight: Any = None,
@@ -250,7 +293,8 @@ def margin_path(
 
     Parameters
     ----------
-    estimator : an estimator with ``alpha`` and ``l1_ratio``, or a linear one with ``C``
+    estimator : an estimator with ``alpha`` and ``l1_ratio``, or a linear one with ``C``, ``nu`` or
+        ``kappa``
         Is not changed. Its ``tol``, ``max_iter`` and ``time_limit`` hold for every single fit.
     X, y, sample_weight, offset
         As for ``estimator.fit``.
@@ -265,6 +309,15 @@ def margin_path(
         For estimators with ``C``, in any order. By default increasing from `critical_C` up to that
         over ``eps``; with a ridge alone from where the scores are small, up to that over
         ``eps**2``.
+    nus, kappas : (n_alphas,), optional
+        For `NuSVC` and `DWD`, and for `MarginFDA` and `MarginMPM`, in any order, within the range
+        that leaves a margin. By default ``n_alphas`` values from the largest: of NuSVC evenly over
+        `nu_range`, of DWD two decades on either side of Marron's rule, of kappa from 0.9 times
+        `kappa_max` to zero; over the range that all classes have in common.
+    l2 : float >= 0, optional
+        For elastic nets, as in gcdnet: a ridge part that all models share, while the l1 part falls.
+        ``alphas`` are then the l1 parts, by default from where all coefficients are zero, and
+        ``l1_ratio`` of the estimator does not matter.
     eps : float in (0, 1]
     stop_at : float in (0, 1], optional
         Ends the path at the first strength where this fraction of the null model's loss is
@@ -298,9 +351,15 @@ def margin_path(
     >>> path.coefs.shape, int(path.n_nonzero[0])
     ((5, 1, 30), 0)
     """
+    if limited_by(estimator) is not None or l2 is not None:
+        if stop_at is not None:
+            raise ValueError("stop_at is for paths in alpha and C, without a fixed l2")
+        grids = {"alpha": alphas, "C": Cs, "nu": nus, "kappa": kappas}
+        data = (X, y, sample_weight, offset)
+        return _path_of_fits(estimator, data, grids, n_alphas, l2, eps)
     template = unfitted(estimator)
     strength = strength_of(template)
-    given = _explicit_grid(strength, {"alpha": alphas, "C": Cs})
+    given = _explicit_grid(strength, {"alpha": alphas, "C": Cs, "nu": nus, "kappa": kappas})
     assembly = template._assemble(X, y, sample_weight, offset)
     grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
     order = strength.order(grid)
@@ -315,6 +374,44 @@ def margin_path(
     short = unmet_of(path.certificates)
     warn_of_unmet(f"the {type(template).__name__} path", template.tol, len(path), short)
     taken = order[: len(path)]
+    return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
+
+
+def _path_of_fits(
+    estimator: MarginEstimator,
+    data: Sequence[Any],
+    grids: Mapping[str, ArrayLike | None],
+    count: int,
+    l2: float | None,
+    eps: float,
+) -> Path:
+    """A path of single fits: in nu or kappa, or in l1 beside a fixed l2 (`fit_by_fit`)."""
+    template = template_of(estimator, l2)
+    fixed = None if l2 is None else float(l2)
+    strength = varying_of(template)
+    given = _explicit_grid(strength, grids)
+    grid = values_of(template, data, count, fixed, eps) if given is None else given
+    order = strength.order(grid)
+    fits = walked(template, data, grid[order], fixed)
+    coefs, intercepts = stacked(fits.models)
+    done = len(fits.models)
+    path = Path(
+        strengths=fits.values[:done],
+        stacked=coefs,
+        intercepts=intercepts,
+        certificates=[model.certificate_ for model in fits.models],
+        classes=fits.models[0].classes_,
+        scale=fits.scale,
+        template=template,
+        ended=(Ending.COMPLETE if done == grid.size else Ending.INTERRUPTED).value,
+        l2=fixed,
+        models=fits.models,
+    )
+    if done < grid.size:
+        _note_interruption(path, grid)
+    short = unmet_of(path.certificates)
+    warn_of_unmet(f"the {type(template).__name__} path", template.tol, done, short)
+    taken = order[:done]
     return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
 
 

@@ -17,7 +17,16 @@ from proxmargin.estimators.registry import MODELS
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.problem import Problem
 
-__all__ = ["ALPHA", "Strength", "at_strength", "parameters_of", "problems_of", "strength_of"]
+__all__ = [
+    "ALPHA",
+    "Strength",
+    "at_strength",
+    "limited_by",
+    "parameters_of",
+    "problems_of",
+    "strength_of",
+    "varying_of",
+]
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
@@ -29,7 +38,7 @@ class Strength:
 
     Attributes
     ----------
-    name : {'alpha', 'C'}
+    name : {'alpha', 'C', 'nu', 'kappa'}
     falls : bool
         The penalty grows with the parameter, so that a path takes falling values.
     """
@@ -70,6 +79,7 @@ class Strength:
 
 ALPHA = Strength("alpha", falls=True)
 WEIGHT = Strength("C", falls=False)
+LIMITED = (Strength("nu", falls=True), Strength("kappa", falls=True))
 
 
 def strength_of(estimator: Any) -> Strength:
@@ -92,10 +102,23 @@ def strength_of(estimator: Any) -> Strength:
 def _what_instead(name: str) -> str:
     """What a model without a strength offers instead of a path."""
     parameters = MODELS[name].parameters if name in MODELS else ()
-    limited = next((one for one in ("nu", "kappa") if one in parameters), None)
+    limited = next((one.name for one in LIMITED if one.name in parameters), None)
     if limited is None:
         return f"{name} has none"
-    return f"{name} has {limited}: proxmargin.paths.fitted_grid fits several values of it"
+    return f"{name} has {limited}, of which margin_path fits several values ({limited}s=)"
+
+
+def limited_by(estimator: Any) -> Strength | None:
+    """The nu or kappa of a model that has no strength, or None."""
+    parameters = set(signature(type(estimator)).parameters)
+    if _of_kind(type(estimator)) is not None:  # type: ignore[arg-type]  # classes are hashable
+        return None
+    return next((one for one in LIMITED if one.name in parameters), None)
+
+
+def varying_of(estimator: Any) -> Strength:
+    """The parameter of a path: the strength, or the nu or kappa of a model without one."""
+    return limited_by(estimator) or strength_of(estimator)
 
 
 @cache
@@ -116,7 +139,7 @@ def _of_kind(kind: type) -> Strength | None:
 def at_strength(estimator: Estimator, strength: float) -> Estimator:
     """A copy of the estimator with this strength."""
     model = copy(estimator)
-    setattr(model, strength_of(estimator).name, float(strength))
+    setattr(model, varying_of(estimator).name, float(strength))
     return model
 
 
