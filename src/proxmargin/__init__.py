@@ -40,6 +40,8 @@ _HOMES = {
     "save_model": "files.models.model",
     "load_model": "files.models.model",
     "read_data": "files.tables.table",
+    "open_dataset": "datasets",
+    "Dataset": "datasets",
     "permutation_test": "permutations",
     "PermutationTest": "permutations",
     "compare": "comparing.run",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.designs.sweep import Pointwise, Sweep, swept
 from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from proxmargin.designs.kernel import KernelMatrix
     from proxmargin.designs.sparse import SparseDesign
 
-__all__ = ["Array", "Design", "Ledger", "Stored", "subtract_outer"]
+__all__ = ["Array", "Design", "Ledger", "Stored", "evenly", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -29,6 +30,7 @@ T = TypeVar("T")
 CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
 NORM_ROUNDING = 1e-12  # relative; norms of features are rounded up by it
+SAMPLE_BYTES = 1 << 26  # of a sample of the rows, which stays in memory: 64 MB
 OUTER_BLOCK = 1 << 17  # entries of an outer product held at a time: 1 MB
 
 
@@ -38,6 +40,12 @@ def subtract_outer(matrix: Array, left: Array, right: Array) -> None:
     for start in range(0, left.size, rows):
         part = slice(start, start + rows)
         matrix[part] -= np.outer(left[part], right)
+
+
+def evenly(n_samples: int, nbytes: int) -> Index:
+    """Numbers of rows at even steps, as many as fit in `SAMPLE_BYTES` of data of ``nbytes``."""
+    step = max(1, -(-nbytes // SAMPLE_BYTES))
+    return np.arange(step // 2, n_samples, step, dtype=np.intp)
 
 
 class Ledger:
@@ -98,6 +106,8 @@ class Design(Remembers, ABC):
     """Every entry is stored, in one array."""
     has_columns: bool = True
     """Single columns can be read cheaply (`sweep_data`)."""
+    passes_only: bool = False
+    """The data are not in memory: each product reads all of them."""
     compressed: SparseDesign | None = None
     """The design itself if it is a CSR or CSC matrix."""
     kernel_matrix: KernelMatrix | None = None
@@ -122,6 +132,30 @@ class Design(Remembers, ABC):
         """``values``, one a sample, extended by zeros for the other samples of `whole`."""
         return values
 
+    def sweep(
+        self,
+        coef: Array,
+        intercept: float,
+        pointwise: Pointwise,
+        cut: tuple[Array, ...],
+        centre: Array,
+        wanted: Index | None,
+    ) -> Sweep:
+        """What a Newton step needs of a point, in one pass where the data are read in blocks.
+
+        Parameters
+        ----------
+        coef : (n_features,)
+        pointwise : callable
+            ``pointwise(scores, *cut)`` returns first and second derivatives of the loss.
+        cut : arrays with one entry a sample
+        centre : (n_features,)
+            Subtracted from the features in the Hessian.
+        wanted : (k,), optional
+            Features whose Hessian is to be computed.
+        """
+        return swept(self, coef, intercept, pointwise, cut, centre, wanted)
+
     @abstractmethod
     def row_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_j weights_j (x_ij - centre_j)^2`` for each sample, (n_samples,)."""
@@ -133,6 +167,11 @@ class Design(Remembers, ABC):
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
+
+    def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
+        """Weighted mean and variance of each feature, for weights that sum to one."""
+        mean = self.adjoint(weights[:, None])[:, 0]
+        return mean, self.column_squares(weights, mean)
 
     def column_norms(self) -> Array:
         """``|x_j|`` for each feature, (n_features,), rounded up; computed once."""
@@ -182,6 +221,11 @@ class Design(Remembers, ABC):
         error = gamma(int(live) + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
 
+    @property
+    def summands(self) -> int:
+        """The most additions behind an entry of `adjoint`, in whatever order: bounds rounding."""
+        return self.n_samples
+
     def adjoint_error(self, sizes: Array) -> Array:
         """A bound on the rounding of `adjoint`, (n_features, n_outputs).
 
@@ -190,7 +234,7 @@ class Design(Remembers, ABC):
         sizes : (n_outputs,)
             Sums of the absolute values of each column of the dual point.
         """
-        error = gamma(self.n_samples + FURTHER_TERMS) * float(sizes.max()) * self.column_bounds()
+        error = gamma(self.summands + FURTHER_TERMS) * float(sizes.max()) * self.column_bounds()
         column = error[:, None]
         return column if sizes.size == 1 else np.broadcast_to(column, (error.size, sizes.size))
 
@@ -248,6 +292,10 @@ class Design(Remembers, ABC):
     @abstractmethod
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         """``(X - 1 centre') diag(weights) (X - 1 centre')'``, (n_samples, n_samples)."""
+
+    def sample_index(self) -> Index:
+        """The numbers of rows that stand for all in rough models: those that `evenly` takes."""
+        return evenly(self.n_samples, self.nbytes)
 
     def rows(self, index: Index) -> Design:
         """The design of some of the samples; shares this one's ledger.

@@ -47,6 +47,14 @@ class RowView(Design):
         return self.whole.has_columns
 
     @property
+    def passes_only(self) -> bool:  # type: ignore[override]
+        return self.whole.passes_only
+
+    @property
+    def summands(self) -> int:
+        return min(self.n_samples, self.whole.summands)  # zeros are added exactly
+
+    @property
     def compressed(self) -> SparseDesign | None:  # type: ignore[override]
         return None if self.whole.compressed is None else self.copied.compressed
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from proxmargin.compiled.products import compensated
 from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order, Stored
+from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 
 __all__ = [
@@ -36,8 +37,7 @@ def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Arra
     -------
     mean, scale : (n_features,)
     """
-    mean = design.adjoint(weights[:, None])[:, 0]
-    variance = design.column_squares(weights, mean)
+    mean, variance = design.mean_and_variance(weights)
     varies = variance > CONSTANT_VARIANCE * mean**2
     return mean, np.where(varies, np.sqrt(variance), constant)
 
@@ -138,6 +138,47 @@ class StandardizedDesign(Design):
         base, centre, scale = self.base.stored
         moved = centre + self.centre * np.where(np.isfinite(scale), scale, 0.0)
         return Stored(base, moved, scale * self.scale)
+
+    def sweep(
+        self,
+        coef: Array,
+        intercept: float,
+        pointwise: Pointwise,
+        cut: tuple[Array, ...],
+        centre: Array,
+        wanted: Index | None,
+    ) -> Sweep:
+        raw = coef / self.scale
+        shift = intercept - float(self.centre @ raw)
+        found = self.base.sweep(raw, shift, pointwise, cut, self._moved(centre), wanted)
+        pulled = (found.pulled - np.outer(self.centre, found.sums)) / self.scale[:, None]
+        gram = found.gram
+        if gram is not None and wanted is not None:
+            gram = gram / self.scale[wanted] / self.scale[wanted][:, None]
+        return found._replace(pulled=pulled, gram=gram)
+
+    def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
+        if not self.base.passes_only:
+            return super().mean_and_variance(weights)
+        mean, variance = self.base.mean_and_variance(weights)
+        return (mean - self.centre) / self.scale, variance / self.scale**2
+
+    @property
+    def passes_only(self) -> bool:  # type: ignore[override]
+        return self.base.passes_only
+
+    def sample_index(self) -> Index:
+        return self.base.sample_index()
+
+    @property
+    def summands(self) -> int:
+        return self.base.summands
+
+    def adjoint_error(self, sizes: Array) -> Array:
+        if not self.base.passes_only:
+            return super().adjoint_error(sizes)
+        own = super().adjoint_error(sizes)  # of the centring; the base may recall its product
+        return own + self.base.adjoint_error(sizes) / self.scale[:, None]
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
         return self.base.row_squares(weights / self.scale**2, self._moved(centre))

@@ -29,6 +29,7 @@ from proxmargin.designs import (
     as_design,
     standardized,
 )
+from proxmargin.estimators import beyond_memory
 from proxmargin.estimators.assembly import (
     ALL,
     Assembly,
@@ -39,6 +40,7 @@ from proxmargin.estimators.assembly import (
 )
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
 from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
@@ -111,6 +113,8 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
     __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
     # why the scores of a model take no offset; empty if they do
     _without_offset: ClassVar[str] = ""
+    # why a model needs all data in memory; empty if passes over blocks of rows are enough
+    _in_memory: str = ""
     _deadline: float = np.inf
     """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
     _guard: Guard | None = None
@@ -150,7 +154,7 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         offset: Any = None,
         resume_from: str | os.PathLike[str] | None = None,
@@ -160,8 +164,11 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
-            Float32 and float64 are used as they are; other types are converted to float64.
-        y : (n_samples,) labels of any type
+            Float32 and float64 are used as they are; other types are converted to float64. Also a
+            `proxmargin.Dataset` of `proxmargin.open_dataset`, which is read in passes; a Dask array
+            or data frame, whose blocks stay on their workers; a CuPy or PyTorch array, which stays
+            on its device.
+        y : (n_samples,) labels of any type; None for a `proxmargin.Dataset`, which has its own
         sample_weight : (n_samples,), optional
             Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
         offset : (n_samples,), optional
@@ -228,8 +235,16 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         offset : (n_samples,), optional
             Added to the scores. Without it the offset is zero, also for a model that was fitted
             with one.
+
+        Returns
+        -------
+        scores : array
+            Of a `proxmargin.Dataset` an iterator of arrays, one a chunk; of a Dask collection a
+            Dask array.
         """
         check_is_fitted(self)
+        if is_beyond_memory(X):
+            return beyond_memory.scores(self, X, offset)
         X = validated_features(self, X)
         offset = self._checked_offset(offset, X, self.classes_)
         scores = self._scores_of(X)
@@ -244,15 +259,27 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         return scores
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`."""
-        scores = self.decision_function(X, offset)
+        """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`.
+
+        Of a `proxmargin.Dataset` an iterator of arrays, one a chunk.
+        """
+        if is_beyond_memory(X):
+            check_is_fitted(self)
+            return beyond_memory.predictions(self, X, offset)
+        return self._labels_of(self.decision_function(X, offset))
+
+    def _labels_of(self, scores: Array) -> NDArray[Any]:
+        """The class with the largest score."""
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
         from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
 
+        if is_beyond_memory(X):
+            check_is_fitted(self)
+            return beyond_memory.accuracy(self, X, y, sample_weight, offset)
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -270,10 +297,22 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
-        X, y = validated(self, X, y)
+        if is_beyond_memory(X):
+            self._check_passes()
+            X, y, sample_weight = opened(self, X, y, sample_weight)
+        else:
+            X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
         offset = self._checked_offset(offset, X, targets.classes)
         return X, targets if offset is None else replace(targets, offset=offset)
+
+    def _check_passes(self) -> None:
+        """Raise ValueError if the model cannot be fitted in passes over blocks of rows."""
+        if self._in_memory:
+            raise ValueError(
+                f"{type(self).__name__} cannot be fitted to data in blocks of rows: "
+                f"{self._in_memory}"
+            )
 
     def _checked_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
         """The validated offset; None stays None. Raises if the model takes no offset."""

@@ -158,6 +158,10 @@ class NuSVC(_NuMachine):
         The nu of each problem.
     """
 
+    _in_memory = (
+        "the worst share nu of the margins is found by pivoting on single rows; L2SVC and SVC with "
+        "a linear kernel take such data"
+    )
     _most_decomposed = np.inf
     # by the signs of a problem: the nu that replaces 'auto', if 'auto' leaves no margin
     _forced_nus: Mapping[bytes, float] = MappingProxyType({})

@@ -138,6 +138,14 @@ class KernelMachine(MarginEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
+    def _check_passes(self) -> None:
+        if not self._is_linear:
+            raise ValueError(
+                f"{type(self).__name__} with kernel={self.kernel!r} cannot be fitted to data in "
+                "blocks of rows: it needs the kernel of all pairs of samples"
+            )
+        super()._check_passes()
+
     def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         """Fit a linear kernel on the features, any other in its feature space."""
         if self._is_linear:

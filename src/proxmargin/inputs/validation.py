@@ -20,12 +20,15 @@ from proxmargin.designs.compressed import canonical
 from proxmargin.magnitudes import LARGEST, check_magnitude
 
 __all__ = [
+    "ANY_SIZE",
+    "Magnitudes",
     "check_choice",
     "check_flag",
     "check_folds",
     "check_labels",
     "check_number",
     "check_strength",
+    "magnitudes_for",
     "validated",
     "validated_features",
     "validated_offset",
@@ -147,7 +150,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
     if not _are_few_integers(y):
         check_classification_targets(y)
-    return _checked_entries(estimator, X, _magnitudes_for(estimator)), y
+    return _checked_entries(estimator, X, magnitudes_for(estimator)), y
 
 
 def check_folds(name: str, cv: Any) -> None:
@@ -194,10 +197,11 @@ def validated_part(estimator: Any, X: Any) -> Any:
     """Some of the samples that were `validated` for another estimator: only the magnitudes that
     this one takes are checked."""
     estimator.n_features_in_ = X.shape[1]
-    return _checked_entries(estimator, X, _magnitudes_for(estimator))
+    return _checked_entries(estimator, X, magnitudes_for(estimator))
 
 
-def _magnitudes_for(estimator: Any) -> Magnitudes:
+def magnitudes_for(estimator: Any) -> Magnitudes:
+    """The admissible range of the largest entry of the data of a fit."""
     return RESCALED if getattr(estimator, "standardize", True) else AS_THEY_ARE
 
 

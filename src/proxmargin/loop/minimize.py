@@ -11,6 +11,7 @@ from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
+from proxmargin.datasets import DataLostError
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Phase, Report, Waypoint
@@ -78,7 +79,7 @@ def minimize(
     with interrupts, quiet_threads(solver.product_bytes(problem)), silent:
         status, state = _loop(run, start, resume)
         best, status = run.concluded(status, start)
-        stated = run.stated(best)
+        stated = best if status is Status.DATA_LOST else run.stated(best)
     certificate = Certificate(
         primal=stated.primal,
         dual=stated.dual,
@@ -115,6 +116,10 @@ def _loop(
                 raise KeyboardInterrupt
             state = solver.step(problem, state)
             status = run.limits(state)
+    except DataLostError:
+        if run.incumbent.best is None:  # nothing has been certified
+            raise
+        return Status.DATA_LOST, state
     except NotFiniteError:
         return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
     except Exception:

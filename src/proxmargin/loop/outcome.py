@@ -36,6 +36,7 @@ class Status(Enum):
     RANK_LIMIT = "the rank of the kernel's factor was too low"
     DIVERGED = "the iterates stopped being finite numbers"
     INTERRUPTED = "it was interrupted"
+    DATA_LOST = "the data could not be read any longer"
 
 
 @dataclass(frozen=True, eq=False)

@@ -227,6 +227,8 @@ class Run:
         A run that failed returns nothing worse than its start, even if the solver began elsewhere.
         """
         incumbent = self.incumbent
+        if status is Status.DATA_LOST and incumbent.best is not None:
+            return incumbent.best, status  # certified when the data were there
         incumbent.confirm()
         failed = status not in (Status.CONVERGED, Status.SETTLED)
         nothing = incumbent.best is None or not incumbent.best.is_finite

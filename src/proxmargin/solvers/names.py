@@ -43,6 +43,7 @@ from proxmargin.solvers.smooth.ball_newton import BallNewton
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.solvers.smooth.pass_newton import PassNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
@@ -125,6 +126,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
     "tall-newton": TallNewton,
+    "pass-newton": PassNewton,
     "chord-newton": ChordNewton,
     "hinge-newton": HingeNewton,
     "isvm1": Isvm1,

@@ -16,7 +16,7 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
 
-__all__ = ["KERNEL_RULES", "RULES", "Facts", "Rule", "rules_for"]
+__all__ = ["KERNEL_RULES", "PASS_RULES", "RULES", "Facts", "Rule", "rules_for"]
 
 # crossovers between solvers, measured on the data sets of ``benchmarks/``
 VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
@@ -447,8 +447,47 @@ KERNEL_RULES: tuple[Rule, ...] = (
         "a kernel matrix and a loss that is curved everywhere: few Newton steps on the dual",
     ),
 )
+# for data that are read anew in every pass: methods of few passes, none of columns or single rows
+PASS_RULES: tuple[Rule, ...] = (
+    Rule(
+        _always,
+        "fisher-secular",
+        "MM-FDA: one pass for the covariance of the classes, then a scalar equation",
+    ),
+    Rule(_always, "probability-newton", "MM-MPM: few Newton steps in the coefficients"),
+    Rule(
+        lambda facts: facts.single and facts.smooth,
+        "pass-newton",
+        "data read in passes, a smooth loss: a Newton step with each pass, from a sample of the "
+        "rows",
+    ),
+    Rule(
+        _always,
+        "ball-newton",
+        "data read in passes, a smooth loss in a ball: few Newton steps inside it",
+    ),
+    Rule(
+        lambda facts: facts.smooth,
+        "fapg",
+        "data read in passes, a smooth loss: accelerated steps, preconditioned by feature scales",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.small_systems and not facts.wide,
+        "interior-point",
+        "data read in passes, a loss with kinks and a ridge, few features: interior point, with "
+        "systems of the features",
+    ),
+    Rule(
+        lambda facts: facts.single,
+        "fapg-star",
+        "data read in passes, a loss with kinks and a ridge: accelerated steps on the dual",
+    ),
+    Rule(_always, "fbpd", "data read in passes, a loss with kinks: primal-dual steps"),
+)
 
 
 def rules_for(problem: Problem) -> tuple[Rule, ...]:
     """The table of rules for the problem."""
+    if problem.design.passes_only:
+        return PASS_RULES
     return RULES if problem.design.kernel_matrix is None else KERNEL_RULES

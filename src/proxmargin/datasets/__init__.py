@@ -1,0 +1,7 @@
+"""Data read from disk in chunks of rows, each time they are needed."""
+
+from proxmargin.datasets.chunk import Chunk, DataLostError, Source
+from proxmargin.datasets.dataset import Dataset
+from proxmargin.datasets.opening import open_dataset
+
+__all__ = ["Chunk", "DataLostError", "Dataset", "Source", "open_dataset"]

@@ -1,0 +1,69 @@
+"""Files that cannot be read from the middle, converted once to `.npy` files in a folder."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+
+__all__ = ["unpacked", "without_text"]
+
+TEXT_BYTES = 1 << 24  # of a svmlight file that are parsed at a time: 16 MB
+
+
+def unpacked(path: Path, folder: Path) -> None:
+    """Write the arrays of an ``.npz`` file into ``folder``."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if Path(name).name != name or not name.endswith(".npy"):
+                    raise ValueError(f"{path} holds {name!r}, which is no array")
+                with archive.open(name) as source, (folder / name).open("wb") as copy:
+                    shutil.copyfileobj(source, copy)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} is no .npz file: {error}") from error
+    names = {each.stem for each in folder.glob("*.npy")}
+    if "X" not in names and not {"data", "indices", "indptr", "shape"} <= names:
+        raise ValueError(
+            f"{path} holds neither X nor the arrays data, indices, indptr and shape of a CSR "
+            f"matrix, only {', '.join(sorted(names))}"
+        )
+
+
+def without_text(path: Path, folder: Path) -> None:
+    """Write the CSR arrays and the labels of a svmlight file into ``folder``, part by part."""
+    from sklearn.datasets import load_svmlight_file  # imported late: it loads much
+
+    size, width = path.stat().st_size, 0
+    ends: list[np.ndarray] = [np.zeros(1, np.int64)]
+    labels: list[np.ndarray] = []
+    with (folder / "data").open("wb") as data, (folder / "indices").open("wb") as indices:
+        for start in range(0, size, TEXT_BYTES):
+            X, y = load_svmlight_file(path, offset=start, length=TEXT_BYTES, zero_based=False)
+            if not y.size:
+                continue
+            width = max(width, X.shape[1])
+            X.data.astype(np.float64).tofile(data)
+            X.indices.astype(np.int32).tofile(indices)
+            ends.append(X.indptr[1:].astype(np.int64) + ends[-1][-1])
+            labels.append(y)
+    indptr = np.concatenate(ends)
+    y = np.concatenate(labels) if labels else np.zeros(0)
+    for name, dtype in (("data", np.float64), ("indices", np.int32)):
+        _with_header(folder, name, np.dtype(dtype), int(indptr[-1]))
+    np.save(folder / "indptr.npy", indptr)
+    np.save(folder / "shape.npy", np.array([y.size, width]))
+    np.save(folder / "y.npy", y)
+
+
+def _with_header(folder: Path, name: str, dtype: np.dtype, count: int) -> None:  # type: ignore[type-arg]
+    """Turn raw entries into an ``.npy`` file."""
+    with (folder / f"{name}.npy").open("wb") as out:
+        header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+        npy.write_array_header_1_0(out, header)
+        with (folder / name).open("rb") as raw:
+            shutil.copyfileobj(raw, out)
+    (folder / name).unlink()

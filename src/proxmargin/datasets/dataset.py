@@ -1,0 +1,88 @@
+"""Data on disk, opened: how many rows, which features, and passes over the chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from proxmargin.datasets.chunk import Chunk, DataLostError, Source
+
+__all__ = ["Dataset"]
+
+CHUNK_BYTES = 1 << 25  # of a chunk: 32 MB; three are in memory while one is read ahead
+LEAST_ROWS = 1 << 8  # of a chunk of wide data, below which products lose speed
+
+
+class Dataset:
+    """Rows on disk that are read in chunks, anew in every pass; made by `proxmargin.open_dataset`.
+
+    ``estimator.fit(dataset)`` fits a model in passes, ``predict(dataset)`` and
+    ``decision_function(dataset)`` are iterators of an array a chunk, ``score(dataset)`` is a number.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    feature_names : tuple of str, or None
+    chunk_rows : int
+        Rows of a chunk. Sums are formed chunk by chunk in the order of the rows, so that results
+        depend on it in the last bits, and on nothing else.
+    """
+
+    def __init__(self, source: Source, chunk_rows: int | None = None) -> None:
+        self.source = source
+        fitting = max(int(CHUNK_BYTES // max(source.row_bytes, 1.0)), LEAST_ROWS)
+        self.chunk_rows = int(chunk_rows or fitting)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Dataset of {self.n_rows} rows and {self.n_features} features, in chunks of "
+            f"{self.chunk_rows} rows>"
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.source.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        return self.source.names
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the features in memory, were they all read."""
+        return int(self.n_rows * self.source.row_bytes)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks in order; a thread reads the next one while one is in use.
+
+        Raises
+        ------
+        DataLostError
+            A file is gone, or has another number of rows than when it was opened.
+        """
+        seen, reader = 0, self.source.chunks(self.chunk_rows)
+        with ThreadPoolExecutor(1, thread_name_prefix="proxmargin-read") as pool:
+            following = pool.submit(next, reader, None)
+            while (chunk := _found(following.result)) is not None:
+                following = pool.submit(next, reader, None)
+                seen += chunk.X.shape[0]
+                yield chunk
+        if seen != self.n_rows:
+            raise DataLostError(f"there were {self.n_rows} rows, and now there are {seen}")
+
+
+def _found(result):  # type: ignore[no-untyped-def]
+    """The chunk that was read; whatever prevents it is a loss of data."""
+    try:
+        return result()
+    except DataLostError:
+        raise
+    except OSError as error:
+        raise DataLostError(f"the data cannot be read any longer: {error}") from error

@@ -1,0 +1,160 @@
+"""Rows of Parquet files, by batches of their row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.datasets.chunk import Chunk, DataLostError
+from proxmargin.runtime.optional import optional
+
+__all__ = ["ParquetRows"]
+
+Schema = Mapping[str, Sequence[Any] | None]
+
+
+class ParquetRows:
+    """The rows of a Parquet file, or of all Parquet files of a folder.
+
+    Parameters
+    ----------
+    target, weight : str or None
+        Names of columns.
+    columns : sequence of names, or dict of names and categories (None: numbers)
+    """
+
+    def __init__(self, path: Path, target: Any, weight: Any, columns: Any) -> None:
+        self._parquet = optional("pyarrow.parquet", "reading Parquet files")
+        self._arrow = optional("pyarrow", "reading Parquet files")
+        self._files = _files_of(path)
+        opened = [self._opened(file) for file in self._files]
+        first = opened[0].schema_arrow
+        self._check_columns(first, target, weight, path)
+        self.target, self.weight = target, weight
+        self._schema = _schema(first, columns, (target, weight), path, self._arrow)
+        for file, other in zip(self._files, opened, strict=True):
+            self._check_same(file, other.schema_arrow, first)
+        self._rows = [int(each.metadata.num_rows) for each in opened]
+        self.n_rows = sum(self._rows)
+        self.names = tuple(
+            name if known is None else f"{name}={value}"
+            for name, known in self._schema.items()
+            for value in ([None] if known is None else known)
+        )
+        self.n_features = len(self.names)
+        kinds = [first.field(name).type for name, known in self._schema.items() if known is None]
+        narrow = bool(kinds) and all(kind == self._arrow.float32() for kind in kinds)
+        self._dtype = np.dtype(np.float32 if narrow else np.float64)
+        self.row_bytes = float(self._dtype.itemsize * self.n_features)
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        wanted = [*self._schema, *(name for name in (self.target, self.weight) if name)]
+        for file, expected in zip(self._files, self._rows, strict=True):
+            opened = self._opened(file, lost=True)
+            if opened.metadata.num_rows != expected:
+                raise DataLostError(f"{file} has another number of rows than when it was opened")
+            for group in range(opened.num_row_groups):
+                first = 0
+                for batch in opened.iter_batches(rows, row_groups=[group], columns=wanted):
+                    yield self._chunk(batch, f"{file}, row group {group}", first)
+                    first += batch.num_rows
+
+    def _chunk(self, batch: Any, where: str, first: int) -> Chunk:
+        X = np.empty((batch.num_rows, self.n_features), self._dtype)
+        place = 0
+        for name, known in self._schema.items():
+            column = batch.column(name)
+            if known is None:
+                X[:, place] = column.to_numpy(zero_copy_only=False)  # missing values become NaN
+                place += 1
+                continue
+            codes = self._codes(column, name, known, where, first)
+            X[:, place : place + len(known)] = codes[:, None] == np.arange(len(known))
+            place += len(known)
+        y, weight = (
+            None if name is None else _labels(batch.column(name), name, where, first)
+            for name in (self.target, self.weight)
+        )
+        return Chunk(X, y, weight, where, first)
+
+    def _codes(
+        self, column: Any, name: str, known: Sequence[Any], where: str, first: int
+    ) -> NDArray[Any]:
+        """The number of the category of each row."""
+        compute = optional("pyarrow.compute", "reading Parquet files")
+        plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+        found = compute.index_in(plain, value_set=self._arrow.array(known, type=plain.type))
+        if found.null_count:
+            row = int(np.flatnonzero(~found.is_valid().to_numpy(zero_copy_only=False))[0])
+            raise ValueError(
+                f"column {name!r} holds {plain[row].as_py()!r} in {where}, row {first + row} "
+                f"(counted from 0), which is not among its categories {list(known)}"
+            )
+        return np.asarray(found.to_numpy(zero_copy_only=False))
+
+    def _opened(self, file: Path, lost: bool = False) -> Any:
+        try:
+            return self._parquet.ParquetFile(file)
+        except self._arrow.ArrowInvalid as error:
+            kind = DataLostError if lost else ValueError
+            raise kind(f"{file} is no Parquet file: {error}") from error
+
+    def _check_columns(self, schema: Any, target: Any, weight: Any, path: Path) -> None:
+        for role, name in (("target", target), ("weight", weight)):
+            if name is not None and not (isinstance(name, str) and name in schema.names):
+                raise ValueError(
+                    f"{role} must name a column of {path}, got {name!r}: it has "
+                    f"{', '.join(schema.names)}"
+                )
+
+    def _check_same(self, file: Path, schema: Any, first: Any) -> None:
+        """Raise if a file lacks a column that the first one has, or has it in another type."""
+        for name in [*self._schema, *filter(None, (self.target, self.weight))]:
+            if name not in schema.names:
+                raise ValueError(f"{file} has no column {name!r}, which {self._files[0]} has")
+            here, there = schema.field(name).type, first.field(name).type
+            if here != there:
+                raise ValueError(
+                    f"column {name!r} is {here} in {file} and {there} in {self._files[0]}"
+                )
+
+
+def _files_of(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.parquet"))
+    if not files:
+        raise ValueError(f"the folder {path} holds no file called *.parquet")
+    return files
+
+
+def _schema(schema: Any, columns: Any, others: Any, path: Path, arrow: Any) -> Schema:
+    """The features with their categories; raises for columns that are missing or no numbers."""
+    if columns is None:
+        columns = [name for name in schema.names if name not in others]
+    chosen = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
+    for name, known in chosen.items():
+        if name not in schema.names:
+            raise ValueError(f"columns names {name!r}, which {path} does not have")
+        kind = schema.field(name).type
+        number = arrow.types.is_floating(kind) or arrow.types.is_integer(kind)
+        if known is None and not (number or arrow.types.is_boolean(kind)):
+            raise ValueError(
+                f"column {name!r} of {path} is {kind}, and must hold numbers: give its categories, "
+                f"columns={{{name!r}: [...]}}, or leave it out"
+            )
+        if known is not None and not len(known):
+            raise ValueError(f"columns gives no category of {name!r}")
+    return chosen
+
+
+def _labels(column: Any, name: str, where: str, first: int) -> NDArray[Any]:
+    if column.null_count:
+        row = int(np.flatnonzero(~column.is_valid().to_numpy(zero_copy_only=False))[0])
+        raise ValueError(f"column {name!r} is empty in {where}, row {first + row} (from 0)")
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    return values.astype(str) if values.dtype == object else values
