@@ -40,7 +40,7 @@ _HOMES = {
     "save_model": "files.models.model",
     "load_model": "files.models.model",
     "read_data": "files.tables.table",
-    "open_dataset": "datasets",
+    "open_dataset": "inputs.opening",
     "Dataset": "datasets",
     "permutation_test": "permutations",
     "PermutationTest": "permutations",

@@ -25,7 +25,7 @@ MODULES = {
 # from the bottom up: a module imports from its own layer and from those below it
 LAYERS = (
     ("traits", "rows", "rounding", "magnitudes", "runtime", "compiled", "projections", "stats"),
-    ("losses", "penalties", "designs", "kernels"),
+    ("losses", "penalties", "datasets", "designs", "kernels"),
     ("problem", "sides", "unshrunk"),
     ("certificates",),
     ("loop",),

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from proxmargin.datasets import Dataset
+from proxmargin.datasets.arrays import Arrays
 from proxmargin.designs import (
     DenseDesign,
     Design,
@@ -16,6 +18,10 @@ from proxmargin.designs import (
     StandardizedDesign,
     moments,
 )
+
+from proxmargin.designs.blocks import ChunkedDesign, scanned
+from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
+from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
 
 
 def _strided(matrix: np.ndarray) -> np.ndarray:
@@ -45,6 +51,28 @@ def _among_others(matrix: np.ndarray, form: Callable[[np.ndarray], Any]) -> RowV
     stored = form(whole)
     base = SparseDesign(stored) if sp.issparse(stored) else DenseDesign(stored)
     return RowView(base, np.arange(1, len(whole), 2))
+
+
+def _chunked(data: Any, rows: int) -> ChunkedDesign:
+    """Data read in chunks of so many rows."""
+    source = Arrays(data, None, None, None, "data")
+    return scanned(Dataset(source, rows), lambda chunk: chunk).design
+
+
+class InlineClient:
+    """Computes at once what a cluster would compute elsewhere."""
+
+    def submit(self, function: Any, *arguments: Any, pure: bool) -> Any:
+        return function(*arguments)
+
+    def gather(self, futures: Any) -> Any:
+        return futures
+
+
+def _in_blocks(data: Any, rows: int) -> DaskDesign:
+    """Blocks of so many rows, as on the workers of a cluster."""
+    blocks = [data[k : k + rows] for k in range(0, data.shape[0], rows)]
+    return DaskDesign(InlineClient(), blocks, [facts_of(each, np.inf) for each in blocks])
 
 
 def _moved(base: Design) -> StandardizedDesign:
@@ -82,6 +110,24 @@ DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
     "rows of CSR": lambda m: _among_others(m, sp.csr_matrix),
     "rows of CSC": lambda m: _among_others(m, sp.csc_matrix),
     "standardized rows": lambda m: _standardized(_among_others(m, np.ascontiguousarray)),
+    "chunks of one row": lambda m: _chunked(m.astype(float), 1),
+    "chunks of five rows, float32": lambda m: _chunked(m.astype(np.float32), 5),
+    "chunks of all rows": lambda m: _chunked(m.astype(float), 1000),
+    "chunks of CSR": lambda m: _chunked(sp.csr_matrix(m.astype(float)), 4),
+    "columns of chunks": lambda m: _chunked(np.hstack([m, 1.0 - m, m]).astype(float), 4).columns(
+        np.arange(m.shape[1])
+    ),
+    "blocks elsewhere": lambda m: _in_blocks(m.astype(float), 2),
+    "blocks elsewhere, CSR": lambda m: _in_blocks(sp.csr_matrix(m.astype(float)), 4),
+    "standardized blocks elsewhere": lambda m: _standardized(_in_blocks(m.astype(float), 3)),
+    "device": lambda m: DeviceDesign(m.astype(float), np),
+    "device, float32": lambda m: DeviceDesign(m.astype(np.float32), np),
+    "standardized device": lambda m: _standardized(DeviceDesign(m.astype(float), np)),
+    "block of a device": lambda m: DeviceBlock(m.astype(float), np),
+    "standardized chunks": lambda m: _standardized(_chunked(m.astype(float), 3)),
+    "standardized chunks of CSR": lambda m: _standardized(
+        _chunked(sp.csr_matrix(m.astype(float)), 3)
+    ),
     "standardized, C order": lambda m: _standardized(DenseDesign(m.astype(float))),
     "standardized, F order": lambda m: _standardized(
         DenseDesign(np.asfortranarray(m, dtype=float))

@@ -324,6 +324,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "dual-newton": (NAMED["dual-newton"], wide_logistic_problem),
     "sampled-newton": (NAMED["sampled-newton"], tall_logistic_problem),
     "tall-newton": (NAMED["tall-newton"], tall_problem),
+    "pass-newton": (NAMED["pass-newton"], tall_problem),
     "chord-newton": (NAMED["chord-newton"], plain_tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),

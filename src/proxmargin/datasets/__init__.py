@@ -2,6 +2,5 @@
 
 from proxmargin.datasets.chunk import Chunk, DataLostError, Source
 from proxmargin.datasets.dataset import Dataset
-from proxmargin.datasets.opening import open_dataset
 
-__all__ = ["Chunk", "DataLostError", "Dataset", "Source", "open_dataset"]
+__all__ = ["Chunk", "DataLostError", "Dataset", "Source"]

@@ -61,12 +61,12 @@ class NpyRows:
         out = np.empty((rows, *self.shape[1:]), self.dtype)
         with self.path.open("rb", buffering=0) as stream:
             stream.seek(self._begin + part.start * self._row)
-            view = memoryview(out).cast("B") if out.size else memoryview(b"")
-            while view:
-                count = stream.readinto(view)
+            into, done = out.reshape(-1).view(np.uint8), 0
+            while done < into.size:
+                count = stream.readinto(into[done:].data)
                 if not count:
                     raise DataLostError(f"{self.path} has become shorter")
-                view = view[count:]
+                done += count
         return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from proxmargin.datasets.chunk import Chunk, DataLostError, Source
@@ -78,7 +78,7 @@ class Dataset:
             raise DataLostError(f"there were {self.n_rows} rows, and now there are {seen}")
 
 
-def _found(result):  # type: ignore[no-untyped-def]
+def _found(result: Callable[[], Chunk | None]) -> Chunk | None:
     """The chunk that was read; whatever prevents it is a loss of data."""
     try:
         return result()

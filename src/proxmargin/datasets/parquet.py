@@ -40,12 +40,12 @@ class ParquetRows:
             self._check_same(file, other.schema_arrow, first)
         self._rows = [int(each.metadata.num_rows) for each in opened]
         self.n_rows = sum(self._rows)
-        self.names = tuple(
+        self.names: tuple[str, ...] | None = tuple(
             name if known is None else f"{name}={value}"
             for name, known in self._schema.items()
             for value in ([None] if known is None else known)
         )
-        self.n_features = len(self.names)
+        self.n_features = len(self.names or ())
         kinds = [first.field(name).type for name, known in self._schema.items() if known is None]
         narrow = bool(kinds) and all(kind == self._arrow.float32() for kind in kinds)
         self._dtype = np.dtype(np.float32 if narrow else np.float64)

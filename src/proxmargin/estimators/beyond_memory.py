@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.datasets import Chunk, Dataset
-from proxmargin.inputs.beyond_memory import predicting_chunks
+from proxmargin.inputs.beyond_memory import namespace_of, predicting_chunks
 from proxmargin.inputs.validation import ANY_SIZE
 
 __all__ = ["accuracy", "predictions", "scores"]
@@ -27,7 +27,7 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
         return _mapped(estimator, X, estimator.decision_function, np.dtype(float))
     from proxmargin.designs.blocks.device import DeviceDesign
 
-    design = DeviceDesign.checked(X, ANY_SIZE.most)
+    design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
     if design.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {design.n_features} features, but {type(estimator).__name__} is expecting "
@@ -56,8 +56,9 @@ def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any) ->
         found = np.asarray(predictions(estimator, X, offset))
         return float(accuracy_score(_in_memory(y), found, sample_weight=_in_memory(sample_weight)))
     if y is not None or sample_weight is not None:
-        raise ValueError("y and sample_weight must be left out for a data set on disk, which has "
-                         "its own")
+        raise ValueError(
+            "y and sample_weight must be left out for a data set on disk, which has its own"
+        )
     _check(estimator, offset)
     right = total = 0.0
     for chunk, labels in _labelled(estimator, X):

@@ -16,7 +16,7 @@ from proxmargin.designs.blocks import BlockedDesign, scanned
 from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.validation import Magnitudes, magnitudes_for
 
-__all__ = ["Opened", "checked_chunk", "is_beyond_memory", "opened", "predicting_chunks"]
+__all__ = ["Opened", "checked_chunk", "is_beyond_memory", "namespace_of", "opened", "predicting_chunks"]
 
 Array = NDArray[np.float64]
 
@@ -90,7 +90,9 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
     design = on_workers(X, magnitudes_for(estimator).most)
     _note_features(estimator, design.n_features, names)
     labels = gathered(y, "y", design.n_samples)
-    weight = None if sample_weight is None else gathered(sample_weight, "sample_weight", labels.size)
+    weight = (
+        None if sample_weight is None else gathered(sample_weight, "sample_weight", labels.size)
+    )
     return Opened(design, labels, weight)
 
 
@@ -98,7 +100,7 @@ def _open_device(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
     from proxmargin.designs.blocks.device import DeviceDesign, on_host
 
     _require_labels(y)
-    design = DeviceDesign.checked(X, magnitudes_for(estimator).most)
+    design = DeviceDesign.checked(X, namespace_of(X), magnitudes_for(estimator).most)
     _note_features(estimator, design.n_features, None)
     labels = on_host(y)
     if labels.shape != (design.n_samples,):
@@ -106,6 +108,15 @@ def _open_device(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
             f"y must hold one label a row, ({design.n_samples},) here, got shape {labels.shape}"
         )
     return Opened(design, labels, None if sample_weight is None else on_host(sample_weight))
+
+
+def namespace_of(X: Any) -> Any:
+    """The array-API namespace of an array, by the layer that scikit-learn brings along."""
+    try:
+        from sklearn.externals.array_api_compat import array_namespace
+    except ImportError:  # older versions of scikit-learn
+        return X.__array_namespace__()
+    return array_namespace(X)
 
 
 def _require_labels(y: Any) -> None:
@@ -121,13 +132,12 @@ def _note_features(estimator: Any, count: int, names: tuple[str, ...] | None) ->
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
-def checked_chunk(
-    chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | None = None
-) -> Chunk:
+def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | None = None) -> Chunk:
     """The chunk in canonical form; raises ValueError for the first entry that is no number of
     modest size, with file, row and column."""
-    X = canonical(chunk.X) if sparse.issparse(chunk.X) else chunk.X
-    entries = X.data if sparse.issparse(X) else X
+    is_sparse: bool = sparse.issparse(chunk.X)
+    X = canonical(chunk.X) if is_sparse else chunk.X
+    entries = X.data if is_sparse else X
     low, high = (float(entries.min()), float(entries.max())) if entries.size else (0.0, 0.0)
     if not max(-low, high) <= allowed.most:
         raise ValueError(_first_bad(chunk, X, allowed, names))
@@ -144,10 +154,9 @@ def checked_chunk(
     return chunk._replace(X=X)
 
 
-def _first_bad(
-    chunk: Chunk, X: Any, allowed: Magnitudes, names: tuple[str, ...] | None
-) -> str:
-    dense = X.toarray() if sparse.issparse(X) else X
+def _first_bad(chunk: Chunk, X: Any, allowed: Magnitudes, names: tuple[str, ...] | None) -> str:
+    is_sparse: bool = sparse.issparse(X)
+    dense = X.toarray() if is_sparse else X
     row, column = np.argwhere(~(np.abs(dense) <= allowed.most))[0]
     value = float(dense[row, column])
     kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.certificates.gap import Gap
+from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
 from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
@@ -23,6 +24,7 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.shifted import Shifted
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.secants import Secants
 from proxmargin.traits import Trait
 
@@ -36,6 +38,13 @@ SHARPER = 0.1  # gap of that model over the tolerance, where the sample is all r
 # the Hessian
 SLOW_RATE = 0.1  # gap over the one before, above which the next pass forms the Hessian of all rows
 NEAR_STRENGTH = 0.8  # slope over l1 strength from which on a feature is among the active ones
+# regularisation of the Hessian by the share `damping` of the curvature bounds of coordinates
+FIRST_DAMPING = 1e-4
+DAMPED_MORE = 10.0  # factor after a step shorter than
+SHORT_STEP = 0.3  # this share of the full one
+DAMPED_LESS = 0.1  # factor after a step longer than
+LONG_STEP = 0.8  # this share of it
+LEAST_DAMPING = 1e-8  # below which there is none
 MIN_DAMPING = 1e-12  # added to its diagonal, relative to the largest curvature of a coordinate
 FLAT_CURVATURE = 1e-4  # the same, below which hardly a sample is in the curved zone
 FLAT_SHIFT = 1e-3  # the same, added there
@@ -44,7 +53,7 @@ FORCING = 1e-3  # largest violation of its optimality conditions over that of th
 # the step
 LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
 LINE_SEARCH_STEPS = 60  # limit: more bisections than a step has bits
-FULL_ENOUGH = 0.8  # share of the best decrease along a direction with which a full step is taken
+FULL_ENOUGH = 0.5  # share of the best decrease along a direction with which a full step is taken
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,7 +75,9 @@ class PassState(State):
     active : (k,)
         Features that the next step may change.
     gram : (k, k), optional
-        The Hessian of the loss in them, where the last pass has formed it.
+        The last Hessian of the loss in them that a pass has formed, with the intercept eliminated.
+    damping : float
+        Regularisation of the Hessian.
     secants : Secants
         Steps, and the changes of the slope that they made.
     gap : float
@@ -86,6 +97,7 @@ class PassState(State):
     active: Index
     gram: Array | None
     secants: Secants
+    damping: float = FIRST_DAMPING
     gap: float = np.inf
     is_slow: bool = False
 
@@ -143,8 +155,9 @@ class PassNewton(Solver[PassState]):
         active = self._active(problem, coef, None)
         blank = Secants.none(coef.size)
         wanted = None if self.sampled else active
-        return self._reached(problem, coef, intercept, self._swept(problem, coef, intercept, wanted),
-                             wanted, blank)
+        return self._reached(
+            problem, coef, intercept, self._swept(problem, coef, intercept, wanted), wanted, blank
+        )
 
     def step(self, problem: Problem, state: PassState) -> PassState:
         gram = self._model(problem, state)
@@ -168,6 +181,10 @@ class PassNewton(Solver[PassState]):
             wanted = near
             trial = self._swept(problem, coef, intercept, wanted)
         reached = self._reached(problem, coef, intercept, trial, wanted, state.secants)
+        if reached.gram is None and state.gram is not None:
+            # that of an earlier pass is better than that of the sample, where it was needed before
+            if coef.size <= self.max_features:
+                reached = reached.but(active=state.active, gram=state.gram)
         change = float(np.linalg.norm(coef - state.coef))
         return reached.but(
             n_iter=state.n_iter + 1,
@@ -175,12 +192,12 @@ class PassNewton(Solver[PassState]):
                 np.append(coef - state.coef, intercept - state.intercept),
                 np.append(reached.slope - state.slope, reached.sums[0] - state.sums[0]),
             ),
+            damping=_next_damping(state.damping, length),
             gap=state.gap,
             is_slow=state.is_slow,
             finished=length == 0.0 and state.gram is not None,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
-            objective_change=(state.objective - reached.objective)
-            / (1.0 + abs(reached.objective)),
+            objective_change=(state.objective - reached.objective) / (1.0 + abs(reached.objective)),
         )
 
     def observe(self, problem: Problem, state: PassState, gap: Gap) -> PassState:
@@ -193,15 +210,18 @@ class PassNewton(Solver[PassState]):
     def scores(self, problem: Problem, state: PassState) -> Array:
         return state.scores[:, None]
 
-    def dual(self, problem: Problem, state: PassState) -> Array:
-        """The derivatives of the loss, whose pulled-back product the last pass has computed."""
-        return state.dual[:, None]
+    def dual(self, problem: Problem, state: PassState) -> Array | None:
+        """The derivatives of the loss, whose pulled-back product the last pass has computed.
+
+        Features without a penalty are moved by the certificate, which needs those of their place.
+        """
+        return None if problem.unshrunk.size else state.dual[:, None]
 
     def _swept(
         self, problem: Problem, coef: Array, intercept: float, wanted: Index | None
     ) -> Sweep:
         loss, design = problem.margins, problem.centred.design
-        cut = (loss.signs[:, 0], loss.weights[:, 0])
+        cut: tuple[Array, ...] = (loss.signs[:, 0], loss.weights[:, 0])
         if problem.offset.any():
             cut = (*cut, problem.offset)
         pointwise, zero = partial(_derivatives, loss.phi), np.zeros(design.n_features)
@@ -228,7 +248,7 @@ class PassNewton(Solver[PassState]):
             cross=sweep.pulled[:, 2],
             sums=np.array([sweep.sums[0] + sweep.sums[1], sweep.sums[2]]),
             active=active,
-            gram=sweep.gram,
+            gram=None if sweep.gram is None else _eliminated(problem, sweep, active),
             secants=secants,
         )
 
@@ -245,10 +265,7 @@ class PassNewton(Solver[PassState]):
     def _model(self, problem: Problem, state: PassState) -> Array:
         """The Hessian of the loss in the active features, with the intercept eliminated."""
         active, mean = state.active, _mean(problem, state)
-        if state.gram is not None:
-            gram = state.gram - np.outer(state.cross[active], mean[active])
-        else:
-            gram = _sampled_gram(problem, state)
+        gram = _sampled_gram(problem, state) if state.gram is None else state.gram
         return state.secants.applied(gram, active, mean)
 
 
@@ -257,6 +274,22 @@ def _derivatives(
 ) -> tuple[Array, Array]:
     margins = signs * (scores + offset[0] if offset else scores)
     return -weights * signs * phi.descent(margins), weights * phi.curvature(margins)
+
+
+def _next_damping(before: float, length: float) -> float:
+    if length < SHORT_STEP:
+        return min(1.0, DAMPED_MORE * max(before, LEAST_DAMPING))
+    if length < LONG_STEP:
+        return before
+    return DAMPED_LESS * before if before > LEAST_DAMPING else 0.0
+
+
+def _eliminated(problem: Problem, sweep: Sweep, active: Index) -> Array:
+    """The Hessian that a pass has formed, with the intercept eliminated."""
+    total = float(sweep.sums[2]) + problem.intercept.l2 if problem.fits_intercept else 0.0
+    cross = sweep.pulled[active, 2]
+    assert sweep.gram is not None
+    return sweep.gram - np.outer(cross, cross / total) if total > 0 else sweep.gram
 
 
 def _total(problem: Problem, state: PassState) -> float:
@@ -299,12 +332,14 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
     major = problem.margins.phi.smoothness * _squares(problem)[active]
     hessian = gram.copy()
     diagonal = np.einsum("ii->i", hessian)
-    diagonal += MIN_DAMPING * major
+    diagonal += (MIN_DAMPING + state.damping) * major
     diagonal += np.where(diagonal < FLAT_CURVATURE * major, FLAT_SHIFT * major, 0.0) + net.l2
     diagonal += np.where(diagonal > 0, 0.0, 1.0)  # for features that are zero everywhere
     slope = slope + net.l2 * coef
-    found = coef + _unbounded_step(hessian, slope) if _is_ridge(net) else None
-    if found is None or not np.isfinite(found).all():
+    step = _unbounded_step(hessian, slope) if _is_ridge(net) else None
+    if step is not None:
+        found = coef + step
+    else:
         off = penalty.violations(state.coef[:, None], -state.slope[:, None])
         target = FORCING * float(off.max(initial=0.0))
         found = quadratic_minimum(hessian, slope, coef, net, target)
@@ -314,17 +349,16 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
     return direction, shift
 
 
-def _is_ridge(net) -> bool:  # type: ignore[no-untyped-def]
-    return bool(
-        not net.l1.any() and np.isinf(net.lower).all() and np.isinf(net.upper).all()
-    )
+def _is_ridge(net: Net) -> bool:
+    return bool(not net.l1.any() and np.isinf(net.lower).all() and np.isinf(net.upper).all())
 
 
 def _unbounded_step(hessian: Array, slope: Array) -> Array | None:
     try:
-        return -cho_solve(cho_factor(hessian), slope)
+        step: Array = -cho_solve(cho_factor(hessian), slope)
+        return step
     except LinAlgError:
-        return np.full_like(slope, np.nan)
+        return None
 
 
 def _objective(problem: Problem, coef: Array, intercept: float, scores: Array) -> float:
@@ -376,7 +410,8 @@ def _sample_start(problem: Problem, start: Point, stop: Stop, solver: PassNewton
     part = replace(part, weights=part.weights / total)
     rows: Design = design.rows(index)
     some = replace(problem, loss=Shifted(part, problem.loss.offset[index]), design=rows)
-    method = replace(solver, sampled=False)
+    many = design.n_features > solver.max_features and rows.has_columns
+    method: Solver[Any] = ProximalNewton() if many else replace(solver, sampled=False)
     if method.objection(some) is not None:
         return start
     tol = SHARPER * stop.tol if index.size == design.n_samples else SAMPLE_GAP

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -12,6 +13,7 @@ from numpy.lib import format as npy
 __all__ = ["unpacked", "without_text"]
 
 TEXT_BYTES = 1 << 24  # of a svmlight file that are parsed at a time: 16 MB
+MOST_FEATURES = 2**31 - 1  # of a svmlight file; their number is that of the last one in use
 
 
 def unpacked(path: Path, folder: Path) -> None:
@@ -42,10 +44,12 @@ def without_text(path: Path, folder: Path) -> None:
     labels: list[np.ndarray] = []
     with (folder / "data").open("wb") as data, (folder / "indices").open("wb") as indices:
         for start in range(0, size, TEXT_BYTES):
-            X, y = load_svmlight_file(path, offset=start, length=TEXT_BYTES, zero_based=False)
+            X, y = load_svmlight_file(
+                path, n_features=MOST_FEATURES, offset=start, length=TEXT_BYTES, zero_based=False
+            )
             if not y.size:
                 continue
-            width = max(width, X.shape[1])
+            width = max(width, int(X.indices.max(initial=-1)) + 1)
             X.data.astype(np.float64).tofile(data)
             X.indices.astype(np.int32).tofile(indices)
             ends.append(X.indptr[1:].astype(np.int64) + ends[-1][-1])
@@ -59,7 +63,7 @@ def without_text(path: Path, folder: Path) -> None:
     np.save(folder / "y.npy", y)
 
 
-def _with_header(folder: Path, name: str, dtype: np.dtype, count: int) -> None:  # type: ignore[type-arg]
+def _with_header(folder: Path, name: str, dtype: np.dtype[Any], count: int) -> None:
     """Turn raw entries into an ``.npy`` file."""
     with (folder / f"{name}.npy").open("wb") as out:
         header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}

@@ -14,9 +14,9 @@ from scipy import sparse
 
 from proxmargin.datasets.arrays import Arrays, CompressedRows, NpyRows
 from proxmargin.datasets.chunk import Source
-from proxmargin.datasets.converted import unpacked, without_text
 from proxmargin.datasets.dataset import Dataset
 from proxmargin.datasets.parquet import ParquetRows
+from proxmargin.inputs.converted import unpacked, without_text
 
 __all__ = ["open_dataset"]
 
@@ -79,9 +79,10 @@ def open_dataset(
 
 def _source(path: Any, target: Any, weight: Any, columns: Columns) -> Source:
     if hasattr(path, "shape"):
-        X = path.tocsr() if sparse.issparse(path) else path
+        is_sparse: bool = sparse.issparse(path)
+        X = path.tocsr() if is_sparse else path
         source = Arrays(X, target, weight, columns, "the array")
-        if sparse.issparse(X):
+        if is_sparse:
             source.row_bytes = 12.0 * X.nnz / max(X.shape[0], 1) + 8.0
         return source
     where = Path(path)

@@ -1,0 +1,267 @@
+"""Arrays on a device: products are computed there, vectors travel, data never do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.blocks import tasks
+from proxmargin.designs.blocks.base import BlockedDesign
+from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine, Task
+from proxmargin.rounding import Enclosed, compensated_error
+
+__all__ = ["DeviceBlock", "DeviceDesign", "on_host"]
+
+SPLITTER = 134217729.0  # 2^27 + 1 splits a float64 into two halves of 26 bits
+BLOCK_ENTRIES = 1 << 24  # entries converted to float64 on the device at a time: 128 MB
+
+
+def on_host(values: Any) -> NDArray[Any]:
+    """A device array, or any other, in memory."""
+    if isinstance(values, np.ndarray):
+        return values
+    for move in ("get", "cpu"):  # CuPy; PyTorch
+        if hasattr(values, move):
+            return np.asarray(getattr(values, move)())
+    return np.asarray(values)
+
+
+class DeviceBlock(Design):
+    """Some rows of a device array. Products are in float64, a block of rows at a time.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features)
+    xp : its array-API namespace
+    """
+
+    passes_only = True
+    has_columns = False
+
+    def __init__(self, X: Any, xp: Any, ledger: Ledger | None = None) -> None:
+        self.X, self.xp = X, xp
+        self.n_samples, self.n_features = (int(size) for size in X.shape)
+        self.ledger, self.share = ledger or Ledger(), 1.0
+
+    def scores(self, coef: Array) -> Array:
+        right = self._there(coef)
+        parts = [on_host(X @ right) for X, _ in self._blocks()]
+        return np.concatenate([np.zeros((0, coef.shape[1])), *parts])
+
+    def adjoint(self, dual: Array) -> Array:
+        total = np.zeros((self.n_features, dual.shape[1]))
+        for X, part in self._blocks():
+            total += on_host(X.T @ self._there(dual[part]))
+        return total
+
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        right, middle = self._there(weights[:, None]), self._there(centre)
+        parts = [on_host((X - middle) ** 2 @ right)[:, 0] for X, _ in self._blocks()]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def column_squares(self, weights: Array, centre: Array) -> Array:
+        total, middle = np.zeros(self.n_features), self._there(centre)
+        for X, part in self._blocks():
+            total += on_host(((X - middle) ** 2).T @ self._there(weights[part][:, None]))[:, 0]
+        return total
+
+    def largest(self) -> Array:
+        total = np.zeros(self.n_features)
+        for X, _ in self._blocks():
+            total = np.maximum(total, on_host(self.xp.max(self.xp.abs(X), axis=0)))
+        return total
+
+    def gram(self, weights: Array, centre: Array) -> Array:
+        total, middle = np.zeros((self.n_features, self.n_features)), self._there(centre)
+        for X, part in self._blocks():
+            moved = (X - middle) * self._there(np.sqrt(weights[part])[:, None])
+            total += on_host(moved.T @ moved)
+        return total
+
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        found = [
+            np.concatenate([part.T for part in parts])
+            for parts in zip(
+                *(self._precise(X.T, coef) for X, _ in self._blocks()),
+                strict=True,
+            )
+        ]
+        values, sizes = found
+        return Enclosed(values, compensated_error(values, sizes, len(coef)), sizes).plus(intercept)
+
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        total: Arrays | None = None
+        for X, part in self._blocks():
+            values, sizes = (each.T for each in self._precise(X, dual[part]))
+            error = compensated_error(values, sizes, part.stop - part.start)
+            more = (values, np.zeros_like(values), error, sizes)
+            total = more if total is None else tasks.added_precisely(total, more)
+        assert total is not None
+        return tasks.total_of(total, -(-self.n_samples // self._rows_at_once))
+
+    def _precise(self, lines: Any, right: Array) -> tuple[Array, Array]:
+        """``right.T @ lines`` by compensated sums, with the sums of absolute products.
+
+        Each array operation rounds by itself, so that the error of a product is known by splitting
+        its factors (Dekker 1971), and that of a sum by Knuth (1998), 4.2.2, theorem B.
+        """
+        values, sizes = [], []
+        join = getattr(self.xp, "concat", None) or self.xp.concatenate  # NumPy before 2
+        for k in range(right.shape[1]):
+            column = self._there(right[:, k : k + 1])
+            high = lines * column
+            low = _product_error(lines, column, high)
+            size = self.xp.sum(self.xp.abs(high), axis=0)
+            while high.shape[0] > 1:
+                half = high.shape[0] // 2
+                first, second, odd = high[:half, :], high[half : 2 * half, :], high[2 * half :, :]
+                total = first + second
+                back = total - second
+                lost = (first - back) + (second - (total - back))
+                low = join(
+                    [low[:half, :] + low[half : 2 * half, :] + lost, low[2 * half :, :]], axis=0
+                )
+                high = join([total, odd], axis=0)
+            values.append(on_host(high[0, :] + low[0, :]))
+            sizes.append(on_host(size))
+        return np.array(values), np.array(sizes)
+
+    def dense_columns(self, index: Index, order: Any = "F") -> Array:
+        picked = self.scores(np.eye(self.n_features)[:, index])
+        return np.asarray(picked, order=order)
+
+    def _columns(self, index: Index) -> Design:
+        return DeviceBlock(self.xp.take(self.X, self._numbers(index), axis=1), self.xp, self.ledger)
+
+    def _rows(self, index: Index) -> DeviceBlock:
+        return DeviceBlock(self.xp.take(self.X, self._numbers(index), axis=0), self.xp, self.ledger)
+
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        X = self._wide(self.X) - self._there(centre)
+        return np.array(on_host((X * self._there(weights)) @ X.T))
+
+    def sweep_data(self) -> tuple[Any, ...]:
+        raise ValueError("data on a device have no columns that can be read cheaply")
+
+    @property
+    def nbytes(self) -> int:
+        return self.n_samples * self.n_features * (4 if self.X.dtype == self.xp.float32 else 8)
+
+    @property
+    def density(self) -> float:
+        return 1.0
+
+    @property
+    def _rows_at_once(self) -> int:
+        return max(1, BLOCK_ENTRIES // max(self.n_features, 1))
+
+    def _blocks(self) -> Any:
+        """Blocks of rows in float64, on the device."""
+        rows = self._rows_at_once
+        for start in range(0, self.n_samples, rows):
+            part = slice(start, min(start + rows, self.n_samples))
+            yield self._wide(self.X[part, :]), part
+
+    def _wide(self, X: Any) -> Any:
+        """``X`` in float64."""
+        return self.xp.asarray(X, dtype=self.xp.float64)
+
+    def _there(self, values: Array) -> Any:
+        """A vector or small matrix on the device."""
+        return self._moved(np.ascontiguousarray(values))
+
+    def _numbers(self, index: Index) -> Any:
+        return self._moved(np.asarray(index, dtype=np.int64))
+
+    def _moved(self, values: NDArray[Any]) -> Any:
+        if isinstance(self.X, np.ndarray):
+            return values
+        return self.xp.asarray(values, device=self.X.device)
+
+
+class DeviceDesign(BlockedDesign):
+    """The rows of an array on a device, in one block.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, float32 or float64
+    xp : its array-API namespace
+    """
+
+    def __init__(self, X: Any, xp: Any) -> None:
+        self.block = DeviceBlock(X, xp)
+        super().__init__(self.block.n_samples, self.block.n_features)
+
+    @classmethod
+    def checked(cls, X: Any, xp: Any, most: float) -> DeviceDesign:
+        """The design; raises ValueError for data that are not finite numbers of modest size."""
+        if getattr(X, "ndim", 2) != 2:
+            raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}")
+        if X.dtype not in (xp.float32, xp.float64):
+            raise ValueError(f"X must hold float32 or float64 on its device, got {X.dtype}")
+        if 0 in tuple(X.shape):
+            raise ValueError(f"X has no rows or no features: its shape is {tuple(X.shape)}")
+        design = cls(X, xp)
+        entries = np.array([float(xp.min(X)), float(xp.max(X))])
+        if not np.all(np.abs(entries) <= most):
+            worst = entries[np.argmax(~(np.abs(entries) <= most))]
+            kind = "NaN" if np.isnan(worst) else f"{worst:g}, beyond {most:g}"
+            row, column = _place(design.block, most)
+            raise ValueError(
+                f"Input X contains {kind} in row {row}, column {column} (counted from 0)"
+            )
+        return design
+
+    @property
+    def n_blocks(self) -> int:
+        return 1
+
+    @property
+    def largest_block(self) -> int:
+        return self.n_samples
+
+    @property
+    def nbytes(self) -> int:
+        return self.block.nbytes
+
+    @property
+    def density(self) -> float:
+        return 1.0
+
+    def run(
+        self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
+    ) -> Answer:
+        self.ledger.charge(1.0)
+        return task(self.block, shared, cut)
+
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        self.ledger.charge(1.0)
+        return self.block._outer_gram(weights, centre)
+
+    def _rows(self, index: Index) -> Design:
+        self.ledger.charge(index.size / self.n_samples)
+        return DeviceDesign(self.block._rows(index).X, self.block.xp)
+
+
+def _product_error(left: Any, right: Any, product: Any) -> Any:
+    """``left right - product`` without rounding (Dekker 1971), for factors below 1e140."""
+    halves = []
+    for factor in (left, right):
+        scaled = SPLITTER * factor
+        high = scaled - (scaled - factor)
+        halves.append((high, factor - high))
+    (a, b), (c, d) = halves
+    return b * d - (((product - a * c) - b * c) - a * d)
+
+
+def _place(block: DeviceBlock, most: float) -> tuple[int, int]:
+    """Row and column of the first entry that is beyond ``most``."""
+    for X, part in block._blocks():
+        bad = on_host(block.xp.abs(X) <= most)
+        if not bad.all():
+            row, column = np.argwhere(~bad)[0]
+            return part.start + int(row), int(column)
+    raise AssertionError("called without such an entry")

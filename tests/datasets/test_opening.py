@@ -1,0 +1,161 @@
+"""Data sets on disk: the same rows whatever the file, and errors that name the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from proxmargin import Dataset, open_dataset
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def table(rng) -> tuple[np.ndarray, np.ndarray]:
+    X = np.round(rng.standard_normal((23, 4)), 3) * (rng.random((23, 4)) < 0.7)
+    X[0, 3] = 1.0
+    return X, (np.arange(23) % 3 == 0).astype(int)
+
+
+def parquet(path: Path, X: np.ndarray, **others: Any) -> Path:
+    columns = {f"x{k}": column for k, column in enumerate(X.T)}
+    pq.write_table(pa.table({**columns, **others}), path, row_group_size=7)
+    return path
+
+
+def rows_of(dataset: Dataset) -> tuple[Any, np.ndarray]:
+    chunks = list(dataset.chunks())
+    parts = [c.X.toarray() if sp.issparse(c.X) else c.X for c in chunks]
+    return np.concatenate(parts), np.concatenate([c.y for c in chunks])
+
+
+def opened(kind: str, tmp_path: Path, X: np.ndarray, y: np.ndarray, rows: int) -> Dataset:
+    matrix = sp.csr_matrix(X)
+    csr = {k: getattr(matrix, k) for k in ("data", "indices", "indptr")} | {"shape": X.shape}
+    if kind == "parquet":
+        return open_dataset(parquet(tmp_path / "a.parquet", X, y=y), target="y", chunk_rows=rows)
+    if kind == "folder":
+        parquet(tmp_path / "a.parquet", X[:10], y=y[:10])
+        parquet(tmp_path / "b.parquet", X[10:], y=y[10:])
+        return open_dataset(tmp_path, target="y", chunk_rows=rows)
+    if kind in ("npy", "npy, F order"):
+        np.save(tmp_path / "X.npy", np.asfortranarray(X) if "F" in kind else X)
+        np.save(tmp_path / "y.npy", y)
+        return open_dataset(tmp_path / "X.npy", target=tmp_path / "y.npy", chunk_rows=rows)
+    if kind == "npz":
+        np.savez(tmp_path / "a.npz", X=X, y=y)
+        return open_dataset(tmp_path / "a.npz", target="y", chunk_rows=rows)
+    if kind == "npz of CSR":
+        np.savez_compressed(tmp_path / "a.npz", y=y, **csr)
+        return open_dataset(tmp_path / "a.npz", target="y", chunk_rows=rows)
+    if kind == "svmlight":
+        dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
+        return open_dataset(tmp_path / "a.svm", target=None, chunk_rows=rows)
+    if kind == "memory map":
+        np.save(tmp_path / "X.npy", X)
+        mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+        return open_dataset(mapped, target=y, chunk_rows=rows)
+    return open_dataset(matrix, target=y, chunk_rows=rows)
+
+
+KINDS = (
+    *("parquet", "folder", "npy", "npy, F order", "npz", "npz of CSR", "svmlight"),
+    *("memory map", "CSR"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [1, 6, 1000])
+def test_chunks_are_the_rows_in_order(kind: str, rows: int, table, tmp_path) -> None:
+    X, y = table
+    dataset = opened(kind, tmp_path, X, y, rows)
+    assert (dataset.n_rows, dataset.n_features, len(dataset)) == (23, 4, 23)
+    for _ in range(2):
+        seen, labels = rows_of(dataset)
+        np.testing.assert_array_equal(seen, X)
+        np.testing.assert_array_equal(labels, y)
+    assert all(chunk.X.shape[0] <= rows for chunk in dataset.chunks())
+
+
+def test_a_text_file_is_converted_part_by_part(table, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("proxmargin.inputs.converted.TEXT_BYTES", 50)
+    seen, labels = rows_of(opened("svmlight", tmp_path, *table, 6))
+    np.testing.assert_array_equal(seen, table[0])
+    np.testing.assert_array_equal(labels, table[1])
+
+
+def test_columns_are_chosen_and_text_becomes_indicators(table, tmp_path) -> None:
+    X, y = table
+    city = np.array(["Oslo", "Rome"])[y]
+    path = parquet(tmp_path / "a.parquet", X, y=y, city=city, w=np.arange(23.0))
+    columns = {"x2": None, "city": ["Rome", "Oslo"]}
+    dataset = open_dataset(path, target="y", weight="w", columns=columns, chunk_rows=5)
+    assert dataset.feature_names == ("x2", "city=Rome", "city=Oslo")
+    expected = np.column_stack([X[:, 2], city == "Rome", city == "Oslo"])
+    np.testing.assert_array_equal(rows_of(dataset)[0], expected)
+    weights = np.concatenate([chunk.weight for chunk in dataset.chunks()])
+    np.testing.assert_array_equal(weights, np.arange(23.0))
+    known = open_dataset(path, target="y", columns={"city": ["Rome"]})
+    with pytest.raises(ValueError, match=r"'Oslo' in .*row group 0, row 1 .*not among"):
+        list(known.chunks())
+    with pytest.raises(ValueError, match=r"'city' .* must hold numbers"):
+        open_dataset(path, target="y")
+
+
+def test_numbers_of_columns_are_chosen(table, tmp_path) -> None:
+    np.save(tmp_path / "X.npy", table[0])
+    dataset = open_dataset(tmp_path / "X.npy", target=table[1], columns=[3, 1])
+    np.testing.assert_array_equal(rows_of(dataset)[0], table[0][:, [3, 1]])
+    with pytest.raises(ValueError, match="between 0 and 3"):
+        open_dataset(tmp_path / "X.npy", target=table[1], columns=[4])
+
+
+def test_what_is_missing_is_named(table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y)
+    with pytest.raises(ValueError, match=r"target must name a column .* 'label'"):
+        open_dataset(path, target="label")
+    with pytest.raises(ValueError, match="columns names 'age'"):
+        open_dataset(path, target="y", columns=["age"])
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        open_dataset(tmp_path / "other.parquet", target="y")
+    with pytest.raises(ValueError, match="one entry a row"):
+        open_dataset(X, target=y[:-1])
+    with pytest.raises(ValueError, match="chunk_rows must be an integer >= 1"):
+        open_dataset(path, target="y", chunk_rows=0)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no file called \*.parquet"):
+        open_dataset(tmp_path / "empty", target="y")
+
+
+def test_data_without_rows_or_features_are_refused(tmp_path) -> None:
+    parquet(tmp_path / "a.parquet", np.zeros((0, 2)), y=np.zeros(0))
+    with pytest.raises(ValueError, match="holds no rows"):
+        open_dataset(tmp_path / "a.parquet", target="y")
+    parquet(tmp_path / "b.parquet", np.zeros((3, 0)), y=np.arange(3))
+    with pytest.raises(ValueError, match="no features"):
+        open_dataset(tmp_path / "b.parquet", target="y")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.npy", "a.npz"])
+def test_empty_files_are_refused(name: str, tmp_path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ValueError, match=name):
+        open_dataset(tmp_path / name, target="y")
+
+
+def test_files_of_a_folder_must_have_the_same_columns(table, tmp_path) -> None:
+    X, y = table
+    parquet(tmp_path / "a.parquet", X, y=y)
+    parquet(tmp_path / "b.parquet", X[:, :3], y=y)
+    with pytest.raises(ValueError, match=r"b\.parquet has no column 'x3'"):
+        open_dataset(tmp_path, target="y")
+    parquet(tmp_path / "b.parquet", X.astype(np.float32), y=y)
+    with pytest.raises(ValueError, match=r"is float in .*b\.parquet and double"):
+        open_dataset(tmp_path, target="y")

@@ -1,0 +1,228 @@
+"""Fits to data sets on disk: the model of the data in memory, and what bad data lead to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+import proxmargin as pm
+from proxmargin import open_dataset
+from proxmargin.datasets import DataLostError
+from tests.data import clouds, load_set, needs_data
+
+MODELS: dict[str, Any] = {
+    "huberized": lambda: pm.HuberizedSVC(alpha=0.02, l1_ratio=0.9),
+    "huberized, standardized": lambda: pm.HuberizedSVC(alpha=0.01, standardize=True),
+    "squared hinge": lambda: pm.SquaredHingeSVC(alpha=0.01, l1_ratio=0.5),
+    "sparse logistic": lambda: pm.SparseLogisticRegression(alpha=0.005, l1_ratio=1.0),
+    "no intercept": lambda: pm.SparseLogisticRegression(alpha=0.005, fit_intercept=False),
+    "intercept with a ridge": lambda: pm.HuberizedSVC(alpha=0.02, intercept_ridge=0.1),
+    "bounds": lambda: pm.HuberizedSVC(alpha=0.001, bounds=(-0.01, 0.2)),
+    "a free feature": lambda: pm.HuberizedSVC(alpha=0.02, penalty_factor=[0, 1, 1, 2, 1, 1]),
+    "class weights": lambda: pm.HuberizedSVC(alpha=0.02, class_weight="balanced"),
+    "logistic": lambda: pm.LogisticRegression(C=0.1),
+    "squared hinge with a ridge": lambda: pm.L2SVC(C=0.1),
+    "distance weighted": lambda: pm.DWD(),
+    "MM-FDA": lambda: pm.MarginFDA(),
+    "hinge with a ridge": lambda: pm.SVC(C=0.05),
+    "hinge with an elastic net": lambda: pm.ElasticNetSVC(alpha=0.05, l1_ratio=0.5, tol=1e-4),
+}
+
+
+def sample(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    return clouds(n, 6, apart=0.4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kept", [1 << 26, 2000], ids=["all rows kept", "some rows kept"])
+def test_the_model_is_that_of_the_data_in_memory(name: str, kept: int, monkeypatch) -> None:
+    monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", kept)
+    X, y = sample()
+    model = MODELS[name]()
+    model.set_params(tol=max(1e-9, model.tol if model.tol > 1e-6 else 0.0))
+    streamed = MODELS[name]().set_params(tol=model.tol)
+    streamed.fit(open_dataset(X, target=y, chunk_rows=37))
+    model.fit(X, y)
+    ours, theirs = streamed.certificate_, model.certificate_
+    assert ours.converged
+    allowed = 1e-9 + 2 * model.tol
+    assert ours.primal == pytest.approx(theirs.primal, rel=allowed)
+    assert ours.dual <= theirs.primal + 1e-12 * abs(theirs.primal)
+    assert theirs.dual <= ours.primal + 1e-12 * abs(ours.primal)
+    np.testing.assert_allclose(streamed.coef_, model.coef_, atol=6.0 * model.tol**0.5)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 10_000])
+def test_chunks_of_any_size_give_the_same_certified_model(rows: int) -> None:
+    X, y = sample(150)
+    reference = pm.HuberizedSVC(alpha=0.02, tol=1e-10).fit(X, y)
+    model = pm.HuberizedSVC(alpha=0.02, tol=1e-10).fit(open_dataset(X, target=y, chunk_rows=rows))
+    np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-6)
+    assert model.certificate_.primal == pytest.approx(reference.certificate_.primal, rel=1e-10)
+
+
+def test_a_second_fit_has_the_same_bits() -> None:
+    X, y = sample()
+    found = [
+        pm.SparseLogisticRegression(alpha=0.003).fit(open_dataset(X, target=y, chunk_rows=20))
+        for _ in range(3)
+    ]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.coef_, found[0].coef_)
+        assert other.certificate_.gap == found[0].certificate_.gap
+
+
+@pytest.mark.parametrize("name", ["a9a", "covtype", "news20"])
+def test_public_data_in_chunks_have_the_model_of_those_in_memory(name: str, monkeypatch) -> None:
+    pytest.importorskip("pyarrow")
+    needs = needs_data(f"data/{name}.npz")
+    if needs.args[0]:
+        pytest.skip(needs.kwargs["reason"])
+    monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", 2_000_000)
+    X, y = load_set(name, rows=6000)
+    y = y == y.max()
+    model = pm.HuberizedSVC(alpha=0.002, l1_ratio=1.0, tol=1e-9)
+    streamed = pm.HuberizedSVC(alpha=0.002, l1_ratio=1.0, tol=1e-9)
+    streamed.fit(open_dataset(X, target=y, chunk_rows=1000))
+    model.fit(X, y)
+    assert streamed.certificate_.converged
+    assert streamed.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+
+
+def test_predictions_and_scores_come_chunk_by_chunk() -> None:
+    X, y = sample()
+    dataset = open_dataset(X, target=y, chunk_rows=64)
+    model = pm.HuberizedSVC(alpha=0.02).fit(dataset)
+    parts = list(model.predict(dataset))
+    assert [part.size for part in parts] == [64, 64, 64, 64, 44]
+    np.testing.assert_array_equal(np.concatenate(parts), model.predict(X))
+    scores = np.concatenate(list(model.decision_function(dataset)))
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12)
+    assert model.score(dataset) == pytest.approx(model.score(X, y))
+    with pytest.raises(ValueError, match="X has 5 features"):
+        model.score(open_dataset(X[:, :5], target=y))
+
+
+def test_more_classes_are_fitted_each_against_the_rest() -> None:
+    X, _ = sample()
+    y = np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0])
+    model = pm.SparseLogisticRegression(alpha=0.01, multi_class="ovr")
+    streamed = model.fit(open_dataset(X, target=y, chunk_rows=50)).coef_
+    np.testing.assert_allclose(model.fit(X, y).coef_, streamed, atol=1e-3)
+
+
+def test_weights_count_and_rows_without_weight_do_not() -> None:
+    X, y = sample()
+    weights = np.random.default_rng(0).integers(0, 3, y.size).astype(float)
+    X[weights == 0] = 1e3
+    model = pm.HuberizedSVC(alpha=0.02, tol=1e-9)
+    streamed = model.fit(open_dataset(X, target=y, weight=weights, chunk_rows=50)).coef_
+    given = model.fit(open_dataset(X, target=y, chunk_rows=50), sample_weight=weights).coef_
+    expected = model.fit(X, y, sample_weight=weights).coef_
+    np.testing.assert_allclose(streamed, expected, atol=1e-5)
+    np.testing.assert_allclose(given, expected, atol=1e-5)
+
+
+def test_labels_may_be_sorted() -> None:
+    X, y = sample()
+    order = np.argsort(y, kind="stable")
+    dataset = open_dataset(X[order], target=np.where(y, "yes", "no")[order], chunk_rows=50)
+    model = pm.LogisticRegression().fit(dataset)
+    assert model.certificate_.converged
+    assert list(model.classes_) == ["no", "yes"]
+
+
+def test_names_of_features_are_kept(tmp_path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = sample()
+    names = [f"x{k}" for k in range(6)]
+    pq.write_table(pa.table({**dict(zip(names, X.T, strict=True)), "y": y}), tmp_path / "a.parquet")
+    dataset = open_dataset(tmp_path / "a.parquet", target="y", chunk_rows=100)
+    model = pm.HuberizedSVC(alpha=0.02).fit(dataset)
+    assert list(model.feature_names_in_) == names
+    other = open_dataset(tmp_path / "a.parquet", target="y", columns=names[::-1])
+    with pytest.raises(ValueError, match="other features"):
+        list(model.predict(other))
+
+
+# -- bad data
+
+
+def test_an_entry_that_is_no_number_is_named(tmp_path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = sample()
+    X[133, 1] = np.nan
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=100)
+    dataset = open_dataset(tmp_path / "a.parquet", target="y", chunk_rows=10)
+    with pytest.raises(
+        ValueError, match=r"NaN in .*a\.parquet, row group 1, row 33, column 1 \('b'"
+    ):
+        pm.HuberizedSVC().fit(dataset)
+
+
+def test_labels_are_needed_once() -> None:
+    X, y = sample()
+    with pytest.raises(ValueError, match="no labels: open it with target="):
+        pm.HuberizedSVC().fit(open_dataset(X, target=None))
+    with pytest.raises(ValueError, match="y must be left out"):
+        pm.HuberizedSVC().fit(open_dataset(X, target=y), y)
+    with pytest.raises(ValueError, match="one class"):
+        pm.HuberizedSVC().fit(open_dataset(X, target=np.ones(y.size, int)))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        pm.HuberizedSVC().fit(open_dataset(X, target=X[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (pm.SVC(kernel="rbf"), "kernel of all pairs"),
+        (pm.NuSVC(), "pivoting on single rows"),
+    ],
+)
+def test_models_that_need_memory_say_so(model: Any, reason: str) -> None:
+    X, y = sample()
+    with pytest.raises(ValueError, match=f"{type(model).__name__}.*blocks of rows.*{reason}"):
+        model.fit(open_dataset(X, target=y))
+
+
+class Vanishing:
+    """An array that cannot be read any longer after so many chunks."""
+
+    def __init__(self, X: np.ndarray, reads: int) -> None:
+        self.X, self.left = X, reads
+        self.shape, self.dtype = X.shape, X.dtype
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        self.left -= 1
+        if self.left < 0:
+            raise FileNotFoundError("X.npy")
+        return self.X[part]
+
+
+def test_a_file_that_vanishes_leaves_the_last_certified_model(monkeypatch) -> None:
+    monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", 2000)
+    X, y = sample()
+    X = np.where(np.arange(300)[:, None] % 7 == 0, 5.0 * X, X)  # a sample tells little
+    dataset = open_dataset(Vanishing(X, 10 * 3 - 1), target=y, chunk_rows=30)
+    model = pm.SparseLogisticRegression(alpha=0.001, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="could not be read any longer"):
+        model.fit(dataset)
+    best = pm.SparseLogisticRegression(alpha=0.001, tol=1e-10).fit(X, y).certificate_.primal
+    found = model.certificate_
+    assert found.dual <= best <= found.primal
+    assert "read" in found.stop_reason
+    with pytest.raises(DataLostError, match=r"X\.npy"):
+        pm.HuberizedSVC().fit(open_dataset(Vanishing(X, 5), target=y, chunk_rows=30))
+
+
+def test_a_matrix_of_chunks_may_be_sparse() -> None:
+    X, y = sample()
+    X = sp.csr_matrix(np.where(np.abs(X) > 1, X, 0.0))
+    model = pm.SparseLogisticRegression(alpha=0.005, tol=1e-10)
+    streamed = model.fit(open_dataset(X, target=y, chunk_rows=41)).coef_
+    np.testing.assert_allclose(model.fit(X, y).coef_, streamed, atol=1e-6)
