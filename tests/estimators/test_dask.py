@@ -19,11 +19,24 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 ROWS, FEATURES = 3000, 20
 
 
+# within the process, as tests run without a network
+IN_PROCESS = {"processes": False, "protocol": "inproc://", "dashboard_address": None}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_web_pages() -> Iterator[None]:
+    """Scheduler and workers neither serve pages about themselves nor ask for this machine's address:
+    within a process they need no socket."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("distributed.node.ServerNode.start_http_server", lambda *_, **__: None)
+        patch.setattr("distributed.comm.inproc.get_ip", lambda: "127.0.0.1")
+        yield
+
+
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+def client(_without_web_pages: None) -> Iterator[Any]:
     with (
-        distributed.LocalCluster(processes=False, **options) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **IN_PROCESS) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -95,10 +108,9 @@ def arrays_in(found: Any) -> Iterator[np.ndarray]:
 
 
 def test_a_lost_worker_is_replaced_and_the_fit_goes_on() -> None:
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     X, y = data()
     with (
-        distributed.LocalCluster(processes=False, **options) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **IN_PROCESS) as cluster,
         distributed.Client(cluster) as client,
     ):
         chunks = da.from_array(X, chunks=(500, -1))
