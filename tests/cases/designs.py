@@ -18,7 +18,6 @@ from proxmargin.designs import (
     StandardizedDesign,
     moments,
 )
-
 from proxmargin.designs.blocks import ChunkedDesign, scanned
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
 from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign

@@ -60,8 +60,9 @@ def test_products_on_the_device_are_those_of_the_matrix(library: str, rng, monke
     close = {"rtol": 1e-13, "atol": 1e-13}
     np.testing.assert_allclose(design.scores(coef), X @ coef, **close)
     np.testing.assert_allclose(design.adjoint(dual), X.T @ dual, **close)
-    np.testing.assert_allclose(design.gram(dual[:, 0], np.ones(4)),
-                               (X - 1).T @ (dual[:, :1] * (X - 1)), **close)
+    np.testing.assert_allclose(
+        design.gram(dual[:, 0], np.ones(4)), (X - 1).T @ (dual[:, :1] * (X - 1)), **close
+    )
     exact = (X.astype(np.longdouble).T @ dual.astype(np.longdouble)).astype(float)
     found = design.precise_adjoint(dual)
     assert np.all(np.abs(found.values - exact) <= found.error + 2e-16 * np.abs(exact))

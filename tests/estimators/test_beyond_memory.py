@@ -190,6 +190,29 @@ def test_models_that_need_memory_say_so(model: Any, reason: str) -> None:
         model.fit(open_dataset(X, target=y))
 
 
+def test_what_needs_all_rows_in_memory_refuses_data_sets(tmp_path) -> None:
+    X, y = sample()
+    dataset = open_dataset(X, target=y)
+    for model in (pm.HuberizedSVCCV(), pm.DDAGClassifier(pm.HuberizedSVC())):
+        with pytest.raises(ValueError, match="all rows are needed in memory"):
+            model.fit(dataset, y)
+    model = pm.HuberizedSVC(callbacks=[pm.Checkpoint(tmp_path / "a.npz")])
+    with pytest.raises(ValueError, match="checkpoints are for data in memory"):
+        model.fit(dataset)
+
+
+def test_models_are_saved_and_certified_as_those_of_data_in_memory(tmp_path) -> None:
+    X, y = sample()
+    dataset = open_dataset(X, target=y, chunk_rows=50)
+    model = pm.HuberizedSVC().fit(dataset)
+    pm.save_model(model, tmp_path / "model.pmz")
+    loaded = pm.load_model(tmp_path / "model.pmz")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert pm.certify(model, dataset, None).gap == pytest.approx(
+        pm.certify(model, X, y).gap, rel=1e-3, abs=1e-12
+    )
+
+
 class Vanishing:
     """An array that cannot be read any longer after so many chunks."""
 

@@ -154,7 +154,9 @@ def test_searches_stability_and_comparisons_run_on_the_cluster(client) -> None:
         pm.HuberizedSVC(), n_pairs=3, pfer=1.0, q=2, alphas=5, n_jobs=2, random_state=0
     )
     alone = cv.fit(X, y).alpha_, selector.fit(X, y).max_frequencies_
-    table = pm.compare(X, y, models=["HuberizedSVC"], cv=3, n_jobs=1, random_state=0, progress=False)
+    table = pm.compare(
+        X, y, models=["HuberizedSVC"], cv=3, n_jobs=1, random_state=0, progress=False
+    )
     with joblib.parallel_config("dask"):
         together = cv.fit(X, y).alpha_, selector.fit(X, y).max_frequencies_
         spread = pm.compare(

@@ -16,7 +16,14 @@ from proxmargin.designs.blocks import BlockedDesign, scanned
 from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.validation import Magnitudes, magnitudes_for
 
-__all__ = ["Opened", "checked_chunk", "is_beyond_memory", "namespace_of", "opened", "predicting_chunks"]
+__all__ = [
+    "Opened",
+    "checked_chunk",
+    "is_beyond_memory",
+    "namespace_of",
+    "opened",
+    "predicting_chunks",
+]
 
 Array = NDArray[np.float64]
 

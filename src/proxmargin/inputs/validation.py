@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
+from proxmargin.datasets import Dataset
 from proxmargin.designs.compressed import canonical
 from proxmargin.magnitudes import LARGEST, check_magnitude
 
@@ -290,6 +291,11 @@ def _check_lengths(X: Any, y: Any) -> None:
 
 
 def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+    if isinstance(X, Dataset):
+        raise ValueError(
+            "X is a data set on disk, which only fit, predict and score of single linear models take: "
+            "here all rows are needed in memory"
+        )
     arguments = {"X": X} if y is None else {"X": X, "y": y}
     try:
         return validate_data(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import proxmargin
+from proxmargin.designs import Design
 
 __all__ = ["Identity"]
 
@@ -58,6 +59,8 @@ class Identity:
     @classmethod
     def of(cls, estimator: Any, X: Any, classes: NDArray[Any], *targets: NDArray[Any]) -> Identity:
         """The identity of a fit of ``estimator`` to ``X``, (n_samples, n_features), and targets."""
+        if isinstance(X, Design):
+            raise ValueError("checkpoints are for data in memory: these are in blocks of rows")
         given = estimator.get_params(deep=False)
         return cls(
             version=proxmargin.__version__,

@@ -12,7 +12,11 @@ __all__ = ["EXTRAS", "FILES", "RECORD", "how_to_install", "optional"]
 
 FILES = ("pandas", "pyarrow")
 # libraries of the extras, as pip knows them
-EXTRAS = {"files": FILES, "report": ("jinja2", "vl-convert-python"), "dask": ("dask", "distributed")}
+EXTRAS = {
+    "files": FILES,
+    "report": ("jinja2", "vl-convert-python"),
+    "dask": ("dask", "distributed"),
+}
 # file that run.py writes into an environment that it made
 RECORD = "run-py.json"
 

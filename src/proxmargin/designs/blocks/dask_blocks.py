@@ -134,7 +134,9 @@ def on_workers(X: Any, most: float) -> DaskDesign:
     keys = {future.key: future for future in blocks}
     ordered = [keys[key] for row in X.__dask_keys__() for key in row]
     prepared = [client.submit(_prepared, each, pure=False) for each in ordered]
-    facts = _gathered(client, [client.submit(facts_of, each, most, pure=False) for each in prepared])
+    facts = _gathered(
+        client, [client.submit(facts_of, each, most, pure=False) for each in prepared]
+    )
     live = [k for k, each in enumerate(facts) if each[0] > 0]
     if not live:
         raise ValueError("X has no rows")
@@ -170,7 +172,8 @@ def facts_of(X: Any, most: float) -> BlockFacts:
 
 def _prepared(X: Any) -> Any:
     """The block as the designs take it: float32 or float64, in C order, or canonical CSR."""
-    if sparse.issparse(X):
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
         return canonical(X.tocsr())
     X = np.asarray(X)
     if X.dtype.kind not in "fiub":
@@ -231,5 +234,3 @@ def _check(facts: Sequence[BlockFacts], most: float) -> None:
                 "(counted from 0)"
             )
         first += rows
-
-

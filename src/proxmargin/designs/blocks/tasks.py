@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs.base import Array, Design, Index
+from proxmargin.designs.base import Design, Index
 from proxmargin.designs.sweep import swept
 from proxmargin.rounding import UNIT, Enclosed, gamma
 
