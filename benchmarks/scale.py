@@ -126,10 +126,10 @@ def on_disk(folder: Path, nbytes: int, p: int) -> str:
     head = (*head, "pass / product", "peak GB", "objective", "SGD above it")
     return (
         f"{n:,} rows of {p} features in float32, {size:.1f} GB in one `.npy` file; "
-        f"alpha={ALPHA}, l1_ratio={L1_RATIO}, tol={TOL}. Passes count all readings of the file, the "
-        f"first one, which checks the data, included. The process that fits is limited to "
-        f"{MEMORY / GIGABYTE:.0f} GB of data (`RLIMIT_DATA`); its peak is the resident size. `cat` of "
-        f"the file to /dev/null took {seconds(reading)} s, one product of NumPy by chunks "
+        f"alpha={ALPHA}, l1_ratio={L1_RATIO}, tol={TOL}. Passes count all readings of the file, "
+        f"the first one, which checks the data, included. The process that fits is limited to "
+        f"{MEMORY / GIGABYTE:.0f} GB of data (`RLIMIT_DATA`); its peak is the resident size. `cat` "
+        f"of the file to /dev/null took {seconds(reading)} s, one product of NumPy by chunks "
         f"{seconds(product)} s. SGD: `SGDClassifier.partial_fit`, as many passes over the same "
         "chunks; by how much its objective is above ours, relative.\n\n" + table(head, rows)
     )
