@@ -1,0 +1,82 @@
+"""Mistakes are one sentence and an exit status."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxmargin.cli import main
+from proxmargin.cli.failures import FAILED, INTERRUPTED, USAGE, guarded
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ("fit nowhere.csv --model HuberizedSVC", "There is no file 'nowhere.csv'"),
+            ("fit iris --model Nope", "there is no model 'Nope'; models are DWD, "),
+            ("fit iris --model SquaredHingeSVC --delta 2", "has no parameter for --delta"),
+            ("fit iris --model SVC --set width=2", "has no parameter for --set width"),
+            ("fit iris --model HuberizedSVC --alpha -1", "alpha must be"),
+            ("fit iris --model HuberizedSVC --solver nope", "unknown solver 'nope'"),
+            ("fit iris --model HuberizedSVC --target nope", "nope"),
+            ("fit iris --model HuberizedSVC -o no/where/m.pmz", "cannot write to no/where/m.pmz"),
+            ("compare iris --models Nope", "no model 'Nope' to compare"),
+            ("compare iris --scoring nope", "unknown scoring 'nope'"),
+            ("compare iris --folds 1", "at least 2 folds"),
+            ("compare iris --output .", "it is a folder"),
+            ("compare iris --report no/where.html", "cannot write to no/where.html"),
+            ("compare iris --time-limit 0", "time_limit must be a finite number > 0"),
+            ("compare iris --metrics nope", "unknown metrics 'nope'"),
+            ("compare iris --groups site", "this is a matrix"),
+            ("path iris --model MarginClassifier", "has no alpha"),
+            ("path iris --model HuberizedSVC --n-alphas 0", "n_alphas"),
+            ("predict nowhere.pmz iris", "nowhere.pmz"),
+            ("info nowhere.pmz", "nowhere.pmz"),
+            ("info iris --sep ;", "no text table"),
+            ("info iris --encoding klingon", "no encoding 'klingon'"),
+            ("fit iris --model HuberizedSVC --ignore 0", "this is a matrix"),
+        ],
+    )
+    def test_a_mistake_is_one_sentence_and_status_2(self, arguments, words, capsys):
+        assert main([*arguments.split(), "--quiet"]) == USAGE
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert words in err
+        assert err.startswith("proxmargin: error: ")
+        assert len(err.splitlines()) == 1
+
+    def test_the_wrong_data_for_a_model_are_refused(self, model, capsys):
+        assert main(["predict", str(model), "iris"]) == USAGE
+        assert "Traceback" not in capsys.readouterr().err
+
+    def test_debug_shows_the_traceback(self, capsys):
+        assert main(["fit", "nowhere.csv", "--model", "HuberizedSVC", "--debug"]) == USAGE
+        assert "Traceback" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [[], ["nope"], ["fit", "iris"], ["fit"], ["compare", "iris", "--folds", "x"],
+         ["fit", "iris", "--model", "HuberizedSVC", "--set", "nonsense"]],
+    )  # fmt: skip
+    def test_wrong_usage_exits_with_2(self, arguments, capsys):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == USAGE
+        assert "usage: proxmargin" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("error", "status", "words"),
+        [
+            (ValueError("bad"), USAGE, "error: bad"),
+            (PermissionError(13, "denied"), FAILED, "denied"),
+            (MemoryError(), FAILED, "not enough memory"),
+            (RuntimeError("two\nlines"), FAILED, "RuntimeError: two lines (--debug shows where)"),
+            (KeyboardInterrupt(), INTERRUPTED, "interrupted"),
+        ],
+    )
+    def test_every_exception_has_a_status(self, error, status, words, capsys):
+        def work() -> int:
+            raise error
+
+        assert guarded(work, debug=False) == status
+        assert words in capsys.readouterr().err

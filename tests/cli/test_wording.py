@@ -1,0 +1,22 @@
+"""Sentences of the library in terms of options."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxmargin.cli.wording import as_options
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("use multi_class='ovr'", "use --multi-class ovr"),
+        ("it is above (nu=0.25).", "it is above (--nu 0.25)."),
+        ("encode them (encode=True) or not", "encode them (--encode) or not"),
+        ("name it (encoding=).", "name it (--encoding)."),
+        ("(tol=1e-05)", "(--tol 1e-05)"),
+        ("SVC(shrinking=True), x_nu=1", "SVC(shrinking=True), x_nu=1"),
+    ],
+)
+def test_sentences_name_options(sentence, words):
+    assert as_options(sentence) == words
