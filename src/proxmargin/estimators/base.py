@@ -38,6 +38,7 @@ from proxmargin.estimators.assembly import (
     unmet,
     with_zero_sums,
 )
+from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
@@ -86,7 +87,7 @@ TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny pr
 TOO_LATE = Choice(Standing(), "none", "the time limit was reached before this class began")
 
 
-class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
+class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
     """Base of the linear margin classifiers. Subclasses define the loss and the penalty.
 
     Every subclass takes the parameters ``fit_intercept, standardize, class_weight, solver,
@@ -540,6 +541,9 @@ class MarginEstimator(ClassifierMixin, CertifiedEstimator):  # type: ignore[misc
         self.classes_ = assembly.targets.classes
         points = [solution.point for solution in solutions]
         self.coef_, self.intercept_ = self._published(assembly, points)
+        self.__dict__.pop("feature_scale_", None)  # left by an earlier fit that standardised
+        if self.standardize:
+            self.feature_scale_ = assembly.scale
         self.certificate_ = certificate_of(solutions, self.classes_)
         self._note_run(solutions)
 

@@ -204,6 +204,8 @@ class Path:
             self.intercepts[index].copy(),
         )
         model.classes_ = self.classes
+        if model.standardize:
+            model.feature_scale_ = self.scale
         model.certificate_ = self.certificates[index]
         model.n_iter_ = max(model.certificate_.n_iter, 1)
         if self.weights is not None:

@@ -19,6 +19,7 @@ from sklearn.model_selection import check_cv
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.notebook import CertifiedEstimator
@@ -68,6 +69,7 @@ class CrossValidated(
     RoutesMetadata,
     PublishesResults,
     PredictsWithBest,
+    HasCoefficients,
     ClassifierMixin,  # type: ignore[misc]
     CertifiedEstimator,
 ):

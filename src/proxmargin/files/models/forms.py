@@ -24,6 +24,8 @@ _ALWAYS = ("intercept_", "classes_", "n_features_in_")
 _CHOSEN = ("nu_", "kappa_")  # parameters of the loss that were given as words or shares
 _PERHAPS = ("feature_names_in_", "n_iter_", *_CHOSEN)
 _SCALING = ("feature_centre_", "feature_scale_")
+# of a linear model that was standardised, which predicts without them
+_OF_LINEAR = (*_PERHAPS, "feature_scale_")
 _FLOAT_BYTES = (4, 8)
 
 
@@ -66,6 +68,8 @@ def _check_linear(fitted: Fitted) -> None:
     _check_finite(fitted, "coef_")
     _check_outputs(fitted, "coef_")
     _check_features(fitted, coef.shape[1], "coef_'s width")
+    if "feature_scale_" in fitted:
+        _check_scale(fitted)
 
 
 def _check_weighted(fitted: Fitted) -> None:
@@ -171,14 +175,21 @@ def _check_gamma(fitted: Fitted, *, wanted: bool) -> None:
 
 
 def _check_scaling(fitted: Fitted) -> None:
-    width = fitted["n_features_in_"]
-    for name in _SCALING:
-        value = fitted[name]
-        fits = _is_array(value, "f", 1) and value.size == width
-        _demand(fits, f"{name!r} must be floats, one a feature")
+    _check_per_feature(fitted, "feature_centre_")
     _check_finite(fitted, "feature_centre_")
+    _check_scale(fitted)
+
+
+def _check_scale(fitted: Fitted) -> None:
+    _check_per_feature(fitted, "feature_scale_")
     # infinite for a constant feature
     _demand(bool(np.all(fitted["feature_scale_"] > 0)), "'feature_scale_' must be > 0")
+
+
+def _check_per_feature(fitted: Fitted, name: str) -> None:
+    value, width = fitted[name], fitted["n_features_in_"]
+    fits = _is_array(value, "f", 1) and value.size == width
+    _demand(fits, f"{name!r} must be floats, one a feature")
 
 
 def _check_iterations(count: Any) -> None:
@@ -210,8 +221,8 @@ def _demand(holds: bool, sentence: str) -> None:
 _SUPPORT = ("dual_coef_", "support_")
 _VECTORS = (*_SUPPORT, "support_vectors_", "gamma_", *_ALWAYS)
 
-LINEAR = Form(("coef_", *_ALWAYS), _PERHAPS, _check_linear)
-WEIGHTED = Form(("coef_", *_SUPPORT, *_ALWAYS), _PERHAPS, _check_weighted)
+LINEAR = Form(("coef_", *_ALWAYS), _OF_LINEAR, _check_linear)
+WEIGHTED = Form(("coef_", *_SUPPORT, *_ALWAYS), _OF_LINEAR, _check_weighted)
 NONLINEAR = Form(_VECTORS, _PERHAPS, _check_with_gamma)
 WITHOUT_GAMMA = Form(_VECTORS, _PERHAPS, _check_without_gamma)
 PRECOMPUTED = Form(_VECTORS, _PERHAPS, _check_precomputed)
