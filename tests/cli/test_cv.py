@@ -49,7 +49,7 @@ class TestCrossValidation:
 
         models = []
 
-        def interrupted(model, X, y):
+        def interrupted(model, X, y, sample_weight=None):
             fitted(model, X, y)
             model.cv_scores_[:, 1, 2] = np.nan
             del model.best_index_  # an interrupted search has chosen nothing

@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 import warnings
 
-from proxmargin import load_model
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from proxmargin import HuberizedSVC, HuberizedSVCCV, LogisticRegressionCV, load_model
 from proxmargin.cli import main
-from proxmargin.cli.failures import FAILED, OK
-from tests.cli.conftest import COLUMNS
+from proxmargin.cli.failures import FAILED, OK, USAGE
+from tests.cli.conftest import COLUMNS, ROWS
+
+X, y = (each[:ROWS] for each in load_breast_cancer(return_X_y=True))
+X = X[:, :COLUMNS]
 
 
 class TestFit:
@@ -57,3 +65,99 @@ class TestFit:
             warnings.simplefilter("ignore")  # as python -W ignore
             assert main(arguments) == FAILED
         assert capsys.readouterr().err.startswith("proxmargin: warning: HuberizedSVC stopped")
+
+
+class TestHeldOut:
+    """The accuracy of the training samples is called so, and that of others stands beside it."""
+
+    def test_the_training_accuracy_is_called_so_with_advice(self, training, capsys):
+        assert main(["fit", str(training), "--model", "SquaredHingeSVC", "-q"]) == OK
+        out = capsys.readouterr().out
+        assert "training accuracy:" in out
+        assert "--cv 5 holds some out" in out
+        assert "\naccuracy" not in out
+
+    def test_noise_is_learned_by_heart_and_not_predicted(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        path = tmp_path / "noise.npz"
+        np.savez(path, X=rng.normal(size=(60, 300)), y=np.arange(60) % 2)
+        assert main(["fit", str(path), "--model", "L2SVC", "--cv", "3", "-q", "--json"]) == OK
+        told = json.loads(capsys.readouterr().out)
+        assert told["training_accuracy"] == 1.0
+        held_out = told["held_out"]
+        assert held_out["folds"] == 3
+        assert held_out["low"] < 0.5 < held_out["high"]
+        assert held_out["low"] < held_out["accuracy"] < held_out["high"]
+
+    def test_it_is_the_mean_over_stratified_folds(self, training, capsys):
+        assert main(["fit", str(training), "--model", "HuberizedSVC", "--cv", "4", "--json"]) == OK
+        told = json.loads(capsys.readouterr().out)["held_out"]
+        folds = StratifiedKFold(4, shuffle=True, random_state=0)
+        scores = cross_val_score(HuberizedSVC(standardize=True), X, y, cv=folds)
+        assert told["accuracy"] == pytest.approx(scores.mean())
+
+    @pytest.mark.parametrize(("folds", "words"), [("1", "at least 2 folds"), ("150", "there are")])
+    def test_folds_that_cannot_be_are_a_sentence(self, folds, words, training, capsys):
+        assert main(["fit", str(training), "--model", "L2SVC", "--cv", folds, "-q"]) == USAGE
+        assert words in capsys.readouterr().err
+
+
+class TestChosenStrength:
+    @pytest.mark.parametrize(
+        ("name", "flag", "searched"),
+        [
+            ("HuberizedSVC", "--alpha", HuberizedSVCCV),
+            ("LogisticRegression", "--C", LogisticRegressionCV),
+        ],
+    )
+    def test_it_is_that_of_cross_validation(self, name, flag, searched, training, tmp_path, capsys):
+        path = tmp_path / "m.pmz"
+        words = ["fit", str(training), "--model", name, flag, "auto", "-q", "-o", str(path)]
+        assert main(words) == OK
+        strength = flag.removeprefix("--")
+        assert "chosen by 5-fold cross-validation" in capsys.readouterr().out
+        names = load_breast_cancer().target_names
+        search = searched(**{f"{strength}s": 20}, standardize=True).fit(X, names[y])
+        assert getattr(load_model(path), strength) == getattr(search, f"{strength}_")
+
+    def test_the_share_of_the_l1_norm_is_kept(self, training, tmp_path, capsys):
+        path = tmp_path / "m.pmz"
+        words = ["--model", "SquaredHingeSVC", "--alpha", "auto", "--l1-ratio", "0.5", "-q", "-o"]
+        assert main(["fit", str(training), *words, str(path)]) == OK
+        assert load_model(path).l1_ratio == 0.5
+
+    def test_the_choice_is_made_anew_in_each_fold(self, training, capsys, monkeypatch):
+        fitted, rows = HuberizedSVCCV.fit, []
+
+        def counted(self, X, y, **given):
+            rows.append(X.shape[0])
+            return fitted(self, X, y, **given)
+
+        monkeypatch.setattr(HuberizedSVCCV, "fit", counted)
+        words = ["fit", str(training), "--model", "HuberizedSVC", "--alpha", "auto", "--cv", "2"]
+        assert main([*words, "-q"]) == OK
+        assert rows == [ROWS // 2, ROWS // 2, ROWS]
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["DWD", "--C", "auto"], "DWD has no parameter for --C"),
+            (["L2SVC", "--C", "auto"], "knows no strength of L2SVC"),
+            (["HuberizedSVC", "--C", "auto"], "HuberizedSVC has no parameter for --C"),
+        ],
+    )
+    def test_a_model_without_such_a_choice_says_so(self, options, words, training, capsys):
+        assert main(["fit", str(training), "--model", *options, "-q"]) == USAGE
+        assert words in capsys.readouterr().err
+
+
+def test_the_largest_coefficients_are_named(training, capsys):
+    words = ["fit", str(training), "--model", "HuberizedSVC", "-q"]
+    assert main(words) == OK
+    line = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("largest:"))
+    assert " per sd)" in line
+    assert line.endswith("positive speaks for malignant")
+    assert main([*words, "--json"]) == OK
+    leading = json.loads(capsys.readouterr().out)["model"]["top_features"]
+    assert line.split()[1] == leading[0]["feature"]
+    assert leading[0]["class"] == "malignant"

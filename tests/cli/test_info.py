@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from proxmargin import load_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK, USAGE
 from tests.cli.conftest import COLUMNS, ROWS
@@ -53,3 +54,14 @@ class TestInfo:
         facts = json.loads(capsys.readouterr().out)
         assert (facts["rows"], facts["columns"], facts["target"]) == (ROWS, COLUMNS, "class")
         assert sum(facts["classes"].values()) == ROWS
+
+
+def test_the_largest_coefficients_of_a_model_are_named(model, capsys):
+    assert main(["info", str(model)]) == OK
+    line = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("top features:"))
+    assert " per sd)" in line
+    assert main(["info", str(model), "--json"]) == OK
+    leading = json.loads(capsys.readouterr().out)["top_features"]
+    own = load_model(model).coefficients()
+    assert [each["feature"] for each in leading] == own["feature"].tolist()[:10]
+    assert leading[0]["coefficient_per_sd"] == own["coefficient_per_sd"][0]

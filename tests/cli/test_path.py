@@ -41,3 +41,12 @@ class TestPath:
         assert main([*arguments, "--plot", str(picture)]) == OK
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert main([*arguments, "--plot", str(tmp_path / "path.doc")]) == USAGE
+
+
+def test_json_names_the_features_of_each_strength(training, capsys):
+    words = ["path", str(training), "--model", "HuberizedSVC", "--n-alphas", "4", "--json", "-q"]
+    assert main(words) == OK
+    rows = json.loads(capsys.readouterr().out)["path"]
+    assert rows[0]["top_features"] == []
+    assert all(name.startswith("f") for name in rows[-1]["top_features"])
+    assert len(rows[-1]["top_features"]) == min(rows[-1]["features"], 10)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import pathlib
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin import load_model
 from proxmargin.cli import main
-from proxmargin.cli.failures import OK
+from proxmargin.cli.failures import OK, USAGE
 from tests.cli.conftest import COLUMNS, ROWS
 
 
@@ -67,3 +69,102 @@ class TestPredict:
         assert "C=" not in shown
         assert main(["predict", path, "iris", "--json"]) == OK
         assert json.loads(capsys.readouterr().out)["accuracy"] > 0.9
+
+
+class TestColumns:
+    """The samples of a user keep their names, and get scores and probabilities beside them."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def logistic(training) -> str:
+        path = str(training.with_name("logistic.pmz"))
+        assert main(["fit", str(training), "--model", "LogisticRegression", "-q", "-o", path]) == OK
+        return path
+
+    @pytest.fixture
+    def named(self, training, tmp_path) -> str:
+        """The training table with names that start with zeros, in front, and a note."""
+        lines = training.read_text().splitlines()
+        path = tmp_path / "named.csv"
+        rows = [f"{k:03d},{line},{'' if k else 'x'}" for k, line in enumerate(lines[1:4])]
+        path.write_text("\n".join([f"patient,{lines[0]},note", *rows]))
+        return str(path)
+
+    def rows(self, capsys) -> list[dict[str, str]]:
+        return list(csv.DictReader(capsys.readouterr().out.splitlines()))
+
+    def test_ids_stand_first_as_they_are_written(self, logistic, named, capsys):
+        assert main(["predict", logistic, named, "--id", "patient", "--scores", "--proba"]) == OK
+        rows = self.rows(capsys)
+        assert list(rows[0]) == [
+            *("patient", "prediction", "score", "proba_benign", "proba_malignant")
+        ]
+        assert [row["patient"] for row in rows] == ["000", "001", "002"]
+        for row in rows:
+            share = float(row["proba_malignant"])
+            assert share + float(row["proba_benign"]) == pytest.approx(1)
+            assert share == pytest.approx(1 / (1 + np.exp(-float(row["score"]))))
+
+    @pytest.mark.parametrize("column", ["class", "f0", "0", "-1"])
+    def test_any_column_may_be_kept(self, column, logistic, named, capsys):
+        assert main(["predict", logistic, named, "--id", column, "-q"]) == OK
+        rows = self.rows(capsys)
+        name = {"0": "patient", "-1": "note"}.get(column, column)
+        own = list(csv.DictReader(pathlib.Path(named).read_text().splitlines()))
+        assert [row[name] for row in rows] == [row[name] for row in own]
+
+    def test_an_ignored_target_is_not_judged(self, logistic, named, capsys):
+        assert main(["predict", logistic, named]) == OK
+        assert "accuracy" in capsys.readouterr().err
+        assert main(["predict", logistic, named, "--ignore", "class", "--ignore", "note"]) == OK
+        assert "accuracy" not in capsys.readouterr().err
+
+    def test_a_model_without_names_takes_the_columns_that_are_left(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40, 2))
+        y = np.where(X[:, 0] > 0, "a", "b")
+        np.savez(tmp_path / "plain.npz", X=X, y=y)
+        model = str(tmp_path / "m.pmz")
+        fit = ["fit", str(tmp_path / "plain.npz"), "--model", "L2SVC", "-q", "-o", model]
+        assert main(fit) == OK
+        capsys.readouterr()
+        path = tmp_path / "d.csv"
+        path.write_text(
+            "id,batch,u,v\n" + "\n".join(f"s{k},7,{u},{v}" for k, (u, v) in enumerate(X))
+        )
+        words = ["predict", model, str(path), "--ignore", "batch", "--id", "id", "-q"]
+        assert main(words) == OK
+        rows = self.rows(capsys)
+        assert [row["id"] for row in rows] == [f"s{k}" for k in range(40)]
+        assert np.mean([row["prediction"] for row in rows] == y) > 0.9
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--id", "name"], "there is no column 'name'; the columns are 'patient'"),
+            (["--id", "name"], "(--id NAME)"),
+            (["--ignore", "f1"], "the model needs 'f1', which cannot be ignored"),
+        ],
+    )
+    def test_a_mistake_names_the_option(self, options, words, logistic, named, capsys):
+        assert main(["predict", logistic, named, *options]) == USAGE
+        assert words in capsys.readouterr().err
+
+    def test_a_name_that_the_output_has_already_is_refused(self, logistic, named, capsys):
+        path = pathlib.Path(named).with_name("clash.csv")
+        path.write_text(pathlib.Path(named).read_text().replace("patient", "prediction", 1))
+        assert main(["predict", logistic, str(path), "--id", "prediction"]) == USAGE
+        assert "has that name already" in capsys.readouterr().err
+
+    def test_an_id_of_a_matrix_is_refused(self, logistic, tmp_path, capsys):
+        np.savez(tmp_path / "plain.npz", X=np.eye(6))
+        assert main(["predict", logistic, str(tmp_path / "plain.npz"), "--id", "x"]) == USAGE
+        assert "this is a matrix" in capsys.readouterr().err
+
+    def test_scores_that_are_no_probabilities_are_explained(self, model, training, capsys):
+        assert main(["predict", str(model), str(training), "--proba"]) == USAGE
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "the scores of HuberizedSVC are no probabilities" in err
+        assert "SparseLogisticRegression" in err
+        assert "CalibratedMargin(load_model(" in err

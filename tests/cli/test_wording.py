@@ -14,6 +14,8 @@ from proxmargin.cli.wording import as_options
         ("it is above (nu=0.25).", "it is above (--nu 0.25)."),
         ("encode them (encode=True) or not", "encode them (--encode) or not"),
         ("name it (encoding=).", "name it (--encoding)."),
+        ("give n_pairs >= 5 or q <= 3.", "give --pairs of at least 5 or --q of at most 3."),
+        ("name it (ids=NAME)", "name it (--id NAME)"),
         ("(tol=1e-05)", "(--tol 1e-05)"),
         ("SVC(shrinking=True), x_nu=1", "SVC(shrinking=True), x_nu=1"),
     ],

@@ -28,7 +28,6 @@ from proxmargin.comparing.data import Data
 from proxmargin.comparing.folds import inner_splits, outer_splits
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.metrics import metrics_of
-from proxmargin.runtime.progress import Progress
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))
@@ -334,26 +333,6 @@ class TestInterruption:
         finally:
             timer.cancel()
         assert result.interrupted
-
-
-class TestProgress:
-    def test_it_is_silent_for_short_work_and_when_switched_off(self, capfd, monkeypatch):
-        with Progress("work", 2) as progress:
-            progress.advance()
-        monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.0)
-        with Progress("work", 2, shown=False) as progress:
-            progress.advance()
-        assert capfd.readouterr() == ("", "")
-
-    def test_it_goes_to_standard_error_with_the_last_result(self, capfd, monkeypatch):
-        monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.01)
-        with Progress("work", 2) as progress:
-            progress.advance(latest="first")
-            threading.Event().wait(0.1)
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert "work: 1 of 2 done" in err
-        assert "last first" in err
 
 
 class TestLayout:

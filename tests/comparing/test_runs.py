@@ -263,3 +263,25 @@ def test_one_process_at_a_time_works_in_a_run(iris, tmp_path):
     assert compare(*iris, **asked).interrupted
     with locked(tmp_path) as stream:  # released at the end
         assert stream.writable()
+
+
+def test_a_path_that_is_cut_short_by_a_signal_is_no_error(iris, monkeypatch) -> None:
+    """Strengths that are missing end the comparison, which keeps what was finished."""
+    from proxmargin.runtime.interrupts import interrupts
+    from proxmargin.selection import folds as engine
+
+    whole, calls = engine.path_models, []
+
+    def cut(*arguments):
+        calls.append(None)
+        for scored in whole(*arguments):
+            if len(calls) == 5:  # of three inner folds: the second for the second outer one
+                interrupts.pending = True
+                yield scored._replace(decisions=scored.decisions[:2])
+            else:
+                yield scored
+
+    monkeypatch.setattr(engine, "path_models", cut)
+    result = compare(*iris, models=[QUICK], cv=2, progress=False)
+    assert result.interrupted
+    assert [outcome.fold for outcome in result.outcomes] == [0]

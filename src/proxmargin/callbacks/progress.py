@@ -32,9 +32,11 @@ class Progress:
     _number: int = 0
 
     def __call__(self, report: Report) -> None:
+        now = perf_counter()
+        if self._number == 0:  # not the time between its making and the fit
+            self._started = now - report.seconds
         if report.n_iter == 0:
             self._number += 1
-        now = perf_counter()
         finished = report.gap.relative_gap <= report.tol
         if now - self._started < SHOW_AFTER or (now - self._shown < REFRESH and not finished):
             return

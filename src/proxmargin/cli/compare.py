@@ -14,6 +14,7 @@ from proxmargin.cli.options import (
     add_columns,
     add_common,
     add_impute,
+    add_weights,
     subcommand,
     table_of,
 )
@@ -52,6 +53,7 @@ def register(commands: Commands) -> None:
     )
     add_columns(parser)
     add_impute(parser)
+    add_weights(parser)
     parser.add_argument(
         "--models", nargs="+", metavar="NAME", help="which models (default: all there are)"
     )
@@ -209,6 +211,7 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         baselines=arguments.baselines,
         standardize=STANDARDIZE[arguments.standardize],
         groups=table.groups,
+        sample_weight=table.weights,
         n_jobs=arguments.jobs,
         random_state=arguments.seed,
         run_dir=arguments.run_dir,

@@ -7,20 +7,21 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
-from proxmargin.cli.models import add_model_options, estimator_of, name_features, shown_settings
+from proxmargin.cli.models import add_model_options, name_features, shown_settings
 from proxmargin.cli.options import (
     Commands,
     add_common,
     add_data,
     add_impute,
+    add_weights,
     filled_table_of,
     subcommand,
 )
 from proxmargin.cli.output import check_output, print_facts, print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.cli.saving import saved_first, with_imputer
+from proxmargin.cli.search import search_of, strength_and_kind
 from proxmargin.comparing.layout import Listing, number
-from proxmargin.estimators.registry import CROSS_VALIDATED
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.table import Table
@@ -35,6 +36,7 @@ def register(commands: Commands) -> None:
     parser = subcommand(commands, "cv", run, "choose the strength of a model by cross-validation")
     add_data(parser)
     add_impute(parser)
+    add_weights(parser)
     add_model_options(parser)
     search = parser.add_argument_group("cross-validation")
     search.add_argument(
@@ -75,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = _search(arguments)
     table, imputer = filled_table_of(arguments)
     try:
-        model.fit(table.X, table.y)
+        model.fit(table.X, table.y, sample_weight=table.weights)
     except KeyboardInterrupt:
         if not _print_complete(arguments, model, table):
             raise
@@ -97,19 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _search(arguments: argparse.Namespace) -> Any:
     """The classifier that chooses, with the parameters that the options describe."""
-    import proxmargin
-
-    plain, name = estimator_of(arguments), f"{arguments.model}CV"
-    if name not in CROSS_VALIDATED:
-        models = ", ".join(CROSS_VALIDATED.values())
-        raise ValueError(f"cross-validation knows no strength of {arguments.model}; of {models}")
-    kind = getattr(proxmargin, name)
-    strength, known = kind.strength.name, set(kind._get_param_names())
+    strength, kind = strength_and_kind(arguments)
+    known = set(kind._get_param_names())
     for given in (strength, "l1_ratio", "eta"):
         if getattr(arguments, given) is not None:
             instead = "give --l1-ratios" if given == "l1_ratio" else f"leave out --{given}"
             raise ValueError(f"cross-validation chooses {given} itself: {instead}")
-    settings = {n: value for n, value in plain.get_params(deep=False).items() if n in known}
+    settings: dict[str, Any] = {}
     if arguments.l1_ratios is not None:
         if "l1_ratios" not in known:
             raise ValueError(f"{arguments.model} has no parameter for --l1-ratios")
@@ -118,16 +114,16 @@ def _search(arguments: argparse.Namespace) -> Any:
         if "relaxed" not in known:
             raise ValueError(f"{arguments.model} has no parameter for --relaxed")
         settings["relaxed"] = True
-    settings |= {
-        f"{strength}s": arguments.n_strengths,
-        "eps": arguments.eps,
-        "cv": arguments.folds,
-        "scoring": arguments.scoring,
-        "selection": arguments.selection,
-        "n_jobs": arguments.jobs,
-        "verbose": not arguments.quiet,
-    }
-    return kind(**settings)
+    return search_of(
+        arguments,
+        **settings,
+        **{f"{strength}s": arguments.n_strengths},
+        eps=arguments.eps,
+        cv=arguments.folds,
+        scoring=arguments.scoring,
+        selection=arguments.selection,
+        n_jobs=arguments.jobs,
+    )
 
 
 def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str | None) -> None:

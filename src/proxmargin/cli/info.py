@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from proxmargin.cli import failures
+from proxmargin.cli.features import in_words
 from proxmargin.cli.guards import warn_of_leaks
 from proxmargin.cli.options import Commands, add_columns, add_common, subcommand
 from proxmargin.cli.output import print_facts, print_json
@@ -29,6 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(facts)
     else:
+        if "top_features" in facts:
+            with_class = len(facts["classes"]) > 2
+            facts["top_features"] = in_words(facts["top_features"], with_class) or "none"
         print_facts({name.replace("_", " "): _shown(value) for name, value in facts.items()})
     return failures.OK
 

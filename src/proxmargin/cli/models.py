@@ -11,12 +11,16 @@ from typing import Any
 from proxmargin.files.models.known import ESTIMATORS, named
 
 __all__ = [
+    "AUTO",
     "add_model_options",
     "estimator_of",
     "free_strength",
     "name_features",
     "shown_settings",
 ]
+
+
+AUTO = "auto"  # a strength that cross-validation chooses
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Option:
     help: str
 
 
+def _number_or_auto(text: str) -> float | str:
+    return AUTO if text == AUTO else float(text)
+
+
 def _number_or_word(text: str) -> float | str:
     try:
         return float(text)
@@ -37,11 +45,11 @@ def _number_or_word(text: str) -> float | str:
 
 
 OPTIONS = (
-    Option("--alpha", "alpha", float, "strength of the penalty"),
+    Option("--alpha", "alpha", _number_or_auto, "strength of the penalty; of fit also 'auto'"),
     Option("--l1-ratio", "l1_ratio", float, "share of the l1 norm in the penalty, in [0, 1]"),
     Option("--delta", "delta", float, "width of the quadratic zone of the huberized hinge"),
     Option("--intercept-ridge", "intercept_ridge", float, "ridge penalty of the intercept"),
-    Option("--C", "C", float, "weight of the losses against the penalty"),
+    Option("--C", "C", _number_or_auto, "weight of the losses; of fit also 'auto'"),
     Option("--eta", "eta", float, "of MulticlassSVC: the most its losses may sum to, without C"),
     Option("--penalty", "penalty", str, "of MulticlassSVC: 'l1', 'l2', 'elasticnet' or a group"),
     Option("--loss", "loss", str, "of MulticlassSVC: 'hinge', 'squared_hinge', 'logistic', 'lee'"),

@@ -14,10 +14,13 @@ __all__ = [
     "add_columns",
     "add_common",
     "add_data",
+    "add_ignore",
     "add_impute",
     "add_target",
     "add_text",
+    "add_weights",
     "dialect_of",
+    "filled",
     "filled_table_of",
     "subcommand",
     "table_of",
@@ -51,13 +54,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def add_columns(parser: argparse.ArgumentParser) -> None:
     """Which columns are labels and features, and how a text table is written."""
     add_target(parser)
-    parser.add_argument(
-        "--ignore",
-        metavar="COL",
-        action="append",
-        default=[],
-        help="a column that is no feature, by name or position; may be given again",
-    )
+    add_ignore(parser)
     parser.add_argument(
         "--encode",
         action="store_true",
@@ -107,6 +104,24 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_ignore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ignore",
+        metavar="COL",
+        action="append",
+        default=[],
+        help="a column that is no feature, by name or position; may be given again",
+    )
+
+
+def add_weights(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--weights",
+        metavar="COL",
+        help="a column with the weights of the samples, by name or position; it is no feature",
+    )
+
+
 def table_of(arguments: argparse.Namespace) -> Table:
     """The data that the arguments name."""
     from proxmargin.files.tables.table import read_data
@@ -118,13 +133,18 @@ def table_of(arguments: argparse.Namespace) -> Table:
         ignore=arguments.ignore,
         groups=getattr(arguments, "groups", None),
         blanks=getattr(arguments, "impute", None) is not None,
+        weights=getattr(arguments, "weights", None),
         dialect=dialect_of(arguments),
     )
 
 
 def filled_table_of(arguments: argparse.Namespace) -> tuple[Table, Any]:
     """The data with missing cells filled in, and the imputer that does so; None without one."""
-    table = table_of(arguments)
+    return filled(table_of(arguments), arguments)
+
+
+def filled(table: Table, arguments: argparse.Namespace) -> tuple[Table, Any]:
+    """The same for data that have been read."""
     if arguments.impute is None:
         return table, None
     from dataclasses import replace

@@ -17,6 +17,7 @@ from proxmargin.cli.options import (
     add_common,
     add_data,
     add_impute,
+    add_weights,
     filled_table_of,
     subcommand,
 )
@@ -25,7 +26,6 @@ from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
     from proxmargin.paths import Path
 
 __all__ = ["register"]
@@ -37,6 +37,7 @@ def register(commands: Commands) -> None:
     )
     add_data(parser)
     add_impute(parser)
+    add_weights(parser)
     add_model_options(parser)
     parser.add_argument("--n-alphas", type=int, default=20, help="how many (default: 20)")
     parser.add_argument(
@@ -64,13 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
         estimator.set_params(verbose=not arguments.quiet),
         table.X,
         table.y,
+        sample_weight=table.weights,
         n_alphas=arguments.n_alphas,
         eps=arguments.eps,
         stop_at=arguments.stop_at,
     )
+    name_features(path.template, table.feature_names)
     rows = _rows(path)
     if arguments.plot is not None:
-        _draw(path, table, arguments.plot)
+        _draw(path, arguments.plot)
     if arguments.json:
         told = {"data": table.describe(), "model": arguments.model}
         print_json({**told, "ended": path.ended, "path": rows})
@@ -82,26 +85,28 @@ def run(arguments: argparse.Namespace) -> int:
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
 
 
-def _draw(path: Path, table: Table, name: str) -> None:
+def _draw(path: Path, name: str) -> None:
     from proxmargin.displays.path import PathDisplay
 
-    name_features(path.template, table.feature_names)
     with picture(name) as axes:
         PathDisplay(path).plot(axes)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
+    from proxmargin.files.models.model import leading_features
+
     return [
         {
             path.strength.name: float(strength),
             "features": int(used),
+            "top_features": [row["feature"] for row in leading_features(path.model(place)) or []],
             "objective": float(certificate.primal),
             "relative_gap": float(certificate.relative_gap),
             "converged": bool(certificate.converged),
             "seconds": float(certificate.seconds),
         }
-        for strength, used, certificate in zip(
-            path.strengths, path.n_nonzero, path.certificates, strict=True
+        for place, (strength, used, certificate) in enumerate(
+            zip(path.strengths, path.n_nonzero, path.certificates, strict=True)
         )
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
 from proxmargin.cli.models import add_model_options, estimator_of, shown_settings
@@ -18,11 +18,22 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
+class _Unweighted(argparse.Action):
+    """``--weights`` of the other commands."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error(
+            "a permutation test takes no weights, as permuted labels are equally likely only among "
+            "samples that weigh the same: leave the column out with --ignore COL"
+        )
+
+
 def register(commands: Commands) -> None:
     parser = subcommand(
         commands, "permute", run, "test whether permuted labels would be separated as well"
     )
     add_data(parser)
+    parser.add_argument("--weights", nargs="?", action=_Unweighted, help=argparse.SUPPRESS)
     add_model_options(parser)
     test = parser.add_argument_group("permutation test")
     test.add_argument(

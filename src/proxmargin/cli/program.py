@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import proxmargin
 from proxmargin.cli import (
+    coefs,
     compare,
     cv,
     fit,
@@ -23,7 +24,19 @@ from proxmargin.cli.failures import guarded
 
 __all__ = ["main", "parser"]
 
-SUBCOMMANDS = (compare, report, fit, cv, predict, path, stability, permute, info, warm_up)
+SUBCOMMANDS = (
+    compare,
+    report,
+    fit,
+    cv,
+    predict,
+    coefs,
+    path,
+    stability,
+    permute,
+    info,
+    warm_up,
+)
 
 EPILOGUE = """\
 DATA is a file (svmlight, CSV, TSV, Parquet, Arrow, NPZ) or an embedded set: breast_cancer,

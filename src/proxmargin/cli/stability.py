@@ -18,6 +18,7 @@ from proxmargin.cli.options import (
     add_common,
     add_data,
     add_impute,
+    add_weights,
     filled_table_of,
     subcommand,
 )
@@ -40,6 +41,7 @@ def register(commands: Commands) -> None:
     )
     add_data(parser)
     add_impute(parser)
+    add_weights(parser)
     add_model_options(parser)
     group = parser.add_argument_group(
         "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
@@ -87,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = _selector(arguments, estimator)
     table, _ = filled_table_of(arguments)
     try:
-        model.fit(table.X, table.y)
+        model.fit(table.X, table.y, sample_weight=table.weights)
     except TypeError as error:  # the model selects no features
         raise ValueError(str(error)) from error
     name_features(model, table.feature_names)

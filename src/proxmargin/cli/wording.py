@@ -24,6 +24,10 @@ _FLAGS: Mapping[str, str] = {
     "n_jobs": "--jobs",
     "n_pairs": "--pairs",
     "target": "--target",
+    "ignore": "--ignore",
+    "groups": "--groups",
+    "weights": "--weights",
+    "ids": "--id",
     "time_limit": "--time-limit",
     "run_dir": "--run",
     "repeats": "--repeats",
@@ -31,12 +35,18 @@ _FLAGS: Mapping[str, str] = {
     **{name: f"--{name}" for name in ("threshold", "pfer", "q", "fdr", "assumption", "cluster")},
 }
 _ASSIGNMENT = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)})=(?:'([^']*)'|([-+\w.]*\w))?")
+_BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
+_BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
 
 
 def as_options(sentence: str) -> str:
-    """The sentence with options in the place of parameters: ``nu=0.5`` becomes ``--nu 0.5``."""
+    """The sentence with options in the place of parameters: ``nu=0.5`` becomes ``--nu 0.5``.
+
+    Bounds are words, as shells take ``>`` for a file: ``q <= 3`` becomes ``--q of at most 3``.
+    """
     for switch, option in _SWITCHES.items():
         sentence = sentence.replace(switch, option)
+    sentence = _BOUND.sub(lambda found: f"{_FLAGS[found[1]]} {_BOUNDS[found[2]]} ", sentence)
     return _ASSIGNMENT.sub(_option, sentence)
 
 

@@ -338,10 +338,10 @@ class _Run:
         total = len(self.tasks)
         try:
             with Progress("compare", total, shown=self.progress) as shown:
-                shown.advance(total - len(missing))
-                for outcome in self._running(missing):
+                shown.skip(total - len(missing))
+                for outcome in self._running(missing, shown):
                     self._take(outcome, done)
-                    shown.advance(latest=_label(outcome, self.setup.n_folds))
+                    shown.advance()
         except (KeyboardInterrupt, BrokenExecutor) as error:
             if not done:
                 raise
@@ -368,7 +368,7 @@ class _Run:
                 first.feature_names_in_ = self.data.names
         return estimator
 
-    def _running(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def _running(self, tasks: Sequence[Task], shown: Progress) -> Iterator[Outcome]:
         from joblib import Parallel, delayed
 
         # one by one, so that nothing is lost at an interruption and limits of time hold
@@ -381,17 +381,18 @@ class _Run:
         me = os.getpid()
         outcomes: Iterator[Outcome] = parallel(
             delayed(performed_apart)(me, perform, task, self.data, self.metrics)
-            for task in self._in_time(tasks)
+            for task in self._in_time(tasks, shown)
         )
         return outcomes
 
-    def _in_time(self, tasks: Sequence[Task]) -> Iterator[Task]:
-        """The tasks until the time limit, and the first in any case."""
+    def _in_time(self, tasks: Sequence[Task], shown: Progress) -> Iterator[Task]:
+        """The tasks until the time limit, and the first in any case; shows what begins."""
         started = perf_counter()
         for number, task in enumerate(tasks):
             late = self.time_limit is not None and perf_counter() - started > self.time_limit
             if late and number:
                 return
+            shown.starts(_label(task, self.setup.n_folds))
             yield task
 
 
@@ -404,12 +405,12 @@ def _is_missing(outcome: Outcome | None) -> bool:
     return outcome is None or (outcome.fold is None and outcome.estimator is None)
 
 
-def _label(outcome: Outcome, n_folds: int) -> str:
-    if outcome.fold is None:
-        return f"{outcome.model}, all samples"
-    repeat, fold = divmod(outcome.fold, n_folds)
-    again = f" of repeat {repeat + 1}" if repeat else ""
-    return f"{outcome.model}, fold {fold + 1}{again}"
+def _label(task: Task, n_folds: int) -> str:
+    if task.fold is None:
+        return f"{task.candidate.name}, all samples"
+    repeat, fold = divmod(task.fold, n_folds)
+    again = f" (repeat {repeat + 1})" if repeat else ""
+    return f"{task.candidate.name}, fold {fold + 1} of {n_folds}{again}"
 
 
 def _warn(comparison: Comparison) -> None:

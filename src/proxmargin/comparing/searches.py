@@ -91,9 +91,11 @@ class _Path(ABC):
                 if data.preprocess is not None:
                     transformer = data.rows(split.train).prepared()[1]
                     rows = replace(rows, X=data.transformed(transformer).X)
-                scored = engine.path_models(plan, rows, fold, lambda count: None)
+                scored = list(engine.path_models(plan, rows, fold, lambda count: None))
+                # a path keeps what is complete: shorter than those of other folds, and to choose
+                # from it would be to choose among less
+                interrupts.act()
                 found.fold(split, ((each.models, each.decisions) for each in scored))
-                interrupts.act()  # a path keeps what is complete, and so would choose among less
         settings = [
             {self.parameter: float(value), **self.mix(template)}
             for template, grid in zip(templates, grids, strict=True)

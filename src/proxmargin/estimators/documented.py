@@ -103,6 +103,8 @@ SPARSE_ATTRIBUTES = """Attributes
         A positive score means ``classes_[1]`` if binary; else the largest score wins.
     certificate_ : Certificate or CertificateList
         Duality gap: a proven bound on the suboptimality of the fit.
+    feature_scale_ : (n_features,), with ``standardize=True``
+        Standard deviations of the features, by which `coefficients` compares them.
     n_iter_, n_features_in_ : int
     feature_names_in_ : (n_features,), for data frames
     history_ : History, when one is among the callbacks"""

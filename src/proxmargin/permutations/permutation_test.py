@@ -198,7 +198,8 @@ def permutation_test(
             block = _block(measure, codes.size)
             others = drawn_labelings(codes, blocks, n_permutations, seed, block)
         count = distinct - 1 if exact else n_permutations
-        found = _measured(measure, codes, others, count, n_jobs, verbose)
+        label = f"{type(estimator).__name__}, {statistic}: labelings" if verbose else None
+        found = _measured(measure, codes, others, count, n_jobs, label)
     return _concluded(statistic, found, exact, count, getattr(estimator, "tol", 0.0))
 
 
@@ -299,16 +300,16 @@ def _measured(
     others: Iterator[Codes],
     count: int,
     n_jobs: int | None,
-    verbose: int,
+    label: str | None,
 ) -> Measured:
-    """The given labels, then the others, up to an interruption."""
+    """The given labels, then the others, up to an interruption; ``label`` is of the progress."""
     parallel = Parallel(
         n_jobs=n_jobs,
         prefer="processes" if measure.in_processes else "threads",
         return_as="generator",
     )
     found: list[Measured] = []
-    with Progress("labelings", count, shown=bool(verbose)) as progress:
+    with Progress(label or "", count, shown=label is not None) as progress:
         found.append(measure(codes[:, None]))
         parts = (part for whole in others for part in _pieces(whole, measure.block))
         results: Iterator[Measured] = parallel(delayed(measure)(part) for part in parts)

@@ -197,7 +197,7 @@ class CrossValidated(
                 only = self._chosen(templates[0], names)
                 ahead = partial(compute_path, only, assembly, grids[0], tell=progress.advance)
             plan = Plan(templates, grids, self._shares)
-            results, path = self._fit_and_score_folds(plan, data, folds, progress.advance, ahead)
+            results, path = self._fit_and_score_folds(plan, data, folds, progress, ahead)
             self._publish_scores(data, np.repeat(grids, len(plan.shares), axis=0), results)
             _stop_if_interrupted(progress)
             if self.keep_scores:
@@ -227,7 +227,7 @@ class CrossValidated(
         plan: Plan,
         data: Data,
         folds: list[Fold],
-        tell: Callable[[int], None],
+        progress: Progress,
         ahead: Callable[[], Path] | None,
     ) -> tuple[list[Judged], Path | None]:
         """Fit and score all folds, on several threads; the result has the same bits for any number.
@@ -241,17 +241,19 @@ class CrossValidated(
         judge = judge_of(self.scoring, plan.templates[0])
         models = path_models if self._is_linear else kernel_models
 
-        def one(fold: Fold) -> Judged:
-            rows, fitted = data.held_out(fold), models(plan, data, fold, tell)
+        def one(place: int) -> Judged:
+            progress.starts(f"fold {place + 1} of {len(folds)}")
+            fold = folds[place]
+            rows, fitted = data.held_out(fold), models(plan, data, fold, progress.advance)
             return fit_and_score(fitted, rows, judge, plan.shape, self.keep_scores)
 
         threads = min(effective_n_jobs(self.n_jobs), len(folds) + (ahead is not None))
         with no_convergence_warnings():
             if threads == 1:
-                return [one(fold) for fold in folds], None
+                return [one(place) for place in range(len(folds))], None
             with ThreadPoolExecutor(threads) as pool:
                 first = pool.submit(ahead) if ahead is not None else None
-                results = list(pool.map(one, folds))
+                results = list(pool.map(one, range(len(folds))))
                 return results, first.result() if first is not None else None
 
     def _refitted(
@@ -264,6 +266,7 @@ class CrossValidated(
         path: Path | None,
     ) -> tuple[MarginEstimator, int, list[Any]]:
         """The chosen classifier fitted to all rows, the number of fits, the unmet certificates."""
+        progress.starts("all samples")
         name = self.strength.name
         grid = getattr(self, f"{name}s_")[self._row]
         if assembly is None:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.certificates.certificate import CertificateList
+from proxmargin.estimators.coefficients import Ranked
 from proxmargin.estimators.registry import CROSS_VALIDATED
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import fitted, known
@@ -44,7 +45,9 @@ from proxmargin.files.models.settings import complete_settings, to_plain
 from proxmargin.files.models.validity import refuse_invalid
 from proxmargin.files.wording import listed
 
-__all__ = ["describe_model", "load_model", "save_model"]
+__all__ = ["describe_model", "leading_features", "load_model", "save_model"]
+
+TOP_FEATURES = 10  # that the facts about a model name
 
 # Callbacks watch one fit; they are no part of the model.
 _FORGOTTEN: dict[str, Any] = {"callbacks": ()}
@@ -226,6 +229,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     _refuse_unknown(estimator)
     learned = fitted.collect(estimator, form_of(estimator))
     width = int(learned["n_features_in_"])
+    leading = leading_features(estimator)
     used = np.count_nonzero(learned["coef_"].any(axis=0)) if "coef_" in learned else width
     names = learned.get("feature_names_in_")
     certificate = getattr(estimator, "certificate_", None)
@@ -237,11 +241,27 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "features": width,
         "features_used": int(used),
         **({"support_vectors": int(learned["support_"].size)} if "support_" in learned else {}),
+        **({} if leading is None else {"top_features": leading}),
         "feature_names": None if names is None else [str(name) for name in names],
         "intercept": [float(value) for value in learned["intercept_"]],
         "iterations": np.asarray(learned.get("n_iter_", 0)).tolist(),
         "certificate": None if certificate is None else _certificate_facts(certificate),
     }
+
+
+def leading_features(model: Any, most: int = TOP_FEATURES) -> list[dict[str, Any]] | None:
+    """The features with the largest coefficients, of all classes; None for a nonlinear kernel."""
+    if not hasattr(model, "coef_"):
+        return None
+    return [
+        {
+            "feature": str(each.feature),
+            "class": str(each.label),
+            "coefficient": each.coefficient,
+            "coefficient_per_sd": None if np.isnan(each.per_deviation) else each.per_deviation,
+        }
+        for each in Ranked.of(model).top(most)
+    ]
 
 
 def _certificate_facts(certificate: Any) -> dict[str, Any]:

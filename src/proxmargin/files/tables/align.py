@@ -19,6 +19,8 @@ def read_columns(
     n_features: int,
     *,
     target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
+    ids: str | int | None = None,
     blanks: bool = False,
     dialect: Dialect = USUAL,
 ) -> Table:
@@ -40,6 +42,12 @@ def read_columns(
     target : str or int, optional
         The column with the labels. By default the only column with a usual name (target, label,
         class, y) that is no feature of the model; there need not be one.
+    ignore : sequence of str or int
+        Columns that are neither features nor the target, by name or by position; of use where the
+        model has no names, as other columns are ignored anyway where it has.
+    ids : str or int, optional
+        A column, such as the names of the samples, that is kept as `Table.ids`. It may be the
+        target or a feature, too; a model without names takes it for none.
     blanks : bool
         Keep missing cells, as in `read_data`.
     dialect : Dialect
@@ -55,7 +63,7 @@ def read_columns(
     DataError
         The file cannot be read, or lacks columns; the message names them.
     """
-    wanted = Wanted(feature_names, int(n_features), target, blanks)
+    wanted = Wanted(feature_names, int(n_features), target, tuple(ignore), ids, blanks)
     return open_source(source, dialect).for_model(wanted)
 
 
@@ -64,6 +72,8 @@ def read_for_model(
     model: Any,
     *,
     target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
+    ids: str | int | None = None,
     dialect: Dialect = USUAL,
 ) -> Table:
     """The columns that a fitted estimator wants, with blanks if it fills them in; see
@@ -75,6 +85,8 @@ def read_for_model(
         feature_names,
         model.n_features_in_,
         target=target,
+        ignore=ignore,
+        ids=ids,
         blanks=getattr(model, "fills_blanks", False),
         dialect=dialect,
     )

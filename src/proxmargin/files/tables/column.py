@@ -37,6 +37,12 @@ class Column:
             return np.zeros(self.values.shape, dtype=bool)
         return np.asarray(np.isinf(self.values))
 
+    def written(self) -> NDArray[np.object_]:
+        """The entries as they are, to be written again; missing ones are empty."""
+        cells = self.values.astype(object)
+        cells[self.missing] = ""
+        return cells
+
     def as_text(self) -> NDArray[np.object_]:
         """The entries as str, as they name the levels of a category."""
         return np.array([str(value) for value in self.values.tolist()], dtype=object)

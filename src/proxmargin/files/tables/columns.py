@@ -21,13 +21,17 @@ from proxmargin.files.tables.encoding import (
     refuse_unusable_cells,
     warn_of_stray_text,
 )
-from proxmargin.files.tables.labels import class_labels, group_names, written_labels
+from proxmargin.files.tables.labels import (
+    TARGET_NAMES,
+    class_labels,
+    group_names,
+    warn_of_default_target,
+    written_labels,
+)
 from proxmargin.files.tables.matrices import same_width
+from proxmargin.files.tables.weights import sample_weights
 from proxmargin.files.tables.width import refuse_too_wide
 from proxmargin.files.wording import listed, plural
-
-# What a target column is usually called; used when the caller names none.
-TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 
 _USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
 _OR_TARGET = "; if one of them has the labels, name it (target=NAME)"
@@ -62,20 +66,30 @@ class NamedColumns:
 
     def table(self, request: Request) -> Table:
         """All columns but the target and the groups as features, and the target as labels."""
-        ignored = {_column_called(name, self.names, self.source) for name in request.ignore}
-        target = self._target(
-            request.target, last_by_default=request.labelled, out_of_question=ignored
+        ignored = {self._called(name, "ignore") for name in request.ignore}
+        groups, weights = (
+            None if given is None else self._called(given, role)
+            for given, role in ((request.groups, "groups"), (request.weights, "weights"))
         )
-        if target in ignored:
-            raise DataError(f"{self.source}: the target {target!r} cannot be ignored.")
-        groups = None
-        if request.groups is not None:
-            groups = _column_called(request.groups, self.names, self.source)
-            if groups == target:
-                raise DataError(f"{self.source}: the target {target!r} cannot be the groups.")
-            ignored.add(groups)
-        used = [name for name in self.names if name != target and name not in ignored]
-        columns, labels, members = self._load(used, target, groups=groups)
+        target = self._target(
+            request.target,
+            last_by_default=request.labelled,
+            # a column of weights is hardly one of labels; a column of groups may be
+            out_of_question=ignored if weights is None else {*ignored, weights},
+        )
+        if target is not None:
+            for role, names in (("groups", {groups}), ("weights", {weights}), ("ignored", ignored)):
+                if target in names:
+                    what = role if role == "ignored" else f"the {role}"
+                    raise DataError(
+                        f"{self.source}: the target {target!r} cannot be {what}; name the column "
+                        "with the labels (target=NAME)."
+                    )
+        if groups is not None and groups == weights:
+            raise DataError(f"{self.source}: the weights {weights!r} cannot be the groups.")
+        out = {target, groups, weights, *ignored}
+        used = [name for name in self.names if name not in out]
+        columns, found = self._load(used, target=target, groups=groups, weights=weights)
         if request.encode:
             warn_of_stray_text(columns, self.source)
         else:
@@ -83,58 +97,83 @@ class NamedColumns:
             refuse_text(columns, self.source, way_out=_USE_ENCODE + or_target)
         features = features_of(columns)
         _refuse_clashes(features, self.source)
-        y = self._labels(labels, required=request.labelled)
+        y = self._labels(found["target"], required=request.labelled)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
         table = self._table(features, columns, target, y, request.blanks)
-        return (
-            table if members is None else replace(table, groups=group_names(members, self.source))
-        )
+        if request.target is None and request.labelled:
+            warn_of_default_target(table, self.source)
+        if found["weights"] is not None:
+            table = replace(table, weights=sample_weights(found["weights"], self.source))
+        if found["groups"] is not None:
+            table = replace(table, groups=group_names(found["groups"], self.source))
+        return table
 
     def for_model(self, wanted: Wanted) -> Table:
         """The model's features, found by name; other columns are ignored."""
+        if wanted.ids is None:
+            return self._for_model(wanted)
+        name = self._called(wanted.ids, "ids")
+        (column,) = self.load([name], {name})  # which may be a feature, as numbers, too
+        return replace(self._for_model(wanted, name), ids=column)
+
+    def _for_model(self, wanted: Wanted, ids: str | None = None) -> Table:
         if wanted.feature_names is None:
-            table = self.table(Request(wanted.target, labelled=False, blanks=wanted.blanks))
+            ignore = (*wanted.ignore, *(() if ids is None else (ids,)))
+            request = Request(wanted.target, labelled=False, ignore=ignore, blanks=wanted.blanks)
+            table = self.table(request)
             return same_width(table, wanted, may_pad=False)
         features = matching_features(wanted.feature_names, self.names, self.source)
         levelled = {feature.column for feature in features if feature.level is not None}
         used = list(dict.fromkeys(feature.column for feature in features))
-        target = self._target(wanted.target, last_by_default=False, out_of_question=used)
+        ignored = {self._called(name, "ignore") for name in wanted.ignore}
+        lacking = [name for name in used if name in ignored]
+        if lacking:
+            raise DataError(
+                f"{self.source}: the model needs {listed(lacking)}, which cannot be ignored."
+            )
+        target = self._target(
+            wanted.target, last_by_default=False, out_of_question={*used, *ignored}
+        )
         if target in used:
             raise DataError(
                 f"{self.source}: the target {target!r} is a feature of the model; "
                 "name another column, or none."
             )
-        columns, labels, _ = self._load(used, target, text=levelled)
+        columns, found = self._load(used, text=levelled, target=target)
         refuse_text(
             [column for column in columns if column.name not in levelled],
             self.source,
             way_out="the model was fitted on numbers there",
         )
-        y = self._labels(labels, required=False)
+        y = self._labels(found["target"], required=False)
         return self._table(features, columns, target, y, wanted.blanks)
+
+    def _called(self, given: str | int, option: str) -> str:
+        return _column_called(given, self.names, self.source, option)
 
     def _load(
         self,
         names: Sequence[str],
-        target: str | None,
         text: Collection[str] = (),
-        groups: str | None = None,
-    ) -> tuple[list[Column], Column | None, Column | None]:
-        """The feature columns, the target and the groups where there are such, from one reading."""
+        **roles: str | None,
+    ) -> tuple[list[Column], dict[str, Column | None]]:
+        """The feature columns, and by their roles the others that there are, from one reading."""
         if not names:
             raise DataError(
                 f"{self.source}: no feature columns; found only {listed(self.names)}"
                 f"{_separator_hint(self.names)}."
             )
         # labels and groups are read as they are written: numbers would not tell 01 from 1
-        others = [name for name in (target, groups) if name is not None]
-        found = self.load([*names, *others], {*text, *others})
-        columns, rest = found[: len(names)], dict(zip(others, found[len(names) :], strict=True))
-        labels, members = (None if name is None else rest[name] for name in (target, groups))
+        others = {role: name for role, name in roles.items() if name is not None}
+        words = {name for role, name in others.items() if role != "weights"}
+        found = self.load([*names, *others.values()], {*text, *words})
+        rest: dict[str, Column | None] = dict.fromkeys(roles)
+        rest.update(zip(others, found[len(names) :], strict=True))
+        labels = rest["target"]
         if labels is not None and not self.tells_text:
-            labels = written_labels(labels, self.source)
-        return columns, labels, members
+            rest["target"] = written_labels(labels, self.source)
+        return found[: len(names)], rest
 
     def _table(
         self,
@@ -163,7 +202,7 @@ class NamedColumns:
     ) -> str | None:
         """The column that is named, or else an obvious one of those in question."""
         if target is not None:
-            return _column_called(target, self.names, self.source)
+            return self._called(target, "target")
         names = [name for name in self.names if name not in out_of_question]
         usual = [name for name in names if name.lower() in TARGET_NAMES]
         if len(usual) == 1:
@@ -208,19 +247,20 @@ def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature 
     return None
 
 
-def _column_called(target: str | int, names: Sequence[str], source: str) -> str:
-    if isinstance(target, str) and target in names:
-        return target
+def _column_called(given: str | int, names: Sequence[str], source: str, option: str) -> str:
+    if isinstance(given, str) and given in names:
+        return given
     try:
-        position = int(target)
+        position = int(given)
     except ValueError:
         raise DataError(
-            f"{source}: there is no column {target!r}; the columns are {listed(names)}."
+            f"{source}: there is no column {given!r}; the columns are {listed(names)}: name one "
+            f"of them ({option}=NAME)."
         ) from None
     if not -len(names) <= position < len(names):
         raise DataError(
             f"{source}: there is no column at position {position}; the file has "
-            f"{plural(len(names), 'column')}: 0 is the first, -1 the last."
+            f"{plural(len(names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
         )
     return names[position]
 

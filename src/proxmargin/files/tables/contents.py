@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxmargin.files.tables.column import Column
+
 FeatureMatrix: TypeAlias = "NDArray[Any] | sp.csr_array"
 
 
@@ -28,6 +30,10 @@ class Table:
         The path or the name of the embedded set, for messages.
     groups : ndarray of shape (n_samples,), or None
         The group of each sample, where a column of groups was asked for.
+    weights : float ndarray of shape (n_samples,), or None
+        The weight of each sample, where a column of weights was asked for.
+    ids : Column or None
+        The column that was to be kept beside the features.
     """
 
     X: FeatureMatrix
@@ -36,6 +42,8 @@ class Table:
     target_name: str | None
     source: str
     groups: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    ids: Column | None = None
 
     def describe(self) -> dict[str, Any]:
         """Plain facts about the table, ready to print or to write as JSON."""
@@ -62,16 +70,23 @@ class Request:
     labelled: bool = True
     ignore: Sequence[str | int] = ()
     groups: str | int | None = None
+    weights: str | int | None = None
     blanks: bool = False
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns a fitted model needs: by name where it knows names, otherwise by count."""
+    """The columns a fitted model needs: by name where it knows names, otherwise by count.
+
+    ``ignore`` are columns that are neither features nor the target, and ``ids`` is one that is to
+    be kept as it is.
+    """
 
     feature_names: Sequence[str] | None
     n_features: int
     target: str | int | None = None
+    ignore: Sequence[str | int] = ()
+    ids: str | int | None = None
     blanks: bool = False
 
 

@@ -14,6 +14,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError
 from proxmargin.files.memory import shortage
 from proxmargin.files.tables.column import Column
+from proxmargin.files.tables.contents import Table
 from proxmargin.files.wording import listed, plural
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
@@ -25,6 +26,10 @@ _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity)", re
 _CODE = re.compile(r"[+-]?(0\d+|\d{19,})")
 _TRUTH = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
 
+# What a target column is usually called; used when the caller names none.
+TARGET_NAMES = frozenset({"target", "label", "class", "y"})
+# classes above which the last column is hardly the target, if no one has named it
+_MANY_CLASSES = 20
 
 # what people write where they do not know; CSV files have some of these as missing values already
 _UNKNOWN = frozenset(
@@ -71,7 +76,9 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
         Once, of classes that are perhaps none: those that differ only in blanks or case, and words
         for a missing value.
     """
-    _refuse_missing(column, source, "target", "labels")
+    _refuse_missing(
+        column, source, "target", "labels", ", or choose another target column (target=NAME)"
+    )
     if not column.is_numeric:
         words = _as_words(column, source)
         _warn_of_slips(np.unique(words).tolist(), column.name, source)
@@ -86,6 +93,22 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
     if labels.dtype.kind == "f" and _is_whole(labels):
         return labels.astype(np.int64)
     return labels
+
+
+def warn_of_default_target(table: Table, source: str) -> None:
+    """Warn where the last column, which no one has named, is hardly one of classes."""
+    name = table.target_name
+    if table.y is None or name is None or name.lower() in TARGET_NAMES:
+        return
+    classes, counts = np.unique(table.y, return_counts=True)
+    if classes.size > _MANY_CLASSES or (classes.size > 2 and counts.min() == 1):
+        warnings.warn(
+            f"{source}: the last column, {name!r}, is taken for the target, and has {classes.size} "
+            f"classes, {np.count_nonzero(counts == 1)} of them with one sample; if another column "
+            "has the labels, name it (target=NAME).",
+            UserWarning,
+            stacklevel=users_level(),
+        )
 
 
 def group_names(column: Column, source: str) -> NDArray[Any]:
@@ -136,13 +159,15 @@ def _is_unknown(label: str) -> bool:
     return label.strip().casefold() in _UNKNOWN
 
 
-def _refuse_missing(column: Column, source: str, role: str, entries: str) -> None:
+def _refuse_missing(
+    column: Column, source: str, role: str, entries: str, way_out: str = ""
+) -> None:
     unusable = np.flatnonzero(column.missing | column.infinite())
     if unusable.size:
         raise DataError(
             f"{source}: the {role} {column.name!r} is missing or infinite in "
             f"{plural(unusable.size, 'row')} (row {listed(unusable + 1, quote=False)}, counting "
-            "data rows from 1); remove these rows or fill in their {entries}."
+            f"data rows from 1); remove these rows or fill in their {entries}{way_out}."
         )
 
 

@@ -62,6 +62,10 @@ class PlainMatrix:
             raise DataError(
                 f"{self.source}: only a column of a table can hold groups, and this is a matrix."
             )
+        if request.weights is not None:
+            raise DataError(
+                f"{self.source}: only a column of a table can hold weights, and this is a matrix."
+            )
         if self.y is None:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")
@@ -73,7 +77,14 @@ class PlainMatrix:
 
     def for_model(self, wanted: Wanted) -> Table:
         """The columns by name where both sides have names, otherwise all, if as many."""
-        table = self.table(Request(wanted.target, labelled=False, blanks=wanted.blanks))
+        if wanted.ids is not None:
+            raise DataError(
+                f"{self.source}: only a column of a table can be kept (ids={wanted.ids!r}), and "
+                "this is a matrix."
+            )
+        table = self.table(
+            Request(wanted.target, labelled=False, ignore=wanted.ignore, blanks=wanted.blanks)
+        )
         if table.feature_names is None or wanted.feature_names is None:
             return same_width(table, wanted, may_pad=self.trailing_zeros_implied)
         return _by_name(table, list(wanted.feature_names))

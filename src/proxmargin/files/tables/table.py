@@ -20,6 +20,7 @@ def read_data(
     labelled: bool = True,
     ignore: Sequence[str | int] = (),
     groups: str | int | None = None,
+    weights: str | int | None = None,
     blanks: bool = False,
     dialect: Dialect = USUAL,
 ) -> Table:
@@ -44,6 +45,9 @@ def read_data(
     groups : str or int, optional
         A column that says which samples belong together (patients, batches), by name or by
         position; it is no feature.
+    weights : str or int, optional
+        A column with the weights of the samples, numbers >= 0, by name or by position; it is no
+        feature.
     blanks : bool
         Keep missing cells of features, as NaN and as zeros in all levels of a column of text.
         Otherwise they are refused.
@@ -63,5 +67,5 @@ def read_data(
     DataError
         The file cannot be read, or is no table for classification; the message says why.
     """
-    request = Request(target, encode, labelled, tuple(ignore), groups, blanks)
+    request = Request(target, encode, labelled, tuple(ignore), groups, weights, blanks)
     return open_source(source, dialect).table(request)

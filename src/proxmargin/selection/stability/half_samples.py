@@ -74,11 +74,12 @@ class HalfSamples:
         seed = record.facts["seed"]
         missing = [number for number in range(count) if number not in record.entries]
         progress = Progress(self.label or "", count, shown=self.label is not None)
-        progress.advance(count - len(missing))
+        progress.skip(count - len(missing))
 
         def one(number: int) -> None:
             if interrupts.pending:
                 return
+            progress.starts(f"half {number % 2 + 1} of pair {number // 2 + 1}")
             rows = half_of(data.targets.codes, data.weights, seed, number)
             entry = task.entry(data.design, data.targets, data.weights, rows)
             if entry is not None:

@@ -1,0 +1,72 @@
+"""``proxmargin coefs``: a table on the screen, and as CSV."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from proxmargin import load_model
+from proxmargin.cli import main
+from proxmargin.cli.failures import OK, USAGE
+
+
+def test_the_csv_file_is_the_frame_of_the_model(model, tmp_path, capsys):
+    path = tmp_path / "genes.csv"
+    assert main(["coefs", str(model), "-o", str(path)]) == OK
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "positive speaks for malignant" in err
+    own = load_model(model).coefficients()
+    pd.testing.assert_frame_equal(pd.read_csv(path), own, check_exact=False)
+    assert list(own)[:2] == ["feature", "class"]
+
+
+def test_it_prints_the_largest_first(model, capsys):
+    assert main(["coefs", str(model), "-q"]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["feature", "class", "coefficient", "per", "sd", "rank"]
+    assert [line.split()[-1] for line in lines[1:3]] == ["1", "2"]
+    assert main(["coefs", str(model), "--json"]) == OK
+    rows = json.loads(capsys.readouterr().out)["coefficients"]
+    assert [row["feature"] for row in rows] == [line.split()[0] for line in lines[1:]]
+
+
+def test_long_tables_are_cut_unless_all_is_asked_for(tmp_path, capsys):
+    path = str(tmp_path / "m.pmz")
+    assert main(["fit", "digits", "--model", "L2SVC", "--tol", "0.1", "-q", "-o", path]) == OK
+    capsys.readouterr()
+    assert main(["coefs", path]) == OK
+    out, err = capsys.readouterr()
+    assert " more rows: --all prints them" in out
+    assert "positive speaks for" not in err
+    assert main(["coefs", path, "--all"]) == OK
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 10 * 64
+
+
+def test_a_model_in_the_units_of_the_data_takes_deviations_from_data(training, tmp_path, capsys):
+    path = str(tmp_path / "m.pmz")
+    words = ["--model", "HuberizedSVC", "--alpha", "0.001", "--no-standardize", "-q", "-o", path]
+    assert main(["fit", str(training), *words]) == OK
+    capsys.readouterr()
+    assert main(["coefs", path, "--json"]) == OK
+    rows = json.loads(capsys.readouterr().out)["coefficients"]
+    assert {row["coefficient_per_sd"] for row in rows} == {None}
+    assert main(["coefs", path]) == OK
+    assert f"proxmargin coefs {path} DATA" in capsys.readouterr().err
+    assert main(["coefs", path, str(training), "--json"]) == OK
+    deviations = pd.read_csv(training).std(ddof=0, numeric_only=True)
+    for row in json.loads(capsys.readouterr().out)["coefficients"]:
+        expected = row["coefficient"] * deviations[row["feature"]]
+        assert row["coefficient_per_sd"] == pytest.approx(expected)
+
+
+def test_a_kernel_has_none(tmp_path, capsys):
+    path = str(tmp_path / "m.pmz")
+    assert main(["fit", "iris", "--model", "SVC", "--kernel", "rbf", "-q", "-o", path]) == OK
+    capsys.readouterr()
+    assert main(["coefs", path]) == USAGE
+    err = capsys.readouterr().err
+    assert "SVC with --kernel rbf has no coefficients of features" in err
+    assert "fit it with --kernel linear" in err
