@@ -113,7 +113,7 @@ def _print(
         accuracy = {"training_accuracy": training, **told}
         print_json({"data": table.describe(), "model": facts, **accuracy, "saved": saved})
         return
-    advice = "" if held_out else " (says little about new samples: --cv 5 holds some out)"
+    advice = "" if held_out else " (on the samples it was fitted to: --cv 5 holds some out)"
     named, chosen = top_features(model), chosen_strength(arguments, model)
     print_facts(
         {
