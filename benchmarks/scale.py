@@ -128,8 +128,8 @@ def on_disk(folder: Path, nbytes: int, p: int) -> str:
         f"{n:,} rows of {p} features in float32, {size:.1f} GB in one `.npy` file; "
         f"alpha={ALPHA}, l1_ratio={L1_RATIO}, tol={TOL}. Passes count all readings of the file, "
         f"the first one, which checks the data, included. The process that fits is limited to "
-        f"{MEMORY / GIGABYTE:.0f} GB of data (`RLIMIT_DATA`); its peak is the resident size. `cat` "
-        f"of the file to /dev/null took {seconds(reading)} s, one product of NumPy by chunks "
+        f"{MEMORY / GIGABYTE:.0f} GB of data (`RLIMIT_DATA`); its peak is the resident size. "
+        f"`cat` of the file to /dev/null took {seconds(reading)} s, one product of NumPy by chunks "
         f"{seconds(product)} s. SGD: `SGDClassifier.partial_fit`, as many passes over the same "
         "chunks; by how much its objective is above ours, relative.\n\n" + table(head, rows)
     )
@@ -164,7 +164,7 @@ def _fitted(model: str, folder: Path) -> dict[str, Any]:
 
 
 def _rival(model: str, folder: Path, passes: int, ours: float, n: int, p: int) -> str:
-    """Relative distance of the objective of stochastic gradients from ours, where it is the same."""
+    """Relative distance of the objective of stochastic gradients from ours, where they agree."""
     if model != "SparseLogisticRegression":
         return "-"
     from sklearn.linear_model import SGDClassifier
@@ -226,7 +226,9 @@ def on_workers(megabytes: float, p: int) -> str:
             tiny = placed(da.from_array(X, chunks=(TINY_ROWS // BLOCKS, -1)), np.inf)
             coef = np.ones((p, 1))
             tiny.scores(coef)
-            overhead = min(_clocked(lambda tiny=tiny: tiny.scores(coef)) for _ in range(9))
+            overhead = min(
+                _clocked(lambda tiny=tiny, coef=coef: tiny.scores(coef)) for _ in range(9)
+            )
         first = first or (spent, hessian)
         passes = f"{model.certificate_.n_passes:.0f}"
         cells = [str(count), passes, seconds(spent), f"{first[0] / spent:.2f}", seconds(hessian)]
@@ -234,8 +236,9 @@ def on_workers(megabytes: float, p: int) -> str:
     head = ("workers", "passes", "fit, s", "speed-up", "pass with Hessian, s", "speed-up")
     head = (*head, "overhead of a pass, ms")
     return (
-        f"{n:,} rows of {p} features in float32, {n * p * 4 / 1e6:.0f} MB in {BLOCKS} blocks on the workers of "
-        f"a `LocalCluster`, each a process of one thread; SparseLogisticRegression to {TOL}. The "
+        f"{n:,} rows of {p} features in float32, {n * p * 4 / 1e6:.0f} MB in {BLOCKS} blocks on "
+        "the workers of a `LocalCluster`, each a process of one thread; SparseLogisticRegression "
+        f"to {TOL}. Workers need a core each to be faster than one: see the load average. The "
         "model of a sample, where the fit begins, is computed by the client alone. The "
         f"overhead is that of a pass over {TINY_ROWS:,} rows in as many blocks. Device arrays: not "
         "measured, for want of a GPU.\n\n" + table(head, rows)

@@ -1,4 +1,4 @@
-"""Fits to Dask collections on a cluster of two workers, and comparisons by joblib's Dask backend."""
+"""Fits to Dask collections on a cluster of two workers; joblib's Dask backend."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ IN_PROCESS = {"processes": False, "protocol": "inproc://", "dashboard_address": 
 
 @pytest.fixture(scope="module", autouse=True)
 def _without_web_pages() -> Iterator[None]:
-    """Scheduler and workers neither serve pages about themselves nor ask for this machine's address:
-    within a process they need no socket."""
+    """Scheduler and workers neither serve pages about themselves nor ask for an address: within a
+    process they need no socket."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("distributed.node.ServerNode.start_http_server", lambda *_, **__: None)
         patch.setattr("distributed.comm.inproc.get_ip", lambda: "127.0.0.1")

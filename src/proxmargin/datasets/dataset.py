@@ -17,7 +17,7 @@ class Dataset:
     """Rows on disk that are read in chunks, anew in every pass; made by `proxmargin.open_dataset`.
 
     ``estimator.fit(dataset)`` fits a model in passes, ``predict(dataset)`` and
-    ``decision_function(dataset)`` are iterators of an array a chunk, ``score(dataset)`` is a number.
+    ``decision_function(dataset)`` are iterators of an array a chunk, ``score(dataset)`` a number.
 
     Attributes
     ----------

@@ -293,8 +293,8 @@ def _check_lengths(X: Any, y: Any) -> None:
 def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
     if isinstance(X, Dataset):
         raise ValueError(
-            "X is a data set on disk, which only fit, predict and score of single linear models take: "
-            "here all rows are needed in memory"
+            "X is a data set on disk, which only fit, predict and score of single linear models "
+            "take: here all rows are needed in memory"
         )
     arguments = {"X": X} if y is None else {"X": X, "y": y}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,7 +59,7 @@ class DaskDesign(BlockedDesign):
         self._bytes = sum(int(each[2]) for each in facts)
         self._nnz = sum(int(each[3]) for each in facts) if facts[0][3] >= 0 else None
         ends = np.cumsum([0, *sizes])
-        self._parts = [slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)]
+        self._parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
     @property
     def n_blocks(self) -> int:

@@ -181,10 +181,9 @@ class PassNewton(Solver[PassState]):
             wanted = near
             trial = self._swept(problem, coef, intercept, wanted)
         reached = self._reached(problem, coef, intercept, trial, wanted, state.secants)
-        if reached.gram is None and state.gram is not None:
+        if reached.gram is None and state.gram is not None and coef.size <= self.max_features:
             # that of an earlier pass is better than that of the sample, where it was needed before
-            if coef.size <= self.max_features:
-                reached = reached.but(active=state.active, gram=state.gram)
+            reached = reached.but(active=state.active, gram=state.gram)
         change = float(np.linalg.norm(coef - state.coef))
         return reached.but(
             n_iter=state.n_iter + 1,
