@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -161,9 +162,12 @@ def _settings(search: Any) -> int:
 def _theirs(X: Any, y: Any, pair: Pair) -> Measured:
     """The nested search as scikit-learn's users write it, with the fit to all rows."""
     scaler = "passthrough" if hasattr(X, "tocsr") else StandardScaler()
-    model = Pipeline([("scale", scaler), ("model", pair.make())])
+    made, name = pair.make(), "model__C"
+    if isinstance(made, LogisticRegression) and np.unique(y).size > 2:  # LIBLINEAR takes two
+        made, name = OneVsRestClassifier(made), "model__estimator__C"
+    model = Pipeline([("scale", scaler), ("model", made)])
     inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=1)
-    search = GridSearchCV(model, {"model__C": list(pair.Cs)}, cv=inner, scoring="balanced_accuracy")
+    search = GridSearchCV(model, {name: list(pair.Cs)}, cv=inner, scoring="balanced_accuracy")
     scores = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
