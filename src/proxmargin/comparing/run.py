@@ -23,6 +23,7 @@ from proxmargin.comparing.data import Data
 from proxmargin.comparing.directory import RunDirectory, seed_of
 from proxmargin.comparing.folds import Split, outer_splits
 from proxmargin.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
+from proxmargin.comparing.searches import AlphaPath
 from proxmargin.comparing.setup import Setup, setup_of
 from proxmargin.comparing.work import Outcome, Task, perform
 from proxmargin.inputs.preprocessing import Preprocessed, described
@@ -224,6 +225,7 @@ def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:
 def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:
     """Fold by fold, so that after an interruption the models were scored on the same folds; the
     fits to all rows after the first repeat."""
+    candidates = _apart(candidates)
     count = sum(split.repeat == 0 for split in splits)
     for fold, split in enumerate(splits):
         if fold == count:
@@ -232,6 +234,14 @@ def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) 
             yield Task(candidate, fold, split, seed, keeps=fold < count)
     if count == len(splits):
         yield from _final(candidates, seed)
+
+
+def _apart(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """All but one of the searches along paths of alpha last: they run the same kernels, and of
+    several processes that need one, one compiles it and the others wait."""
+    paths = [each for each in candidates if isinstance(each.search, AlphaPath)]
+    others = [each for each in candidates if not isinstance(each.search, AlphaPath)]
+    return [*paths[:1], *others, *paths[1:]]
 
 
 def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
