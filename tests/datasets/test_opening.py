@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from proxmargin import Dataset, open_dataset
+from proxmargin import Dataset, SparseLogisticRegression, open_dataset
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -159,3 +160,65 @@ def test_files_of_a_folder_must_have_the_same_columns(table, tmp_path) -> None:
     parquet(tmp_path / "b.parquet", X.astype(np.float32), y=y)
     with pytest.raises(ValueError, match=r"is float in .*b\.parquet and double"):
         open_dataset(tmp_path, target="y")
+
+
+def test_labels_and_weights_are_no_features(table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y, w=np.ones(23))
+    for name in ("y", "w"):
+        with pytest.raises(ValueError, match=f"columns names '{name}', which is the target or"):
+            open_dataset(path, target="y", weight="w", columns=["x0", name])
+    with pytest.raises(ValueError, match="the one name 'x0'"):
+        open_dataset(path, target="y", columns="x0")
+
+
+def test_weights_of_text_are_refused(table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y, city=["Oslo"] * 23)
+    with pytest.raises(ValueError, match=r"weight 'city' of .* is string, and must hold numbers"):
+        open_dataset(path, target="y", weight="city", columns=["x0"])
+
+
+def test_indices_outside_of_a_matrix_are_refused(table, tmp_path) -> None:
+    parts = {"data": np.ones(4), "indices": np.array([0, 1, 0, -1]), "indptr": np.array([0, 2, 4])}
+    np.savez(tmp_path / "a.npz", **parts, shape=(2, 2), y=np.array([0, 1]))
+    dataset = open_dataset(tmp_path / "a.npz", target="y")
+    with pytest.raises(ValueError, match="holds no CSR matrix"):
+        SparseLogisticRegression().fit(dataset)
+
+
+def test_a_matrix_by_columns_is_not_read_as_one_by_rows(tmp_path) -> None:
+    sp.save_npz(tmp_path / "a.npz", sp.csc_matrix(np.array([[1.0, 2.0], [0.0, 3.0]])))
+    with pytest.raises(ValueError, match=r"holds a CSC matrix: save X.tocsr\(\)"):
+        open_dataset(tmp_path / "a.npz", target=None)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", ["a.svm", "a9a", "a9a.t"])
+def test_text_files_have_any_name_and_count_features_from_zero_or_one(
+    first: int, name: str, table, tmp_path
+) -> None:
+    X, y = table
+    assert X[:, 0].any()
+    dump_svmlight_file(X, y, str(tmp_path / name), zero_based=first == 0)
+    found, labels = rows_of(open_dataset(tmp_path / name, target=None))
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(labels, y)
+
+
+def test_other_files_are_refused_and_leave_nothing_behind(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"a\.csv is neither a Parquet nor a NumPy nor a svmlight"):
+        open_dataset(tmp_path / "a.csv", target=None)
+    assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_files_of_a_folder_are_not_held_open(table, tmp_path) -> None:
+    X, y = table
+    for k in range(12):
+        parquet(tmp_path / f"{k:02}.parquet", X, y=y)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    dataset = open_dataset(tmp_path, target="y")
+    assert dataset.n_rows == 12 * 23
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1

@@ -31,14 +31,14 @@ class ParquetRows:
         self._parquet = optional("pyarrow.parquet", "reading Parquet files")
         self._arrow = optional("pyarrow", "reading Parquet files")
         self._files = _files_of(path)
-        opened = [self._opened(file) for file in self._files]
-        first = opened[0].schema_arrow
+        found = [self._head(file) for file in self._files]
+        first = found[0][0]
         self._check_columns(first, target, weight, path)
         self.target, self.weight = target, weight
         self._schema = _schema(first, columns, (target, weight), path, self._arrow)
-        for file, other in zip(self._files, opened, strict=True):
-            self._check_same(file, other.schema_arrow, first)
-        self._rows = [int(each.metadata.num_rows) for each in opened]
+        for file, (other, _) in zip(self._files, found, strict=True):
+            self._check_same(file, other, first)
+        self._rows = [rows for _, rows in found]
         self.n_rows = sum(self._rows)
         self.names: tuple[str, ...] | None = tuple(
             name if known is None else f"{name}={value}"
@@ -54,14 +54,16 @@ class ParquetRows:
     def chunks(self, rows: int) -> Iterator[Chunk]:
         wanted = [*self._schema, *(name for name in (self.target, self.weight) if name)]
         for file, expected in zip(self._files, self._rows, strict=True):
-            opened = self._opened(file, lost=True)
-            if opened.metadata.num_rows != expected:
-                raise DataLostError(f"{file} has another number of rows than when it was opened")
-            for group in range(opened.num_row_groups):
-                first = 0
-                for batch in opened.iter_batches(rows, row_groups=[group], columns=wanted):
-                    yield self._chunk(batch, f"{file}, row group {group}", first)
-                    first += batch.num_rows
+            with self._opened(file, lost=True) as opened:
+                if opened.metadata.num_rows != expected:
+                    raise DataLostError(
+                        f"{file} has another number of rows than when it was opened"
+                    )
+                for group in range(opened.num_row_groups):
+                    first = 0
+                    for batch in opened.iter_batches(rows, row_groups=[group], columns=wanted):
+                        yield self._chunk(batch, f"{file}, row group {group}", first)
+                        first += batch.num_rows
 
     def _chunk(self, batch: Any, where: str, first: int) -> Chunk:
         X = np.empty((batch.num_rows, self.n_features), self._dtype)
@@ -96,6 +98,11 @@ class ParquetRows:
             )
         return np.asarray(found.to_numpy(zero_copy_only=False))
 
+    def _head(self, file: Path) -> tuple[Any, int]:
+        """Schema and number of rows; the file is closed again, as there may be thousands."""
+        with self._opened(file) as opened:
+            return opened.schema_arrow, int(opened.metadata.num_rows)
+
     def _opened(self, file: Path, lost: bool = False) -> Any:
         try:
             return self._parquet.ParquetFile(file)
@@ -110,6 +117,9 @@ class ParquetRows:
                     f"{role} must name a column of {path}, got {name!r}: it has "
                     f"{', '.join(schema.names)}"
                 )
+        kind = None if weight is None else schema.field(weight).type
+        if kind is not None and not _is_number(kind, self._arrow):
+            raise ValueError(f"the weight {weight!r} of {path} is {kind}, and must hold numbers")
 
     def _check_same(self, file: Path, schema: Any, first: Any) -> None:
         """Raise if a file lacks a column that the first one has, or has it in another type."""
@@ -134,15 +144,18 @@ def _files_of(path: Path) -> list[Path]:
 
 def _schema(schema: Any, columns: Any, others: Any, path: Path, arrow: Any) -> Schema:
     """The features with their categories; raises for columns that are missing or no numbers."""
+    if isinstance(columns, str):
+        raise ValueError(f"columns must list names, got the one name {columns!r}")
     if columns is None:
         columns = [name for name in schema.names if name not in others]
     chosen = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, known in chosen.items():
+        if name in others:
+            raise ValueError(f"columns names {name!r}, which is the target or the weight")
         if name not in schema.names:
             raise ValueError(f"columns names {name!r}, which {path} does not have")
         kind = schema.field(name).type
-        number = arrow.types.is_floating(kind) or arrow.types.is_integer(kind)
-        if known is None and not (number or arrow.types.is_boolean(kind)):
+        if known is None and not (_is_number(kind, arrow) or arrow.types.is_boolean(kind)):
             raise ValueError(
                 f"column {name!r} of {path} is {kind}, and must hold numbers: give its categories, "
                 f"columns={{{name!r}: [...]}}, or leave it out"
@@ -150,6 +163,10 @@ def _schema(schema: Any, columns: Any, others: Any, path: Path, arrow: Any) -> S
         if known is not None and not len(known):
             raise ValueError(f"columns gives no category of {name!r}")
     return chosen
+
+
+def _is_number(kind: Any, arrow: Any) -> bool:
+    return bool(arrow.types.is_floating(kind) or arrow.types.is_integer(kind))
 
 
 def _labels(column: Any, name: str, where: str, first: int) -> NDArray[Any]:

@@ -143,6 +143,8 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
     """The chunk in canonical form; raises ValueError for the first entry that is no number of
     modest size, with file, row and column."""
     is_sparse: bool = sparse.issparse(chunk.X)
+    if is_sparse:
+        _check_format(chunk)
     X = canonical(chunk.X) if is_sparse else chunk.X
     entries = X.data if is_sparse else X
     low, high = (float(entries.min()), float(entries.max())) if entries.size else (0.0, 0.0)
@@ -159,6 +161,14 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
             f"the label in {chunk.where}, row {chunk.first + row} (counted from 0), is not finite"
         )
     return chunk._replace(X=X)
+
+
+def _check_format(chunk: Chunk) -> None:
+    """Compiled code reads what the indices of a file say, wherever that is."""
+    try:
+        chunk.X.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{chunk.where} holds no CSR matrix: {error}") from error
 
 
 def _first_bad(chunk: Chunk, X: Any, allowed: Magnitudes, names: tuple[str, ...] | None) -> str:

@@ -28,6 +28,10 @@ def unpacked(path: Path, folder: Path) -> None:
     except zipfile.BadZipFile as error:
         raise ValueError(f"{path} is no .npz file: {error}") from error
     names = {each.stem for each in folder.glob("*.npy")}
+    kind = np.load(folder / "format.npy").item() if "format" in names else b"csr"
+    if kind not in (b"csr", "csr"):
+        told = kind.decode() if isinstance(kind, bytes) else kind
+        raise ValueError(f"{path} holds a {told.upper()} matrix: save X.tocsr() instead")
     if "X" not in names and not {"data", "indices", "indptr", "shape"} <= names:
         raise ValueError(
             f"{path} holds neither X nor the arrays data, indices, indptr and shape of a CSR "
@@ -39,27 +43,38 @@ def without_text(path: Path, folder: Path) -> None:
     """Write the CSR arrays and the labels of a svmlight file into ``folder``, part by part."""
     from sklearn.datasets import load_svmlight_file  # imported late: it loads much
 
-    size, width = path.stat().st_size, 0
+    size, width, least = path.stat().st_size, 0, MOST_FEATURES
     ends: list[np.ndarray] = [np.zeros(1, np.int64)]
     labels: list[np.ndarray] = []
     with (folder / "data").open("wb") as data, (folder / "indices").open("wb") as indices:
         for start in range(0, size, TEXT_BYTES):
-            X, y = load_svmlight_file(
-                path, n_features=MOST_FEATURES, offset=start, length=TEXT_BYTES, zero_based=False
-            )
+            try:
+                X, y = load_svmlight_file(
+                    path, n_features=MOST_FEATURES, offset=start, length=TEXT_BYTES, zero_based=True
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"{path} is neither a Parquet nor a NumPy nor a svmlight file: {error}"
+                ) from error
             if not y.size:
                 continue
             width = max(width, int(X.indices.max(initial=-1)) + 1)
+            least = min(least, int(X.indices.min(initial=MOST_FEATURES)))
             X.data.astype(np.float64).tofile(data)
             X.indices.astype(np.int32).tofile(indices)
             ends.append(X.indptr[1:].astype(np.int64) + ends[-1][-1])
             labels.append(y)
+    first = 1 if 1 <= least < MOST_FEATURES else 0  # features are counted from 1, unless one is 0
+    if first:
+        stored = np.memmap(folder / "indices", np.int32, "r+")
+        stored -= np.int32(first)
+        stored.flush()
     indptr = np.concatenate(ends)
     y = np.concatenate(labels) if labels else np.zeros(0)
     for name, dtype in (("data", np.float64), ("indices", np.int32)):
         _with_header(folder, name, np.dtype(dtype), int(indptr[-1]))
     np.save(folder / "indptr.npy", indptr)
-    np.save(folder / "shape.npy", np.array([y.size, width]))
+    np.save(folder / "shape.npy", np.array([y.size, width - first]))
     np.save(folder / "y.npy", y)
 
 

@@ -38,8 +38,9 @@ def open_dataset(
     path : path-like or array
         A Parquet file, or a folder of Parquet files with the same columns (in the order of their
         names); an ``.npy`` file; an ``.npz`` file with ``X``, or with the arrays of a CSR matrix
-        (``data, indices, indptr, shape``), unpacked once into a temporary folder; a svmlight file,
-        converted once likewise; a memory map or another array, or a CSR matrix.
+        (``data, indices, indptr, shape``), unpacked once into a temporary folder; a svmlight
+        file (of any other name), converted once likewise; a memory map or another array, or a CSR
+        matrix.
     target : str, path-like, array or None
         The column of labels of Parquet files; else labels, (n_rows,), or the path of an ``.npy``
         file of them, or their name in an ``.npz`` file. svmlight files have their own: None.
@@ -78,6 +79,8 @@ def open_dataset(
 
 
 def _source(path: Any, target: Any, weight: Any, columns: Columns) -> Source:
+    if hasattr(path, "iloc"):
+        raise TypeError("a data frame is in memory: give fit its values, or open a Parquet file")
     if hasattr(path, "shape"):
         is_sparse: bool = sparse.issparse(path)
         X = path.tocsr() if is_sparse else path
@@ -92,18 +95,27 @@ def _source(path: Any, target: Any, weight: Any, columns: Columns) -> Source:
         return Arrays(NpyRows(where), target, weight, columns, str(where))
     if where.suffix == ".npz":
         return _of_folder(where, unpacked, target, weight, columns)
-    if where.suffix in (".svm", ".svmlight", ".libsvm", ".txt"):
-        return _of_folder(where, without_text, "y" if target is None else target, weight, columns)
-    return ParquetRows(where, target, weight, columns)
+    if where.is_dir() or where.suffix == ".parquet" or _is_parquet(where):
+        return ParquetRows(where, target, weight, columns)
+    return _of_folder(where, without_text, "y" if target is None else target, weight, columns)
+
+
+def _is_parquet(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(4) == b"PAR1"
 
 
 def _of_folder(where: Path, convert: Any, target: Any, weight: Any, columns: Columns) -> Source:
     """Rows of arrays that are written into a temporary folder, which lives as long as the rows."""
     folder = tempfile.TemporaryDirectory(prefix="proxmargin-")
     home = Path(folder.name)
-    convert(where, home)
-    X = NpyRows(home / "X.npy") if (home / "X.npy").exists() else CompressedRows(home)
-    source = Arrays(X, _inside(home, target), _inside(home, weight), columns, str(where))
+    try:
+        convert(where, home)
+        X = NpyRows(home / "X.npy") if (home / "X.npy").exists() else CompressedRows(home)
+        source = Arrays(X, _inside(home, target), _inside(home, weight), columns, str(where))
+    except BaseException:
+        folder.cleanup()  # at once: a traceback would keep it
+        raise
     if isinstance(X, CompressedRows):
         source.row_bytes = X.row_bytes
     weakref.finalize(source, folder.cleanup)

@@ -174,8 +174,8 @@ def _separators(
         inside = members[:, -1 if labels.size == 2 else k] > 0
         if inside.all() or not inside.any():
             continue
-        chance = mannwhitneyu(column[inside], column[~inside]).pvalue * areas.size
-        if chance < CHANCE:
+        found = mannwhitneyu(column[inside], column[~inside], nan_policy="omit")
+        if found.pvalue * areas.size < CHANCE:
             yield _separator(names[j], str(label), labels.size, float(sides[k, j]))
 
 

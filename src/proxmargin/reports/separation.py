@@ -28,20 +28,32 @@ def single_feature_auc(X: Any, members: NDArray[np.float64]) -> NDArray[np.float
     Returns
     -------
     (n_classes, n_features)
-        Above 1/2 where large values speak for the class; NaN for features with missing entries.
+        Above 1/2 where large values speak for the class. Missing entries of an array are left out;
+        NaN for features of a matrix that have some, and where no class or no rest is left.
     """
-    sums = _sparse_rank_sums(X, members) if hasattr(X, "indptr") else _rank_sums(X, members)
     sizes = members.sum(axis=0)[:, None]
-    rest = members.shape[0] - sizes
+    count = np.full(X.shape[1], members.shape[0], dtype=np.float64)
+    if hasattr(X, "indptr"):
+        sums = _sparse_rank_sums(X, members)
+    else:
+        sums, sizes, count = _rank_sums(X, members)
+    rest = count - sizes
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((sums - sizes * (sizes + 1) / 2) / (sizes * rest))
 
 
-def _rank_sums(X: NDArray[Any], members: NDArray[np.float64]) -> NDArray[np.float64]:
-    sums = np.empty((members.shape[1], X.shape[1]))
+def _rank_sums(X: NDArray[Any], members: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Sums of ranks among the known entries, and the numbers of these, of a class and of all."""
+    sums, sizes = np.empty((2, members.shape[1], X.shape[1]))
+    count = np.empty(X.shape[1])
     for place, block in blocks(X):
-        sums[:, place] = members.T @ rankdata(block, axis=0)
-    return sums
+        known = ~np.isnan(block)
+        # missing entries rank last, which leaves the ranks of the others as they are
+        ranks = rankdata(np.where(known, block, np.inf), axis=0)
+        sums[:, place] = members.T @ np.where(known, ranks, 0.0)
+        sizes[:, place] = members.T @ known
+        count[place] = known.sum(axis=0)
+    return sums, sizes, count
 
 
 def _sparse_rank_sums(X: Any, members: NDArray[np.float64]) -> NDArray[np.float64]:

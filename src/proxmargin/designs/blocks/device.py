@@ -204,6 +204,11 @@ class DeviceDesign(BlockedDesign):
             raise ValueError(f"X must hold float32 or float64 on its device, got {X.dtype}")
         if 0 in tuple(X.shape):
             raise ValueError(f"X has no rows or no features: its shape is {tuple(X.shape)}")
+        if _accumulator(X, xp) != xp.float64:
+            raise ValueError(
+                "X is on a device that computes in float32, where no certificate holds: choose "
+                "another device (of JAX: jax.config.update('jax_enable_x64', True))"
+            )
         design = cls(X, xp)
         entries = np.array([float(xp.min(X)), float(xp.max(X))])
         if not np.all(np.abs(entries) <= most):
@@ -265,3 +270,11 @@ def _place(block: DeviceBlock, most: float) -> tuple[int, int]:
             row, column = np.argwhere(~bad)[0]
             return part.start + int(row), int(column)
     raise AssertionError("called without such an entry")
+
+
+def _accumulator(X: Any, xp: Any) -> Any:
+    """The type of sums on the device of X; some have no float64, or replace it silently."""
+    try:
+        return xp.astype(X[:1, :1], xp.float64).dtype
+    except (TypeError, RuntimeError):
+        return None
