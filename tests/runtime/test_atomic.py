@@ -119,4 +119,4 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path) -> None:
     path = tmp_path / "missing" / "file.html"
     with pytest.raises(FileNotFoundError) as caught, replaced(path):
         pass
-    assert str(caught.value) == f"[Errno 2] cannot write (No such file or directory): {str(path)!r}"
+    assert str(caught.value) == f"[Errno 2] No such file or directory: {str(path)!r}"

@@ -75,8 +75,7 @@ def _drafted(target: Path, named: str | os.PathLike[str]) -> Iterator[tuple[Bina
     try:
         stream, draft = _new_draft(target)
     except OSError as error:  # names the draft, which nobody has asked for
-        reason = f"cannot write ({error.strerror})"
-        raise OSError(error.errno, reason, os.fspath(named)) from error
+        raise OSError(error.errno, error.strerror, os.fspath(named)) from error
     try:
         with stream:
             with suppress(OSError):  # no file yet, or a file system without permissions
