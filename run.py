@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run proxmargin from a checkout; the first run makes a virtual environment for it.
 
-    python3 run.py compare breast_cancer --report report.html
+    python3 run.py compare breast_cancer --jobs -1 --report report.html
                                             any proxmargin command with its arguments
     python3 run.py test                     the tests, without the slow ones
     python3 run.py test --all               every test; pytest's own arguments pass through too
