@@ -14,6 +14,7 @@ import proxmargin
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.loop.solver import Solver
+from proxmargin.loop.standing import Standing
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
 from proxmargin.solvers.names import SOLVERS
@@ -77,7 +78,8 @@ def listed(parts: Any) -> set[type]:
             + [make() for make, _ in cases.SPECIAL_SOLVERS.values()]
             + [make() for make, _ in cases.CLASS_SOLVERS.values()]
             + [make() for make, _ in cases.KERNEL_SOLVERS.values()]
-            + [make() for make, _ in cases.BUDGET_SOLVERS.values()],
+            + [make() for make, _ in cases.BUDGET_SOLVERS.values()]
+            + [Standing()],
         ),
         (MarginEstimator, [make() for make in cases.ESTIMATORS.values()]),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
+from proxmargin.datasets import Dataset
 from proxmargin.inputs.validation import check_labels
 
 __all__ = ["check_data", "check_support"]
@@ -17,6 +18,8 @@ LISTED = 5  # classes that an error names
 
 def check_data(model: Any, X: Any, y: Any) -> None:
     """Raise ValueError if the columns or the classes are not those of a fitted model."""
+    if isinstance(X, Dataset):
+        return  # names and labels are its own, and checked as it is opened for the model
     if hasattr(model, "feature_names_in_"):
         _check_feature_names(model, X, reset=False)
     if y is None:

@@ -59,7 +59,7 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Changed, Report
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.standing import Standing
-from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
+from proxmargin.loop.stopping import OVERRUN, RULES, TINY_SECONDS, Stop
 from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
@@ -81,7 +81,6 @@ __all__ = ["MarginEstimator"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-OVERRUN = 0.5  # seconds after the time limit in which further classes still take a first step
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
 
 TOO_LATE = Choice(Standing(), "none", "the time limit was reached before this class began")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from proxmargin.compiled.clock import clock, cpu_clock
 
 __all__ = [
+    "OVERRUN",
     "RULES",
     "TINY_SECONDS",
     "FixedPoint",
@@ -20,6 +21,8 @@ __all__ = [
     "Stop",
 ]
 
+# seconds after the time limit from which on even a first step is cut short
+OVERRUN = 0.5
 TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
 
 

@@ -30,7 +30,7 @@ from proxmargin.loop.solver import (
     require,
     require_first_lipschitz,
 )
-from proxmargin.loop.stopping import FixedPoint, StepResidual, Stop
+from proxmargin.loop.stopping import OVERRUN, FixedPoint, StepResidual, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import (
@@ -354,8 +354,10 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             if curvature <= lipschitz or lipschitz >= min(most, MAX_LIPSCHITZ):
                 return _Trial(u, image, base, lipschitz, curvature)
             larger = min(self.growth * lipschitz, most)
-            # the bound needs no test, while a search from far below takes a product for each trial
-            lipschitz = most if state.stop.is_over and np.isfinite(most) else larger
+            # a search from far below takes a product a trial, and the bound needs none; searches
+            # that are not long end as without a limit, so that a fit resumes on its trajectory
+            late = state.stop.is_late(-OVERRUN) and np.isfinite(most)
+            lipschitz = most if late else larger
             if self.coupled:
                 base = self._base(side, state, lipschitz)
 
