@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas
-from proxmargin.files.tables.column import Column, series_column
+from proxmargin.files.tables.column import Column, frame_columns
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.dialect import Dialect
 from proxmargin.files.tables.streams import Cost, NulFound, opened_text
@@ -49,19 +49,16 @@ def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
 
     def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
         frame = _frame(path, separator, dialect, names, text)
-        return [series_column(name, frame[name]) for name in wanted]
+        return frame_columns(frame, wanted)
 
     return NamedColumns(str(path), names, load, tells_text=False)
 
 
 def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
     with _opened(path, dialect) as stream:
-        # skipping initial blanks would swallow the empty cells of a tab-separated header
-        lines = csv.reader(stream, delimiter=separator, skipinitialspace=separator != "\t")
-        filled = (line for line in lines if any(cell.strip() for cell in line))
+        filled = (line for line in _lines(stream, separator) if any(map(str.strip, line)))
         first = [cell.strip() for cell in next(filled, [])]
-        rows = min(LOOKED_AT, CELLS_LOOKED_AT // max(len(first), 1))
-        below = [[cell.strip() for cell in line[: len(first)]] for line in islice(filled, rows)]
+        below = list(islice(stream, min(LOOKED_AT, CELLS_LOOKED_AT // max(len(first), 1))))
     if not first:
         raise DataError(f"{path}: the file is empty.")
     if not dialect.header:
@@ -71,7 +68,7 @@ def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
             f"{path}: column {first.index('') + 1} has no name in the header; name it, or remove "
             "it if it is a row number."
         )
-    sign = _sign_of_data(first, below, dialect.decimal)
+    sign = _sign_of_data(first, below, separator, dialect.decimal)
     if sign:
         raise DataError(
             f"{path}: the first line {sign}, so the columns have no names; add a header line, or "
@@ -80,17 +77,38 @@ def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
     return first
 
 
-def _sign_of_data(first: Sequence[str], below: Sequence[Sequence[str]], decimal: str) -> str:
-    """The evidence that a line is data and not a header; empty if there is none."""
+def _lines(text: Iterable[str], separator: str) -> Iterator[list[str]]:
+    # skipping initial blanks would swallow the empty cells of a tab-separated header
+    return csv.reader(text, delimiter=separator, skipinitialspace=separator != "\t")
+
+
+def _sign_of_data(first: Sequence[str], below: Sequence[str], separator: str, decimal: str) -> str:
+    """The evidence that a line is data and not a header; empty if there is none.
+
+    ``below`` is the text of the lines after it.
+    """
     words = {j: cell for j, cell in enumerate(first) if not _is_number(cell, decimal)}
     if not words:
         # data frames without names are written with 0, 1, 2, ... as their header
         counts = [str(j) for j in range(len(first) + 1)]
         return "" if first in (counts[:-1], counts[1:]) else "holds only numbers"
-    again = {j: cell for j, cell in words.items() if any(row[j : j + 1] == [cell] for row in below)}
+    if len(words) == len(first) and not _all_within(words.values(), "".join(below)):
+        return ""
+    rows = list(_lines(below, separator))
+    again = {
+        j: cell
+        for j, cell in words.items()
+        if any(len(row) > j and row[j].strip() == cell for row in rows)
+    }
     if again and (len(words) < len(first) or len(again) == len(words)):
         return f"is one of the rows ({listed(again.values())} again below it)"
     return ""
+
+
+def _all_within(words: Iterable[str], text: str) -> bool:
+    """Whether all words may be cells of a text, which is far cheaper than to take it apart."""
+    # a quote within a cell is written twice
+    return all(word in text for word in words if '"' not in word and "\n" not in word)
 
 
 def _is_number(cell: str, decimal: str) -> bool:
@@ -146,8 +164,7 @@ def _exact_floats(pd: Any) -> dict[str, str]:
 def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[str]) -> str:
     """Which cell holds the NUL character at which a C parser would cut it."""
     with _opened(path, dialect) as stream:
-        lines = csv.reader(stream, delimiter=separator, skipinitialspace=separator != "\t")
-        filled = (line for line in lines if line)
+        filled = (line for line in _lines(stream, separator) if line)
         for row, line in enumerate(filled, 0 if dialect.header else 1):
             found = next((j for j, cell in enumerate(line) if "\0" in cell), None)
             if found is not None:
