@@ -22,6 +22,7 @@ from proxmargin.runtime.optional import optional
 __all__ = ["BlockFacts", "Client", "DaskDesign", "gathered", "on_workers"]
 
 USE = "fitting Dask collections"
+MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no truth value
 FAN_IN = 8  # answers that a task of the reduction combines
 
 
@@ -152,7 +153,22 @@ def gathered(values: Any, name: str, count: int) -> NDArray[Any]:
         column = column[:, 0]
     if column.shape != (count,):
         raise ValueError(f"{name} must hold one entry a row, ({count},) here, got {column.shape}")
-    return column.astype(str) if column.dtype == object else column
+    return _plain(column, name) if column.dtype == object else column
+
+
+def _plain(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """A column of Python objects as strings or numbers; raises ValueError for a missing entry."""
+    entries = column.tolist()
+    for row, each in enumerate(entries):
+        if each is None or type(each).__name__ in MISSING or each != each:
+            raise ValueError(
+                f"{name} has no {'label' if name == 'y' else 'entry'} in row {row} (counted from "
+                "0): leave such rows out, or fill them"
+            )
+    are_text = {isinstance(each, str) for each in entries}
+    if len(are_text) > 1:
+        raise ValueError(f"{name} holds text and numbers, and must hold entries of one kind")
+    return column.astype(str) if are_text == {True} else np.array(entries)
 
 
 # -- tasks on the workers
