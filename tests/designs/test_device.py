@@ -52,6 +52,23 @@ def test_the_model_is_that_of_the_data_in_memory(library: str, name: str, dtype:
 
 
 @every_library
+def test_scores_take_labels_and_weights_on_the_device(library: str, monkeypatch) -> None:
+    X, y = clouds(200, 5)
+    y, weights = y.astype(np.int64), np.arange(200.0)
+    there = on_device(library, X)
+    model = pm.LogisticRegression(C=0.05).fit(there, on_device(library, y))
+    if library == "torch":  # a tensor on another device does not become an array by itself
+        tensor = type(there)
+        monkeypatch.delattr(tensor, "__array__")
+    found = model.score(there, on_device(library, y), on_device(library, weights))
+    monkeypatch.undo()
+    assert found == pytest.approx(model.score(X, y, weights))
+    np.testing.assert_allclose(model.predict_proba(there), model.predict_proba(X), rtol=1e-12)
+    pd = pytest.importorskip("pandas")
+    assert model.score(there, pd.Series(y)) == model.score(X, y)
+
+
+@every_library
 def test_products_on_the_device_are_those_of_the_matrix(library: str, rng, monkeypatch) -> None:
     monkeypatch.setattr("proxmargin.designs.blocks.device.BLOCK_ENTRIES", 30)
     X, coef, dual = rng.standard_normal((17, 4)), rng.random((4, 2)), rng.random((17, 2))

@@ -81,6 +81,86 @@ def test_predictions_are_lazy_and_scores_a_number(client) -> None:
     assert model.score(X, y) == pytest.approx(model.score(*data()))
 
 
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_probabilities_are_lazy_with_a_column_a_class(as_frame: bool, client) -> None:
+    X, _ = data()
+    y = np.digitize(X[:, 0], [-1.0, 1.0])
+    lazy = da.from_array(X, chunks=(500, 7))
+    if as_frame:
+        dd = pytest.importorskip("dask.dataframe")
+        lazy = dd.from_pandas(pytest.importorskip("pandas").DataFrame(X), npartitions=4)
+    for labels in (y, y > 0):
+        model = pm.SparseLogisticRegression(alpha=0.01, multi_class="ovr").fit(X, labels)
+        for method in ("predict_proba", "predict_log_proba", "decision_function"):
+            found, expected = getattr(model, method)(lazy), getattr(model, method)(X)
+            assert isinstance(found, da.Array)
+            assert found.shape[1:] == expected.shape[1:]
+            np.testing.assert_allclose(found.compute(), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_blocks_may_be_empty(as_frame: bool, client) -> None:
+    X, y = data()
+    lazy, labels = collections()
+    kept = (lazy[:, 0] > 0) & (da.arange(ROWS, chunks=500) >= 500)
+    if as_frame:
+        dd = pytest.importorskip("dask.dataframe")
+        pd = pytest.importorskip("pandas")
+        names = [f"x{k}" for k in range(FEATURES)]
+        frame = dd.from_pandas(pd.DataFrame(X, columns=names).assign(y=y), npartitions=6)
+        frame = frame[(frame["x0"] > 0) & (frame.index >= 500)]
+        lazy, labels = frame[names], frame["y"]
+    else:
+        lazy, labels = lazy[kept].compute_chunk_sizes(), labels[kept].compute_chunk_sizes()
+    index = (X[:, 0] > 0) & (np.arange(ROWS) >= 500)
+    model = pm.SparseLogisticRegression(alpha=0.02).fit(lazy, labels)
+    memory = pm.SparseLogisticRegression(alpha=0.02).fit(X[index], y[index])
+    np.testing.assert_allclose(model.coef_, memory.coef_, atol=1e-3)
+    for method in ("predict", "decision_function", "predict_proba"):
+        found = getattr(model, method)(lazy).compute()
+        here = frame_of(X[index]) if as_frame else X[index]
+        np.testing.assert_allclose(found, getattr(model, method)(here), rtol=1e-9)
+    weights = np.ones(int(index.sum()))
+    assert model.score(lazy, labels, weights) == pytest.approx(memory.score(X[index], y[index]))
+    with pytest.raises(ValueError, match="sample_weight must have a positive sum"):
+        model.score(lazy, labels, 0.0 * weights)
+
+
+def frame_of(X: np.ndarray) -> Any:
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), "NA"])
+def test_missing_labels_are_refused(missing: Any, client) -> None:
+    X, y = collections()
+    if missing == "NA":
+        missing = pytest.importorskip("pandas").NA
+    labels = np.where(data()[1], "yes", "no").astype(object)
+    labels[1234] = missing
+    with pytest.raises(ValueError, match="y has no label in row 1234"):
+        pm.HuberizedSVC().fit(X, da.from_array(labels, chunks=500))
+    model = pm.HuberizedSVC(alpha=0.02).fit(X, y)
+    with pytest.raises(ValueError, match="y has no label in row 1234"):
+        model.score(X, da.from_array(labels, chunks=500))
+    numbers = data()[1].astype(float)
+    numbers[5] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        pm.HuberizedSVC().fit(X, da.from_array(numbers, chunks=500))
+
+
+def test_labels_that_are_objects_keep_their_kind(client) -> None:
+    X, y = collections()
+    numbers = np.where(data()[1], 7, 3).astype(object)
+    model = pm.HuberizedSVC(alpha=0.02).fit(X, da.from_array(numbers, chunks=500))
+    assert model.classes_.dtype.kind == "i"
+    assert list(model.classes_) == [3, 7]
+    assert model.score(X, da.from_array(numbers, chunks=500)) > 0.5
+    numbers[0] = "seven"
+    with pytest.raises(ValueError, match="y holds text and numbers"):
+        model.fit(X, da.from_array(numbers, chunks=500))
+
+
 def test_no_block_comes_to_the_client(client, monkeypatch) -> None:
     monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", 50 * FEATURES * 8)
     seen: list[Any] = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from proxmargin.datasets import Chunk, Dataset
 from proxmargin.inputs.beyond_memory import namespace_of, predicting_chunks
 from proxmargin.inputs.validation import ANY_SIZE
 
-__all__ = ["accuracy", "predictions", "scores"]
+__all__ = ["accuracy", "predictions", "probabilities", "scores"]
 
 Array = NDArray[np.float64]
 
@@ -23,8 +24,10 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
     if isinstance(X, Dataset):
         chunks = predicting_chunks(estimator, X, ANY_SIZE)
         return (_scores_of(estimator, chunk) for chunk in chunks)
-    if type(X).__module__.partition(".")[0] == "dask":
-        return _mapped(estimator, X, estimator.decision_function, np.dtype(float))
+    if _is_dask(X):
+        outputs = len(estimator.coef_)
+        columns = outputs if outputs > 1 else None
+        return _mapped(X, estimator.decision_function, np.dtype(float), columns)
     from proxmargin.designs.blocks.device import DeviceDesign
 
     design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
@@ -39,13 +42,33 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
 
 def predictions(estimator: Any, X: Any, offset: Any) -> Any:
     """`predict`, of the same kinds."""
-    if not isinstance(X, Dataset) and type(X).__module__.partition(".")[0] == "dask":
+    if _is_dask(X):
         _check(estimator, offset)
-        return _mapped(estimator, X, estimator.predict, estimator.classes_.dtype)
+        return _mapped(X, estimator.predict, estimator.classes_.dtype, None)
     found = scores(estimator, X, offset)
     if isinstance(X, Dataset):
         return (estimator._labels_of(each) for each in found)
     return estimator._labels_of(found)
+
+
+def probabilities(estimator: Any, X: Any, offset: Any, method: Callable[..., Any]) -> Any:
+    """`predict_proba` or `predict_log_proba`, of the same kinds.
+
+    Parameters
+    ----------
+    method : callable
+        The one of the two, for blocks of Dask data.
+    """
+    if _is_dask(X):
+        _check(estimator, offset)
+        return _mapped(X, method, np.dtype(float), len(estimator.classes_))
+    of_scores = (
+        estimator._log_probabilities_of
+        if method.__name__ == "predict_log_proba"
+        else estimator._probabilities_of
+    )
+    found = scores(estimator, X, offset)
+    return (of_scores(each) for each in found) if isinstance(X, Dataset) else of_scores(found)
 
 
 def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> float:
@@ -53,8 +76,15 @@ def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any) ->
     from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
 
     if not isinstance(X, Dataset):
+        if y is None:
+            raise ValueError("score requires y to be passed, but the target y is None")
         found = np.asarray(predictions(estimator, X, offset))
-        return float(accuracy_score(_in_memory(y), found, sample_weight=_in_memory(sample_weight)))
+        labels = _in_memory(X, y, "y", found.size)
+        weights = None
+        if sample_weight is not None:
+            weights = _in_memory(X, sample_weight, "sample_weight", found.size)
+            _check_total(float(weights.sum()))
+        return float(accuracy_score(labels, found, sample_weight=weights))
     if y is not None or sample_weight is not None:
         raise ValueError(
             "y and sample_weight must be left out for a data set on disk, which has its own"
@@ -65,6 +95,7 @@ def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any) ->
         weight = np.ones(labels.size) if chunk.weight is None else chunk.weight
         right += float(weight @ (labels == chunk.y))
         total += float(weight.sum())
+    _check_total(total)
     return right / total
 
 
@@ -87,16 +118,46 @@ def _check(estimator: Any, offset: Any) -> None:
         raise ValueError("a model with a nonlinear kernel takes data in memory, block by block")
 
 
-def _mapped(estimator: Any, X: Any, method: Any, dtype: np.dtype[Any]) -> Any:
-    """A method of the estimator for each block of Dask data."""
+def _check_total(total: float) -> None:
+    if not total > 0.0:
+        raise ValueError(
+            f"sample_weight must have a positive sum for an accuracy, and its sum is {total:g}"
+        )
+
+
+def _is_dask(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+@dataclass(frozen=True, eq=False)
+class _OfBlock:
+    """A method of an estimator for a block, which may have no rows."""
+
+    method: Callable[..., Any]
+    empty: NDArray[Any]
+
+    def __call__(self, block: Any) -> Any:
+        return self.method(block) if block.shape[0] else self.empty
+
+
+def _mapped(X: Any, method: Callable[..., Any], dtype: np.dtype[Any], columns: int | None) -> Any:
+    """A method for each block of Dask data, with ``columns`` numbers a row, or one (None)."""
+    empty = np.empty(0 if columns is None else (0, columns), dtype)
+    of_block = _OfBlock(method, empty)
     if hasattr(X, "to_dask_array"):  # a data frame
-        return X.map_partitions(method, meta=np.empty(0, dtype))
+        return X.map_partitions(of_block, meta=empty)
     X = X.rechunk({1: -1})
-    outputs = len(estimator.coef_)
-    if method.__name__ == "decision_function" and outputs > 1:
-        return X.map_blocks(method, dtype=dtype, chunks=(X.chunks[0], (outputs,)))
-    return X.map_blocks(method, dtype=dtype, drop_axis=1)
+    if columns is not None:
+        return X.map_blocks(of_block, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=empty)
+    return X.map_blocks(of_block, dtype=dtype, drop_axis=1, meta=empty)
 
 
-def _in_memory(values: Any) -> Any:
-    return values.compute() if hasattr(values, "compute") else values
+def _in_memory(X: Any, values: Any, name: str, count: int) -> NDArray[Any]:
+    """Labels or weights of rows that are on workers or a device."""
+    if _is_dask(X):
+        from proxmargin.designs.blocks.dask_blocks import gathered
+
+        return gathered(values, name, count)
+    from proxmargin.designs.blocks.device import on_host
+
+    return on_host(values)

@@ -23,6 +23,8 @@ def on_host(values: Any) -> NDArray[Any]:
     """A device array, or any other, in memory."""
     if isinstance(values, np.ndarray):
         return values
+    if hasattr(values, "iloc"):  # the get of pandas is another one
+        return np.asarray(values)
     for move in ("get", "cpu"):  # CuPy; PyTorch
         if hasattr(values, move):
             return np.asarray(getattr(values, move)())
