@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.datasets import DataLostError
+from proxmargin.designs.blocks import ChunkedDesign
 from tests.data import clouds, load_set, needs_data
 
 MODELS: dict[str, Any] = {
@@ -125,6 +126,89 @@ def test_weights_count_and_rows_without_weight_do_not() -> None:
     expected = model.fit(X, y, sample_weight=weights).coef_
     np.testing.assert_allclose(streamed, expected, atol=1e-5)
     np.testing.assert_allclose(given, expected, atol=1e-5)
+
+
+def counted(dataset: Any, monkeypatch) -> list[int]:
+    """The passes that are begun over a data set from now on."""
+    begun: list[int] = []
+    read = type(dataset).chunks
+    monkeypatch.setattr(type(dataset), "chunks", lambda self: (begun.append(1), read(self))[1])
+    return begun
+
+
+@pytest.mark.parametrize("dead_entry", [1.0, 1e6])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_rows_without_weight_cost_no_passes_and_leave_the_certificate_as_it_is(
+    dead_entry: float, standardize: bool, monkeypatch
+) -> None:
+    monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", 4000)
+    X, y = sample(600)
+    live = np.arange(600) % 5 != 2
+    X[~live] *= dead_entry
+    weights = live.astype(float)
+    passes = {}
+    fits = {}
+    model = pm.SparseLogisticRegression(alpha=0.003, tol=1e-9, standardize=standardize)
+    for name, rows in (("live", live), ("all", np.full(600, True))):
+        dataset = open_dataset(X[rows], target=y[rows], weight=weights[rows], chunk_rows=100)
+        with monkeypatch.context() as patch:
+            begun = counted(dataset, patch)
+            fits[name] = pm.SparseLogisticRegression(**model.get_params()).fit(dataset)
+            passes[name] = len(begun)
+    expected = model.fit(X[live], y[live]).certificate_
+    found = fits["all"].certificate_
+    assert found.converged
+    assert found.primal == pytest.approx(expected.primal, rel=1e-9)
+    assert found.dual == pytest.approx(expected.dual, rel=2e-9)
+    assert found.dual <= expected.primal
+    np.testing.assert_allclose(fits["all"].coef_, model.coef_, atol=1e-4 / X[live].std())
+    # one an iteration; the first of all, means, bounds, a sample of the live rows, the start
+    assert passes["all"] <= fits["all"].n_iter_ + 6
+
+
+def test_rows_without_weight_are_not_read_into_memory_for_many_features(monkeypatch) -> None:
+    monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", 40_000)
+    monkeypatch.setattr(
+        "proxmargin.designs.blocks.chunked.ChunkedDesign._rows", _few_rows(ChunkedDesign._rows)
+    )
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((120, 2100))
+    y = X[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(120) > 0
+    weights = np.ones(120)
+    weights[7] = 0.0
+    model = pm.SparseLogisticRegression(alpha=0.1, l1_ratio=1.0, tol=1e-7)
+    primal = model.fit(X, y, sample_weight=weights).certificate_.primal
+    model.fit(open_dataset(X, target=y, chunk_rows=30), sample_weight=weights)
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(primal, rel=1e-7)
+
+
+def _few_rows(read: Any) -> Any:
+    def rows(self: Any, index: np.ndarray) -> Any:
+        assert index.size < 60
+        return read(self, index)
+
+    return rows
+
+
+def test_probabilities_come_chunk_by_chunk() -> None:
+    X, _ = sample()
+    y = np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0])
+    dataset = open_dataset(X, target=None, chunk_rows=64)
+    for labels in (y, y > 0):
+        model = pm.SparseLogisticRegression(alpha=0.01, multi_class="ovr").fit(X, labels)
+        parts = list(model.predict_proba(dataset))
+        assert [len(part) for part in parts] == [64, 64, 64, 64, 44]
+        np.testing.assert_allclose(np.concatenate(parts), model.predict_proba(X), rtol=1e-12)
+        logarithms = np.concatenate(list(model.predict_log_proba(dataset)))
+        np.testing.assert_allclose(logarithms, model.predict_log_proba(X), rtol=1e-12)
+
+
+def test_an_accuracy_needs_weight() -> None:
+    X, y = sample()
+    model = pm.HuberizedSVC(alpha=0.02).fit(X, y)
+    with pytest.raises(ValueError, match="sample_weight must have a positive sum"):
+        model.score(open_dataset(X, target=y, weight=np.zeros(y.size)))
 
 
 def test_labels_may_be_sorted() -> None:

@@ -108,6 +108,9 @@ class Design(Remembers, ABC):
     """Single columns can be read cheaply (`sweep_data`)."""
     passes_only: bool = False
     """The data are not in memory: each product reads all of them."""
+    recall_error: float = 0.0
+    """Relative difference in each term between `adjoint` and the product of a like dual point that
+    may be answered instead."""
     compressed: SparseDesign | None = None
     """The design itself if it is a CSR or CSC matrix."""
     kernel_matrix: KernelMatrix | None = None
@@ -234,7 +237,8 @@ class Design(Remembers, ABC):
         sizes : (n_outputs,)
             Sums of the absolute values of each column of the dual point.
         """
-        error = gamma(self.summands + FURTHER_TERMS) * float(sizes.max()) * self.column_bounds()
+        relative = gamma(self.summands + FURTHER_TERMS) + self.recall_error
+        error = relative * float(sizes.max()) * self.column_bounds()
         column = error[:, None]
         return column if sizes.size == 1 else np.broadcast_to(column, (error.size, sizes.size))
 

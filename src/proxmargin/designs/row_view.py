@@ -8,6 +8,7 @@ import numpy as np
 
 from proxmargin.designs.base import Array, Design, Index, Ledger, Order
 from proxmargin.designs.sparse import SparseDesign
+from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import Enclosed
 
 __all__ = ["RowView"]
@@ -31,7 +32,7 @@ class RowView(Design):
         self._whole, self.index = whole, index
         self.n_samples, self.n_features = index.size, whole.n_features
         # several threads use views of one design, each with its own count of passes
-        self.ledger = Ledger()
+        self.ledger = whole.ledger if whole.passes_only else Ledger()
         self.share = whole.share
 
     @property
@@ -72,49 +73,83 @@ class RowView(Design):
         out[self.index] = values
         return out
 
+    def _charge(self, products: int = 1) -> None:
+        if not self.passes_only:  # which count their passes themselves, and recall some products
+            self.ledger.charge(self.share * products)
+
     def scores(self, coef: Array) -> Array:
-        self.ledger.charge(self.share)
+        self._charge()
         return self.whole.scores(coef)[self.index]
 
     def adjoint(self, dual: Array) -> Array:
-        self.ledger.charge(self.share)
+        self._charge()
         return self.whole.adjoint(self.spread_out(dual))
 
+    def sweep(
+        self,
+        coef: Array,
+        intercept: float,
+        pointwise: Pointwise,
+        cut: tuple[Array, ...],
+        centre: Array,
+        wanted: Index | None,
+    ) -> Sweep:
+        if not self.passes_only:
+            return super().sweep(coef, intercept, pointwise, cut, centre, wanted)
+        spread = tuple(self.spread_out(each) for each in cut)  # other samples get no weight
+        found = self.whole.sweep(coef, intercept, pointwise, spread, centre, wanted)
+        return found._replace(scores=found.scores[self.index], dual=found.dual[self.index])
+
+    def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
+        if not self.passes_only:
+            return super().mean_and_variance(weights)
+        return self.whole.mean_and_variance(self.spread_out(weights))
+
+    @property
+    def recall_error(self) -> float:  # type: ignore[override]
+        return self.whole.recall_error
+
     def row_squares(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
+        self._charge()
         return self.whole.row_squares(weights, centre)[self.index]
 
     def column_squares(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
+        self._charge()
         return self.whole.column_squares(self.spread_out(weights), centre)
 
     def largest(self) -> Array:
-        return self.column_norms()  # at least as large
+        norms = self.column_norms()  # at least as large
+        return np.minimum(norms, self.whole.column_bounds()) if self.passes_only else norms
 
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
-        self.ledger.charge(self.share * coef.shape[1])
+        self._charge(coef.shape[1])
         each = self.whole.precise_scores(coef, intercept)
         return Enclosed(*(np.broadcast_to(part, each.values.shape)[self.index] for part in each))
 
     def precise_adjoint(self, dual: Array) -> Enclosed:
-        self.ledger.charge(self.share * dual.shape[1])
+        self._charge(dual.shape[1])
         return self.whole.precise_adjoint(self.spread_out(dual))
 
     def gram(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
+        self._charge()
         return self.whole.gram(self.spread_out(weights), centre)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
+        self._charge()
         return self.whole._outer_gram(weights, centre)[np.ix_(self.index, self.index)]
 
     def _rows(self, index: Index) -> Design:
         return self._owned(self.whole._rows(self.index[index]))
 
     def _columns(self, index: Index) -> Design:
+        if self.passes_only:
+            return RowView(self.whole.columns(index), self.index)
         return self._owned(self.whole._columns(index)._rows(self.index))
 
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        if self.passes_only:
+            columns = self.whole.dense_columns(index, order)[self.index]
+            return np.asarray(columns, order=order)
         return self._columns(index).dense_columns(np.arange(index.size), order)
 
     def _owned(self, part: Design) -> Design:

@@ -34,6 +34,7 @@ class BlockedDesign(Design):
 
     has_columns = False
     passes_only = True
+    recall_error = (RECALL_ULPS + 2.0) * UNIT  # factor and multiple round too
     share = 1.0
 
     def __init__(self, n_samples: int, n_features: int, ledger: Ledger | None = None) -> None:
@@ -117,11 +118,6 @@ class BlockedDesign(Design):
                 return None
             total[:, 0] += factor * pulled[:, column]
         return total
-
-    def adjoint_error(self, sizes: Array) -> Array:
-        # a recalled product differs in each term by a few roundoffs
-        slack = (RECALL_ULPS + 2.0) * UNIT * float(sizes.max()) * self.column_bounds()[:, None]
-        return super().adjoint_error(sizes) + slack
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
         (squares,), _ = self.run(tasks.row_squares, (weights, centre))
