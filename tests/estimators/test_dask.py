@@ -150,7 +150,7 @@ def test_missing_labels_are_refused(missing: Any, client) -> None:
 
 
 def test_labels_that_are_objects_keep_their_kind(client) -> None:
-    X, y = collections()
+    X, _ = collections()
     numbers = np.where(data()[1], 7, 3).astype(object)
     model = pm.HuberizedSVC(alpha=0.02).fit(X, da.from_array(numbers, chunks=500))
     assert model.classes_.dtype.kind == "i"
