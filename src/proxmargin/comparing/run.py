@@ -237,11 +237,10 @@ def _tasks(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) 
 
 
 def _apart(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """All but one of the searches along paths of alpha last: they run the same kernels, and of
-    several processes that need one, one compiles it and the others wait."""
-    paths = [each for each in candidates if isinstance(each.search, AlphaPath)]
-    others = [each for each in candidates if not isinstance(each.search, AlphaPath)]
-    return [*paths[:1], *others, *paths[1:]]
+    """All but the first of the searches along paths of alpha last: they run the same kernels, and
+    of several processes that need one, one compiles it and the others wait."""
+    later = [each for each in candidates if isinstance(each.search, AlphaPath)][1:]
+    return [*(each for each in candidates if each not in later), *later]
 
 
 def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
