@@ -27,7 +27,8 @@ from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, CPath
 DATA = ("colon", "leukemia", "srbct", "german", "dna", "a9a@5000", "news20:two")
 GROUPS = (0, 19)  # of news20: alt.atheism, talk.religion.misc
 GOAL = 0.2  # of the time of scikit-learn, a model and grid point
-FOLDS, INNER_FOLDS = 5, 3
+FOLDS = 5  # outer
+INNER_FOLDS = 3
 WARM_UP = 60  # rows of a comparison that compiles the kernels, and is not measured
 L1_POINTS = 10  # strengths of an l1 norm, over three decades
 

@@ -11,7 +11,8 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK
 
-ROWS, COLUMNS = 200, 6
+ROWS = 200
+COLUMNS = 6
 
 
 @pytest.fixture(scope="session")

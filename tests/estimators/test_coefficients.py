@@ -25,7 +25,8 @@ from proxmargin import (
 )
 from proxmargin.estimators.registry import CROSS_VALIDATED, model_names
 
-CANCER, IRIS = load_breast_cancer(as_frame=True), load_iris()
+CANCER = load_breast_cancer(as_frame=True)
+IRIS = load_iris()
 
 
 @pytest.mark.parametrize("name", [*model_names(), *CROSS_VALIDATED])

@@ -16,7 +16,8 @@ from tests.data import clouds
 da = pytest.importorskip("dask.array", reason="dask is not installed (extra dask)")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra dask)")
 
-ROWS, FEATURES = 3000, 20
+ROWS = 3000
+FEATURES = 20
 
 
 # within the process, as tests run without a network

@@ -23,7 +23,8 @@ METRICS = (
     {"name": "accuracy", "label": "accuracy", "larger_is_better": True},
     {"name": "log_loss", "label": "log loss", "larger_is_better": False},
 )
-FOLDS, REPEATS = 5, 2
+FOLDS = 5
+REPEATS = 2
 STRENGTHS = np.geomspace(1.0, 0.001, 25)
 
 

@@ -13,7 +13,8 @@ SHOW_AFTER = 2.0
 BAR_EVERY = 0.2
 LINE_EVERY = 5.0
 LINE_SHARE = 0.1  # of the time so far, if that is longer: an hour of work is some forty lines
-MINUTE, HOUR = 60.0, 3600.0  # seconds
+MINUTE = 60.0  # seconds
+HOUR = 3600.0  # seconds
 
 
 def duration(seconds: float) -> str:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from proxmargin.designs.base import Array, Design, Index, Ledger, Order
 from proxmargin.designs.blocks import tasks
@@ -13,7 +14,7 @@ from proxmargin.designs.blocks.tasks import Arrays, Combine, OnColumns, Task
 from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import UNIT, Enclosed
 
-__all__ = ["BlockedDesign", "NeedsMemoryError"]
+__all__ = ["BlockedDesign", "NeedsMemoryError", "SizedBlocks", "stacked"]
 
 RECALL_ULPS = 8.0  # difference of a dual point from a multiple of a known one, in unit roundoffs
 
@@ -160,6 +161,43 @@ class BlockedDesign(Design):
 
     def sweep_data(self) -> tuple[Any, ...]:
         raise NeedsMemoryError("data in blocks of rows have no columns that can be read cheaply")
+
+
+class SizedBlocks(BlockedDesign):
+    """Several blocks, of known sizes.
+
+    Parameters
+    ----------
+    sizes : rows of each block
+    n_features : int
+    nnz : int, optional
+        Stored entries of sparse blocks; None where blocks are dense.
+    """
+
+    def __init__(self, sizes: list[int], n_features: int, nnz: int | None) -> None:
+        super().__init__(sum(sizes), n_features)
+        self._sizes, self._nnz = sizes, nnz
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self._sizes)
+
+    @property
+    def largest_block(self) -> int:
+        return max(self._sizes)
+
+    @property
+    def density(self) -> float:
+        if self._nnz is None:
+            return 1.0
+        return self._nnz / max(1, self.n_samples * self.n_features)
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Rows of several blocks as one matrix, sparse if they are."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
 
 
 class ColumnsOfBlocks(BlockedDesign):

@@ -13,7 +13,7 @@ from proxmargin.datasets.chunk import Chunk, DataLostError
 from proxmargin.datasets.dataset import Dataset
 from proxmargin.designs.base import Array, Design, Index, evenly
 from proxmargin.designs.blocks import tasks
-from proxmargin.designs.blocks.base import BlockedDesign
+from proxmargin.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.designs.convert import as_design
 
@@ -34,7 +34,7 @@ class Scan(NamedTuple):
     weight: NDArray[Any] | None
 
 
-class ChunkedDesign(BlockedDesign):
+class ChunkedDesign(SizedBlocks):
     """The rows of a `Dataset`, one chunk in memory and the next one being read.
 
     Parameters
@@ -45,28 +45,14 @@ class ChunkedDesign(BlockedDesign):
     """
 
     def __init__(self, dataset: Dataset, sizes: list[int], nnz: int | None) -> None:
-        super().__init__(dataset.n_rows, dataset.n_features)
-        self.dataset, self._sizes, self._nnz = dataset, sizes, nnz
+        super().__init__(sizes, dataset.n_features, nnz)
+        self.dataset = dataset
         self._sample: tuple[Index, Any] | None = None
         self._scan: tuple[Array, Array, Array] | None = None
 
     @property
-    def n_blocks(self) -> int:
-        return len(self._sizes)
-
-    @property
-    def largest_block(self) -> int:
-        return max(self._sizes)
-
-    @property
     def nbytes(self) -> int:
         return self.dataset.nbytes
-
-    @property
-    def density(self) -> float:
-        if self._nnz is None:
-            return 1.0
-        return self._nnz / max(1, self.n_samples * self.n_features)
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
@@ -116,13 +102,7 @@ class ChunkedDesign(BlockedDesign):
             start = part.stop
         assert start == self.n_samples
         self.ledger.charge(1.0)
-        return as_design(_stacked(parts)[np.searchsorted(order, index)])
-
-
-def _stacked(parts: list[Any]) -> Any:
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
+        return as_design(stacked(parts)[np.searchsorted(order, index)])
 
 
 def scanned(dataset: Dataset, check: Callable[[Chunk], Chunk]) -> Scan:
@@ -153,7 +133,7 @@ def scanned(dataset: Dataset, check: Callable[[Chunk], Chunk]) -> Scan:
         start += size
     assert known is not None
     design = ChunkedDesign(dataset, sizes, nnz if sparse.issparse(rows[0]) else None)
-    design.keep_sample(picked, _stacked(rows))
+    design.keep_sample(picked, stacked(rows))
     _, mean, squares = known
     design.know(largest, mean, squares / dataset.n_rows)
     design.ledger.charge(1.0)

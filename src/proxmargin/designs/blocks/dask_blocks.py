@@ -13,7 +13,7 @@ from scipy import sparse
 from proxmargin.datasets.chunk import DataLostError
 from proxmargin.designs.base import Design, Index
 from proxmargin.designs.blocks import tasks
-from proxmargin.designs.blocks.base import BlockedDesign
+from proxmargin.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine, Task
 from proxmargin.designs.compressed import canonical
 from proxmargin.designs.convert import as_design
@@ -39,7 +39,7 @@ class BlockFacts(tuple[Any, ...]):
     number of modest size (row, column, value), or None."""
 
 
-class DaskDesign(BlockedDesign):
+class DaskDesign(SizedBlocks):
     """Blocks of rows that are futures of a client.
 
     A pass is a task for each block, which sends back its rows of vectors with an entry a sample,
@@ -55,30 +55,16 @@ class DaskDesign(BlockedDesign):
 
     def __init__(self, client: Client, blocks: Sequence[Any], facts: Sequence[BlockFacts]) -> None:
         sizes = [int(each[0]) for each in facts]
-        super().__init__(sum(sizes), int(facts[0][1]))
-        self._client, self._futures, self._sizes = client, list(blocks), sizes
+        nnz = sum(int(each[3]) for each in facts) if facts[0][3] >= 0 else None
+        super().__init__(sizes, int(facts[0][1]), nnz)
+        self._client, self._futures = client, list(blocks)
         self._bytes = sum(int(each[2]) for each in facts)
-        self._nnz = sum(int(each[3]) for each in facts) if facts[0][3] >= 0 else None
         ends = np.cumsum([0, *sizes])
         self._parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
     @property
-    def n_blocks(self) -> int:
-        return len(self._sizes)
-
-    @property
-    def largest_block(self) -> int:
-        return max(self._sizes)
-
-    @property
     def nbytes(self) -> int:
         return self._bytes
-
-    @property
-    def density(self) -> float:
-        if self._nnz is None:
-            return 1.0
-        return self._nnz / max(1, self.n_samples * self.n_features)
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
@@ -104,9 +90,7 @@ class DaskDesign(BlockedDesign):
             picked.append(self._client.submit(_picked, block, inside, pure=False))
         parts = _gathered(self._client, picked)
         self.ledger.charge(1.0)
-        is_sparse: bool = sparse.issparse(parts[0])
-        whole = sparse.vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
-        return as_design(whole[np.searchsorted(order, index)])
+        return as_design(stacked(parts)[np.searchsorted(order, index)])
 
 
 def on_workers(X: Any, most: float) -> DaskDesign:
