@@ -457,14 +457,18 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
             for name in ("_deadline", "_guard"):  # only while the fit runs
                 self.__dict__.pop(name, None)
 
+    @property
+    def _tiny_seconds(self) -> float:
+        return TINY_SECONDS
+
     def _bounded(self, stop: Stop, samples: int, features: int) -> Stop:
-        """The limits of a fit: `TINY_SECONDS` of CPU time for a tiny problem, unless a solver,
+        """The limits of a fit: `_tiny_seconds` of CPU time for a tiny problem, unless a solver,
         iterations or a time are asked for."""
         is_tiny = samples * (samples + features) <= TINY_ENTRIES
         is_free = self.solver == "auto" and self.max_iter is None and self.time_limit is None
         if not (is_tiny and is_free):
             return stop
-        return replace(stop, cpu_deadline=cpu_clock() + TINY_SECONDS)
+        return replace(stop, cpu_deadline=cpu_clock() + self._tiny_seconds)
 
     def _stop(self, time_left: float | None) -> Stop:
         make = RULES.get(self.stopping) if isinstance(self.stopping, str) else None

@@ -29,7 +29,7 @@ from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report
 from proxmargin.loop.solver import State
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.stopping import BUDGET_FACTOR, Stop
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -223,6 +223,10 @@ class MulticlassSVC(MarginEstimator):
         if self.eta is None:
             return (problem,)
         return (budgeted(problem, float(self.eta) / targets.total),)
+
+    @property
+    def _tiny_seconds(self) -> float:
+        return super()._tiny_seconds * (1.0 if self.eta is None else BUDGET_FACTOR)
 
     def _objective_scale(self, problem: Problem) -> float:
         return 1.0 if self.C is None else float(self.C) * problem.loss.sample_count

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from proxmargin.compiled.clock import clock, cpu_clock
 
 __all__ = [
+    "BUDGET_FACTOR",
     "OVERRUN",
     "RULES",
     "TINY_SECONDS",
@@ -24,6 +25,7 @@ __all__ = [
 # seconds after the time limit from which on even a first step is cut short
 OVERRUN = 0.5
 TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
+BUDGET_FACTOR = 5.0  # on it for a budget, whose multiplier takes 10 to 20 such problems
 
 
 @dataclass(frozen=True)
