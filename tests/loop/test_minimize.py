@@ -284,4 +284,6 @@ def test_a_gap_of_which_much_is_rounding_is_not_waited_for(rng) -> None:
     stop = Stop(tol=1e-8, max_iter=5_000)
     solution = minimize(binary_problem(rng), SOLVERS["fapg"](), stop=stop, certify=no_less)
     assert solution.status is Status.STALLED
-    assert 1_000 < solution.certificate.n_iter < 2_000
+    assert solution.certificate.n_iter < 2_000
+    # with some kernels of BLAS the iterates reach a fixed point, at which the solver itself ends
+    assert solution.state.finished or solution.certificate.n_iter > 1_000
