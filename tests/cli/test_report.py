@@ -12,7 +12,7 @@ from proxmargin.cli import main
 
 pytest.importorskip("vl_convert", reason="the extra report is not installed")
 
-MODELS = ["SparseLogisticRegression", "MarginFDA"]
+MODELS = ["SquaredHingeSVC", "MarginFDA"]
 
 
 def test_a_comparison_and_its_run_directory_make_the_same_report(
