@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 # Public names and the module each lives in; nothing is imported before it is asked for, so that
 # `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.
 _HOMES = {
-    **{name: f"estimators.{model.home}" for name, model in MODELS.items()},
+    **{name: f"estimators.models.{model.home}" for name, model in MODELS.items()},
     **dict.fromkeys(CROSS_VALIDATED, "selection.cross_validated"),
     "nu_range": "limits.nu",
     "kappa_max": "limits.kappa",
@@ -44,7 +44,7 @@ _HOMES = {
     "Dataset": "datasets",
     "permutation_test": "permutations",
     "PermutationTest": "permutations",
-    "compare": "comparing.run",
+    "compare": "comparing.running.run",
     "Comparison": "comparing.comparison",
     "compare_several": "comparing.several",
     "SeveralComparisons": "comparing.several",

@@ -13,7 +13,7 @@ from proxmargin.certificates.representer import (
 from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.low_rank import factorise
-from proxmargin.estimators.kernel_rounds import on_factor
+from proxmargin.estimators.models.kernel_rounds import on_factor
 from proxmargin.kernels import Rbf
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop

@@ -97,8 +97,8 @@ class TestCompare:
     def test_an_interruption_prints_what_there_is_and_exits_with_130(
         self, training, capsys, monkeypatch
     ):
-        from proxmargin.comparing import run as running
-        from proxmargin.comparing import work
+        from proxmargin.comparing.evaluating import work
+        from proxmargin.comparing.running import performance
 
         done = []
 
@@ -108,7 +108,7 @@ class TestCompare:
             done.append(work.perform(*arguments))
             return done[0]
 
-        monkeypatch.setattr(running, "perform", perform)
+        monkeypatch.setattr(performance, "perform", perform)
         arguments = ["compare", str(training), "--folds", "2", "-q", "--models", "SquaredHingeSVC"]
         assert main(arguments) == INTERRUPTED
         assert "interrupted" in capsys.readouterr().out

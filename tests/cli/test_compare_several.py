@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from proxmargin import Comparison
-from proxmargin.cli import failures, main, several
+from proxmargin.cli import failures, main
+from proxmargin.cli.commands import several
 
 MODELS = ("--models", "L2SVC", "DWD")
 
@@ -64,7 +65,7 @@ def test_a_data_set_that_cannot_be_compared_is_named_and_the_others_are(
             raise ValueError("class 1 has 1 sample")
         return original(arguments, table)
 
-    from proxmargin.cli import compare
+    from proxmargin.cli.commands import compare
 
     original = compare._compared
     monkeypatch.setattr(compare, "_compared", compared)
@@ -73,7 +74,7 @@ def test_a_data_set_that_cannot_be_compared_is_named_and_the_others_are(
 
 
 def test_an_interruption_keeps_what_was_finished(tables, monkeypatch, capsys) -> None:
-    from proxmargin.cli import compare
+    from proxmargin.cli.commands import compare
 
     original = compare._compared
 

@@ -107,14 +107,15 @@ def test_results_on_a_full_disk_are_one_failure(tmp_path) -> None:
 def test_a_signal_ends_a_comparison_with_its_table_and_saves_what_it_can(
     number, status, tmp_path, capsys, monkeypatch
 ) -> None:
-    from proxmargin.comparing import run, work
+    from proxmargin.comparing.evaluating import work
+    from proxmargin.comparing.running import performance
 
     def perform(task, data, scorer):
         if (task.candidate.name, task.fold) == ("SquaredHingeSVC", None):
             signal.raise_signal(number)
         return work.perform(task, data, scorer)
 
-    monkeypatch.setattr(run, "perform", perform)
+    monkeypatch.setattr(performance, "perform", perform)
     path = tmp_path / "m.pmz"
     names = ["--models", "L2SVC", "SquaredHingeSVC"]
     assert main([*COMPARE, *names, "--output", str(path)]) == status
@@ -137,7 +138,7 @@ def test_a_signal_ends_a_fit_with_the_model_found_so_far(
         if report.n_iter >= 20:
             signal.raise_signal(number)
 
-    from proxmargin.cli import fit
+    from proxmargin.cli.commands import fit
 
     path, made = tmp_path / "m.pmz", fit.estimator_of
     monkeypatch.setattr(fit, "estimator_of", lambda arguments: made(arguments, signalled))

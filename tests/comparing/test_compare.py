@@ -21,13 +21,14 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing import run, work
-from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
-from proxmargin.comparing.choosing import best
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.folds import inner_splits, outer_splits
-from proxmargin.comparing.layout import Listing, number
-from proxmargin.comparing.metrics import metrics_of
+from proxmargin.comparing.evaluating import work
+from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath, Candidate, Grid
+from proxmargin.comparing.evaluating.choosing import best
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.folds import inner_splits, outer_splits
+from proxmargin.comparing.evaluating.metrics import metrics_of
+from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.running import performance, run
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))
@@ -304,7 +305,7 @@ class TestInterruption:
                 raise KeyboardInterrupt
             return work.perform(*arguments)
 
-        monkeypatch.setattr(run, "perform", perform)
+        monkeypatch.setattr(performance, "perform", perform)
         result = compare(X, y, models=[QUICK, OTHER], cv=2, progress=False)
         assert result.interrupted
         assert len(result.folds) == 2
@@ -316,7 +317,7 @@ class TestInterruption:
         def perform(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(run, "perform", perform)
+        monkeypatch.setattr(performance, "perform", perform)
         with pytest.raises(KeyboardInterrupt):
             compare(*load_iris(return_X_y=True), models=[QUICK], progress=False)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 from sklearn import metrics as theirs
 
-from proxmargin.comparing.metrics import DEFAULT_METRICS, HeldOut, metric_of, metrics_of
+from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS, HeldOut, metric_of, metrics_of
 
 
 def held_out(n_classes: int, weighted: bool, seed: int = 0) -> HeldOut:

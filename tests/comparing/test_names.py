@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-LONGEST = "import proxmargin.cli.compare; proxmargin.cli.program.parser()"
+LONGEST = "import proxmargin.cli.commands.compare; proxmargin.cli.program.parser()"
 ORDERS = (
     "import proxmargin",
     "from proxmargin import compare",
-    "import proxmargin.comparing.run, proxmargin.comparing.comparison",
+    "import proxmargin.comparing.running.run, proxmargin.comparing.comparison",
 )
 
 

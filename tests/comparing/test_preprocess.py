@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from proxmargin import compare, load_model, save_model
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.folds import Split
-from proxmargin.comparing.searches import CPath, Grid
-from proxmargin.estimators.regularized import L2SVC
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.folds import Split
+from proxmargin.comparing.evaluating.searches import CPath, Grid
+from proxmargin.estimators.models.regularized import L2SVC
 
 X, Y = make_classification(90, 6, n_informative=4, random_state=0)
 HOLED = X.copy()

@@ -26,17 +26,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as TheirSVC
 
 from proxmargin import SVC, SquaredHingeSVC, compare
-from proxmargin.comparing.candidates import (
+from proxmargin.comparing.evaluating.candidates import (
     CANDIDATES,
     MAJORITY,
     AlphaPath,
     CPath,
     named_candidates,
 )
-from proxmargin.comparing.choosing import chosen
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.folds import inner_splits, outer_splits
-from proxmargin.comparing.metrics import metric_of
+from proxmargin.comparing.evaluating.choosing import chosen
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.folds import inner_splits, outer_splits
+from proxmargin.comparing.evaluating.metrics import metric_of
 from proxmargin.selection.calibrators import fit_calibrator
 from proxmargin.stats.folds import corrected_resampled_ttest
 

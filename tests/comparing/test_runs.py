@@ -19,9 +19,10 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import RidgeClassifier
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing import directory, run, work
-from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
-from proxmargin.comparing.lock import locked
+from proxmargin.comparing.evaluating import work
+from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath
+from proxmargin.comparing.running import directory, performance
+from proxmargin.comparing.running.lock import locked
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 RIDGE = CANDIDATES["L2SVC"]
@@ -84,7 +85,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_table(
 
     monkeypatch.setattr(os, "replace", burning(os.replace))
     monkeypatch.setattr(os, "fsync", burning(os.fsync))
-    monkeypatch.setattr(run, "perform", burning(work.perform))
+    monkeypatch.setattr(performance, "perform", burning(work.perform))
     kills, found = 0, None
     while found is None:
         fuse["left"] = rng.randint(2, 25)
@@ -245,7 +246,7 @@ def test_models_of_other_libraries_are_fitted_again_and_are_not_in_the_directory
 HOLD = """
 import sys
 from pathlib import Path
-from proxmargin.comparing.lock import locked
+from proxmargin.comparing.running.lock import locked
 stream = locked(Path(sys.argv[1]))
 print(flush=True)
 sys.stdin.read()

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
-from proxmargin.estimators import kernel_rounds
+from proxmargin.estimators.models import kernel_rounds
 from proxmargin.loop.report import Report
 
 SMOOTH = (

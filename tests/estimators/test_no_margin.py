@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from proxmargin import MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
-from proxmargin.estimators import hulls
+from proxmargin.estimators.models import hulls
 from proxmargin.limits import kappa as limits
 from proxmargin.limits.nu import ProgramTooLargeError
 from tests.data import clouds

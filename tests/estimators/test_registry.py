@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 import proxmargin
 from proxmargin import estimators
-from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
+from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath
 from proxmargin.estimators.registry import CROSS_VALIDATED, MODELS
 from proxmargin.files.models import known
 from proxmargin.paths.sharing import OF_THE_PROBLEM
@@ -22,8 +22,8 @@ every_model = pytest.mark.parametrize("name", MODELS)
 
 def test_every_classifier_that_a_module_of_estimators_exports_is_a_model() -> None:
     modules = [
-        importlib.import_module(f"{estimators.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(estimators.__path__)
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(estimators.__path__, f"{estimators.__name__}.")
     ]
     exported = {
         kind
@@ -40,7 +40,7 @@ def test_every_classifier_that_a_module_of_estimators_exports_is_a_model() -> No
 @every_model
 def test_what_the_table_says_of_a_model_is_true(name: str) -> None:
     model, kind = MODELS[name], getattr(proxmargin, name)
-    assert kind.__module__ == f"proxmargin.estimators.{model.home}"
+    assert kind.__module__ == f"proxmargin.estimators.models.{model.home}"
     taken = set(kind._get_param_names())
     assert {*model.parameters, *model.grid} <= taken
     assert ("kernel" in taken) == model.kernels

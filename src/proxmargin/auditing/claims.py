@@ -19,7 +19,7 @@ from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.kernel_machine import KernelMachine
+from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT
 

@@ -22,9 +22,9 @@ from proxmargin.auditing.data import check_data, check_support
 from proxmargin.auditing.own import own_claim
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.elastic_net import ElasticNetSVC, SquaredHingeSVC
-from proxmargin.estimators.regularized import L2SVC, SVC
-from proxmargin.estimators.sparse_logistic import SparseLogisticRegression
+from proxmargin.estimators.models.elastic_net import ElasticNetSVC, SquaredHingeSVC
+from proxmargin.estimators.models.regularized import L2SVC, SVC
+from proxmargin.estimators.models.sparse_logistic import SparseLogisticRegression
 from proxmargin.inputs.validation import validated_weights
 
 __all__ = ["claim_of"]

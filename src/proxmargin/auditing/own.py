@@ -12,7 +12,7 @@ from proxmargin.auditing.claims import Claim, InFeatures, InKernel
 from proxmargin.auditing.data import check_data, check_support
 from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.hulls import NuSVC
+from proxmargin.estimators.models.hulls import NuSVC
 
 __all__ = ["own_claim"]
 

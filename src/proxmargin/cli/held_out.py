@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from proxmargin.comparing.layout import number
+from proxmargin.comparing.results.layout import number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.table import Table

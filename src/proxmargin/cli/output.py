@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from proxmargin.comparing.layout import Listing
+from proxmargin.comparing.results.layout import Listing
 from proxmargin.runtime.atomic import folder_of
 from proxmargin.runtime.plain import plain
 

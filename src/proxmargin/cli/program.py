@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import proxmargin
-from proxmargin.cli import (
+from proxmargin.cli.commands import (
     coefs,
     compare,
     cv,

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.comparing import facts, printed
+from proxmargin.comparing.evaluating.work import Outcome, Tally
 from proxmargin.comparing.evidence import Evidence
-from proxmargin.comparing.layout import Listing
-from proxmargin.comparing.plots import Plots
-from proxmargin.comparing.setup import Setup
-from proxmargin.comparing.standings import Standing, evidence_of, row_of, standings_of
-from proxmargin.comparing.work import Outcome, Tally
+from proxmargin.comparing.results import facts, printed
+from proxmargin.comparing.results.layout import Listing
+from proxmargin.comparing.results.plots import Plots
+from proxmargin.comparing.results.standings import Standing, evidence_of, row_of, standings_of
+from proxmargin.comparing.running.setup import Setup
 from proxmargin.runtime.atomic import replaced
 from proxmargin.runtime.optional import optional
 
@@ -95,7 +95,7 @@ class Comparison(Plots):
         ValueError
             It is no run directory, or of another version.
         """
-        from proxmargin.comparing.directory import read_run
+        from proxmargin.comparing.running.directory import read_run
 
         setup, outcomes, complete = read_run(run_dir)
         bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]

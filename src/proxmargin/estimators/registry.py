@@ -25,7 +25,7 @@ class Model(NamedTuple):
     Attributes
     ----------
     home : str
-        Module of `proxmargin.estimators` with its class.
+        Module of `proxmargin.estimators.models` with its class.
     parameters : tuple of str
         Parameters of its loss and penalty: fits that differ in them alone share their data. A model
         with ``alpha`` and ``l1_ratio`` has a path.

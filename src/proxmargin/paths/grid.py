@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.estimators.assembly import Assembly, margin_sums
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
-from proxmargin.estimators.multiclass import MulticlassSVC
+from proxmargin.estimators.models.multiclass import MulticlassSVC
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.critical import critical_strength
 from proxmargin.losses import Logistic

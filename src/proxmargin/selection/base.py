@@ -20,8 +20,8 @@ from sklearn.model_selection import check_cv
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.coefficients import HasCoefficients
-from proxmargin.estimators.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.factors import warn_if_separated
+from proxmargin.estimators.models.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (

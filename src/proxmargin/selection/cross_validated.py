@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from proxmargin.estimators.elastic_net import ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
-from proxmargin.estimators.multiclass import MulticlassSVC
-from proxmargin.estimators.regularized import SVC, LogisticRegression
-from proxmargin.estimators.sparse_logistic import SparseLogisticRegression
+from proxmargin.estimators.models.elastic_net import ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
+from proxmargin.estimators.models.multiclass import MulticlassSVC
+from proxmargin.estimators.models.regularized import SVC, LogisticRegression
+from proxmargin.estimators.models.sparse_logistic import SparseLogisticRegression
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.documented import documented
 

@@ -21,8 +21,8 @@ from proxmargin.certificates.certificate import Certificate, CertificateList, co
 from proxmargin.certificates.certify import certify
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.frames import users_level
+from proxmargin.estimators.models.elastic_net import ElasticNetEstimator
 from proxmargin.paths.found import Found, published
 from proxmargin.paths.path import Path
 from proxmargin.paths.strength import at_strength, problems_of

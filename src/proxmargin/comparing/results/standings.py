@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.candidates import MAJORITY
+from proxmargin.comparing.evaluating.candidates import MAJORITY
+from proxmargin.comparing.evaluating.work import Outcome
 from proxmargin.comparing.evidence import COLUMNS, Evidence, basis_of
-from proxmargin.comparing.selected import selection_stability
-from proxmargin.comparing.setup import MetricFacts, Setup
-from proxmargin.comparing.work import Outcome
+from proxmargin.comparing.results.selected import selection_stability
+from proxmargin.comparing.running.setup import MetricFacts, Setup
 from proxmargin.stats.levels import CONFIDENCE, ROPE
 
 __all__ = ["Standing", "evidence_of", "row_of", "standings_of"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
-from proxmargin.estimators.kernel_machine import KernelMachine
+from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_strength

@@ -12,7 +12,7 @@ from proxmargin.estimators.documented import (
     SPARSE_PARAMETERS,
     documented,
 )
-from proxmargin.estimators.elastic_net import EVERY, ElasticNetEstimator
+from proxmargin.estimators.models.elastic_net import EVERY, ElasticNetEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets
 from proxmargin.loop.report import Report

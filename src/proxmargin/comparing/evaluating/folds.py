@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from proxmargin.comparing.data import Data
+from proxmargin.comparing.evaluating.data import Data
 from proxmargin.inputs.validation import check_folds, check_number
 
 __all__ = ["INNER_FOLDS", "Split", "inner_splits", "outer_splits"]

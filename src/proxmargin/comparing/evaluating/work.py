@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin.comparing.candidates import Candidate
-from proxmargin.comparing.choosing import Choice, chosen
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.fits import (
+from proxmargin.comparing.evaluating.candidates import Candidate
+from proxmargin.comparing.evaluating.choosing import Choice, chosen
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.fits import (
     Tally,
     coefficients,
     features_used,
@@ -23,9 +23,9 @@ from proxmargin.comparing.fits import (
     held_out,
     own_probabilities,
 )
-from proxmargin.comparing.folds import Split, inner_splits
-from proxmargin.comparing.metrics import HeldOut, Metric
-from proxmargin.comparing.searches import Settings
+from proxmargin.comparing.evaluating.folds import Split, inner_splits
+from proxmargin.comparing.evaluating.metrics import HeldOut, Metric
+from proxmargin.comparing.evaluating.searches import Settings
 from proxmargin.compiled.clock import clock
 from proxmargin.inputs.preprocessing import Preprocessed
 from proxmargin.runtime.threads import quiet_threads

@@ -3,7 +3,7 @@
 ``run.json`` holds the setup and the identity of data and settings, ``tasks/00007.json`` the outcome
 of a task with a digest, ``models/`` the final models. All files are written whole or not at all
 (`proxmargin.runtime.atomic`); a task file that is damaged all the same counts as not finished. One
-process at a time works in it (`proxmargin.comparing.lock`).
+process at a time works in it (`proxmargin.comparing.running.lock`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from proxmargin.comparing.lock import locked
-from proxmargin.comparing.setup import Setup
-from proxmargin.comparing.work import Outcome
+from proxmargin.comparing.evaluating.work import Outcome
+from proxmargin.comparing.running.lock import locked
+from proxmargin.comparing.running.setup import Setup
 from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.atomic import replaced
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.fits import Tally, features_used, fitted, scores_of
-from proxmargin.comparing.folds import Split
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.fits import Tally, features_used, fitted, scores_of
+from proxmargin.comparing.evaluating.folds import Split
 from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["AlphaPath", "CPath", "Given", "Grid", "Search", "Tried"]

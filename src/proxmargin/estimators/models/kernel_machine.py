@@ -23,7 +23,7 @@ from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
-from proxmargin.estimators.kernel_rounds import (
+from proxmargin.estimators.models.kernel_rounds import (
     SUPPORT_CUTS,
     Rounds,
     better,
@@ -85,7 +85,7 @@ class KernelMachine(MarginEstimator):
     incomplete Cholesky with random pivots, and the linear model on G is solved; its dual gives the
     weights of samples, which are certified for the exact kernel. If that certificate does not meet
     ``tol``, the factor is refined, or Newton's method goes on with the exact kernel
-    (`proxmargin.estimators.kernel_rounds`).
+    (`proxmargin.estimators.models.kernel_rounds`).
     """
 
     _joint_allowed = False

@@ -11,8 +11,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.metrics import HeldOut
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.metrics import HeldOut
 
 __all__ = ["Tally", "features_used", "fitted", "held_out", "own_probabilities"]
 

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 
 import proxmargin
-from proxmargin.comparing.candidates import Candidate
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.fits import held_out, own_probabilities
-from proxmargin.comparing.folds import INNER_FOLDS, Split
-from proxmargin.comparing.metrics import HeldOut, Metric
+from proxmargin.comparing.evaluating.candidates import Candidate
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.fits import held_out, own_probabilities
+from proxmargin.comparing.evaluating.folds import INNER_FOLDS, Split
+from proxmargin.comparing.evaluating.metrics import HeldOut, Metric
 from proxmargin.designs import as_design, moments
 
 __all__ = ["MetricFacts", "ModelFacts", "Protocol", "Setup", "setup_of"]

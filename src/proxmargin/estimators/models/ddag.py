@@ -23,8 +23,8 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.compiled.clock import clock
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
+from proxmargin.estimators.models.regularized import SVC
 from proxmargin.estimators.notebook import CertifiedEstimator
-from proxmargin.estimators.regularized import SVC
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_features
 from proxmargin.loop.stopping import Stop

@@ -11,7 +11,15 @@ from functools import partial
 from typing import Any
 
 import proxmargin
-from proxmargin.comparing.searches import SELECTION_TOL, AlphaPath, CPath, Given, Grid, Make, Search
+from proxmargin.comparing.evaluating.searches import (
+    SELECTION_TOL,
+    AlphaPath,
+    CPath,
+    Given,
+    Grid,
+    Make,
+    Search,
+)
 from proxmargin.estimators.registry import MODELS, Model
 
 __all__ = [

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proxmargin.comparing.candidates import MAJORITY
+from proxmargin.comparing.evaluating.candidates import MAJORITY
 from proxmargin.comparing.evidence import LIKELY
-from proxmargin.comparing.layout import Listing, number
-from proxmargin.comparing.standings import deviation
+from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.results.standings import deviation
 from proxmargin.stats.levels import CONFIDENCE, INTERVAL, ROPE, percent
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
-    from proxmargin.comparing.setup import Setup
-    from proxmargin.comparing.standings import Standing
-    from proxmargin.comparing.work import Outcome
+    from proxmargin.comparing.evaluating.work import Outcome
+    from proxmargin.comparing.results.standings import Standing
+    from proxmargin.comparing.running.setup import Setup
 
 __all__ = ["TOP_FEATURES", "answer", "fold_row", "listing", "remarks", "table_rows"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.data import Data
-from proxmargin.comparing.metrics import HeldOut, Metric
-from proxmargin.comparing.searches import Settings, Tried
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.metrics import HeldOut, Metric
+from proxmargin.comparing.evaluating.searches import Settings, Tried
 from proxmargin.selection.calibrators import Calibrator, fit_calibrator
 
 __all__ = ["Choice", "chosen"]

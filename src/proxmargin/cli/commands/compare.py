@@ -133,7 +133,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if len(arguments.data) > 1:
-        from proxmargin.cli.several import run_several
+        from proxmargin.cli.commands.several import run_several
 
         return run_several(arguments, _compared)
     (arguments.data,) = arguments.data
@@ -194,8 +194,8 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     """The comparison that the arguments ask for."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from proxmargin.comparing.metrics import DEFAULT_METRICS
-    from proxmargin.comparing.run import FOLDS, compare
+    from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS
+    from proxmargin.comparing.running.run import FOLDS, compare
     from proxmargin.inputs.preprocessing import imputer
 
     # the notes under the table say so

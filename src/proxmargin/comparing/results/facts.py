@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxmargin.comparing.evaluating.work import Outcome
 from proxmargin.comparing.evidence import COLUMNS
-from proxmargin.comparing.selected import feature_rows
-from proxmargin.comparing.work import Outcome
+from proxmargin.comparing.results.selected import feature_rows
 from proxmargin.runtime.plain import plain
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
-    from proxmargin.comparing.standings import Standing
+    from proxmargin.comparing.results.standings import Standing
 
 __all__ = ["facts_of", "fold_row"]
 

@@ -1,0 +1,240 @@
+"""Nested cross-validation of several models, every choice made on training rows only."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin.comparing.comparison import Comparison
+from proxmargin.comparing.evaluating.candidates import Candidate, baselines_for, named_candidates
+from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.folds import outer_splits
+from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS, metrics_of
+from proxmargin.comparing.running.directory import seed_of
+from proxmargin.comparing.running.performance import Performance
+from proxmargin.comparing.running.schedule import tasks_of
+from proxmargin.comparing.running.settings import directory_of
+from proxmargin.comparing.running.setup import setup_of
+from proxmargin.inputs.preprocessing import described
+from proxmargin.inputs.seeds import drawn_seeds
+from proxmargin.inputs.validation import check_choice, check_flag, check_number
+
+__all__ = ["compare"]
+
+LARGEST_SEED = 2**31 - 1
+FOLDS = 5  # Kohavi 1995: five to ten
+QUICK_FOLDS = 3  # of a first answer in seconds
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    models: str | Iterable[str | Candidate] | Mapping[str, Any] = "all",
+    cv: Any = FOLDS,
+    repeats: int = 1,
+    scoring: str | Callable[..., float] = "balanced_accuracy",
+    metrics: Sequence[str | Callable[..., float]] = DEFAULT_METRICS,
+    baselines: bool = False,
+    standardize: str | bool = "auto",
+    groups: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    run_dir: str | os.PathLike[str] | None = None,
+    time_limit: float | None = None,
+    quick: bool = False,
+    progress: bool = True,
+    preprocess: Any = None,
+    sample_weight: Any = None,
+    feature_names: Sequence[str] | None = None,
+    name: str | None = None,
+    command: str | None = None,
+) -> Comparison:
+    """Compare models by nested cross-validation, and fit each on all data.
+
+    In every outer training part the parameters are chosen by stratified 3-fold cross-validation
+    along whole warm-started paths, or over a small grid; the model is then refitted on that part
+    and scored on the part held out. Standardisation, the grid of strengths, the choice and the
+    calibration of probabilities use training rows only.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+    y : (n_samples,) labels of any type
+    models : 'all', a name, a list of names, or a mapping from names to estimators
+        Names of estimators (the keys of
+        `proxmargin.comparing.evaluating.candidates.CANDIDATES`) and ``'SVC-rbf'``. In a
+        mapping a value is a classifier with scikit-learn's interface, such as a pipeline or a
+        ``GridSearchCV``, which is fitted as it is; or the name of a model.
+    cv : int or a scikit-learn splitter, default 5
+        A number means shuffled stratified folds; fewer where the smallest class has fewer
+        samples, which leaves a note. With ``groups`` no group is on both sides.
+    repeats : int
+        Repetitions with new random folds.
+    scoring : str or callable, default 'balanced_accuracy'
+        By which parameters and models are chosen: one of the metrics, or a scorer as in
+        scikit-learn. A callable is given the predictions for the held-out rows in place of a model.
+    metrics : sequence of str
+        What is computed besides: by default balanced accuracy, accuracy, the area under the ROC
+        curve (of more than two classes: the mean of one against the rest), Matthews' correlation,
+        log-loss and Brier score. Probabilities are decision values calibrated by Platt's sigmoid on
+        the inner held-out scores, so that every model has them.
+    baselines : bool
+        Whether to compare with the majority and with scikit-learn's ``LinearSVC``,
+        ``LogisticRegression`` and ``SVC``, their C chosen on the same inner folds.
+    standardize : 'auto', True or False
+        Whether models given by name, and baselines, standardise the features. 'auto': dense ones.
+    groups : (n_samples,), optional
+        Samples of one group (patient, batch) are held out together, in the outer and inner folds.
+    n_jobs : int, optional
+        Processes that share the pairs of model and fold. The result is the same for any number.
+    random_state : int, RandomState or None, default 0
+        Shuffles the folds; the same number gives the same result.
+    run_dir : path-like, optional
+        Directory that keeps every finished task and the final models (of this library). The same
+        call continues an interrupted comparison and ends with the same table; other data or
+        settings are refused, as is a directory in which another process is at work.
+        `Comparison.from_run` reads it.
+    time_limit : float, optional
+        Seconds after which no further task is begun.
+    quick : bool
+        A first answer in seconds: the fastest models, shorter paths, 3 folds instead of 5.
+    progress : bool, default True
+        On standard error, once two seconds have passed.
+    preprocess : transformer of scikit-learn, optional
+        Such as ``SimpleImputer()`` or a pipeline: a copy is fitted to the training rows of each
+        outer and inner fold, before anything else, and transforms the held-out rows. X may then be
+        what it takes. Final models are pipelines that begin with it.
+    sample_weight : (n_samples,), optional
+        Used in fits and scores; samples of weight 0 are left out.
+    feature_names : (n_features,), optional
+        For reports and the final models; by default those of a data frame.
+    name, command : str, optional
+        Of the data, and how this was called; for reports.
+
+    Returns
+    -------
+    Comparison
+        After an interruption (Ctrl-C), at the time limit, or when a process of ``n_jobs`` died,
+        with what was finished, and ``interrupted=True``.
+
+    Raises
+    ------
+    ValueError
+        Bad data or an unknown name; a class has fewer than 2 samples, or too few groups;
+        ``run_dir`` holds another comparison, or is in use.
+    KeyboardInterrupt
+        Interrupted before anything was finished.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Once, when fits ended before their tolerance was met.
+    UserWarning
+        What else the fits warned about, each text once; once, when ``run_dir`` cannot be written
+        any more, and the comparison goes on in memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from proxmargin import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> comparison = compare(X, y, models=["L2SVC", "SquaredHingeSVC"], cv=3)
+    >>> bool(comparison.table.loc["L2SVC", "score_mean"] > 0.9)
+    True
+    """
+    _check(baselines, standardize, quick, time_limit)
+    judges = metrics_of(scoring, metrics)
+    sparse = hasattr(X, "tocsr")
+    scaled = not sparse if standardize == "auto" else bool(standardize)
+    candidates = named_candidates(models, standardize=scaled, quick=quick)
+    if baselines:
+        candidates = _joined(candidates, baselines_for(sparse, scaled))
+    data = Data.checked(_checker(scaled), X, y, sample_weight, groups, preprocess)
+    data = data if feature_names is None else data.named(feature_names)
+    shown = data.seen()
+    data = replace(data, outputs=shown.outputs)
+    seed = _seed(random_state, run_dir)
+    folds = QUICK_FOLDS if quick and cv is FOLDS else cv
+    outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
+    splits, notes = outer_splits(data, folds, repeats, outer_seed)
+    tasks = list(tasks_of(candidates, splits, inner_seed))
+    setup = setup_of(
+        shown,
+        splits,
+        candidates,
+        judges,
+        notes,
+        name=name,
+        card=_card(data if _holds_numbers(data.X) else shown),
+        random_state=seed,
+        standardize=scaled,
+        quick=quick,
+        baselines=baselines,
+        command=command,
+        preprocess=None if preprocess is None else described(preprocess),
+    )
+    kept = directory_of(run_dir, tasks, data, judges, setup, folds)
+    comparison = Performance(
+        tasks, data, judges, setup, kept, n_jobs, progress, time_limit
+    ).performed()
+    _warn(comparison)
+    return comparison
+
+
+def _check(baselines: Any, standardize: Any, quick: Any, time_limit: Any) -> None:
+    check_flag("baselines", baselines)
+    check_flag("quick", quick)
+    if not isinstance(standardize, bool | np.bool_):
+        check_choice("standardize", standardize, ("auto",))
+    check_number("time_limit", time_limit, low=0.0, low_open=True, optional=True)
+
+
+def _checker(standardize: bool) -> Any:
+    """An estimator with the checks of data that all models share."""
+    from proxmargin.estimators.models.elastic_net import HuberizedSVC
+
+    return HuberizedSVC(standardize=standardize)
+
+
+def _joined(candidates: list[Candidate], baselines: list[Candidate]) -> list[Candidate]:
+    taken = {each.name for each in candidates} & {each.name for each in baselines}
+    if taken:
+        raise ValueError(f"models: {taken.pop()!r} is the name of a baseline")
+    return [*candidates, *baselines]
+
+
+def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:
+    """The seed; without one of its own that of the run that is continued."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    known = None if run_dir is None or random_state is not None else seed_of(run_dir)
+    return drawn_seeds(random_state, 1, below=LARGEST_SEED)[0] if known is None else known
+
+
+def _holds_numbers(X: Any) -> bool:
+    """Whether the data card can read the data as they are."""
+    kinds = X.dtypes if hasattr(X, "iloc") else [X.dtype]
+    return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
+
+
+def _card(data: Data) -> dict[str, Any]:
+    from proxmargin.reports.card import data_card
+
+    return data_card(data.X, data.y, None if data.names is None else data.names.tolist())
+
+
+def _warn(comparison: Comparison) -> None:
+    for message in dict.fromkeys(m for outcome in comparison.outcomes for m in outcome.messages):
+        warnings.warn(message, UserWarning, stacklevel=3)
+    tally = comparison.tally
+    if tally.unmet:
+        warnings.warn(
+            f"{tally}; the table shows the gap of each model", ConvergenceWarning, stacklevel=3
+        )

@@ -1,0 +1,1 @@
+"""The classifiers, a file for each family."""
