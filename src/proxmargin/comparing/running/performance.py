@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from proxmargin.comparing.evaluating.metrics import Metric
 from proxmargin.comparing.evaluating.work import Outcome, Task, perform
 from proxmargin.comparing.running.apart import performed_apart
 from proxmargin.comparing.running.directory import RunDirectory
-from proxmargin.comparing.running.schedule import is_missing, label
+from proxmargin.comparing.running.schedule import is_missing, label, unhindered
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.inputs.preprocessing import Preprocessed
 from proxmargin.runtime.progress import Progress
@@ -58,7 +58,7 @@ class Performance:
         try:
             with Progress("compare", total, shown=self.progress) as shown:
                 shown.skip(total - len(missing))
-                for outcome in self._running(missing, shown):
+                for outcome in self._running(unhindered(missing, done), shown):
                     self._take(outcome, done)
                     shown.advance()
         except (KeyboardInterrupt, BrokenExecutor) as error:
@@ -87,7 +87,7 @@ class Performance:
                 first.feature_names_in_ = self.data.names
         return estimator
 
-    def _running(self, tasks: Sequence[Task], shown: Progress) -> Iterator[Outcome]:
+    def _running(self, tasks: Iterable[Task], shown: Progress) -> Iterator[Outcome]:
         from joblib import Parallel, delayed
 
         # one by one, so that nothing is lost at an interruption and limits of time hold
@@ -104,7 +104,7 @@ class Performance:
         )
         return outcomes
 
-    def _in_time(self, tasks: Sequence[Task], shown: Progress) -> Iterator[Task]:
+    def _in_time(self, tasks: Iterable[Task], shown: Progress) -> Iterator[Task]:
         """The tasks until the time limit, and the first in any case; shows what begins."""
         started = perf_counter()
         for number, task in enumerate(tasks):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from proxmargin.comparing.evaluating.candidates import Candidate
 from proxmargin.comparing.evaluating.folds import Split
 from proxmargin.comparing.evaluating.searches import AlphaPath
 from proxmargin.comparing.evaluating.work import Outcome, Task
 
-__all__ = ["is_missing", "label", "tasks_of"]
+__all__ = ["is_missing", "label", "tasks_of", "unhindered"]
 
 
 def tasks_of(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:
     """Fold by fold, so that after an interruption the models were scored on the same folds; the
     fits to all rows after the first repeat."""
-    candidates = _apart(candidates)
     count = sum(split.repeat == 0 for split in splits)
     for fold, split in enumerate(splits):
         if fold == count:
@@ -26,16 +25,30 @@ def tasks_of(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int
         yield from _final(candidates, seed)
 
 
-def _apart(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """All but the first of the searches along paths of alpha last: they run the same kernels, and
-    of several processes that need one, one compiles it and the others wait."""
-    later = [each for each in candidates if isinstance(each.search, AlphaPath)][1:]
-    return [*(each for each in candidates if each not in later), *later]
-
-
 def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
     for candidate in candidates:
         yield Task(candidate, None, None, seed)
+
+
+def unhindered(tasks: Iterable[Task], finished: Container[tuple[str, int]]) -> Iterator[Task]:
+    """The tasks in their order, except that none waits for kernels while others need not wait.
+
+    Searches along paths of alpha share their kernels, of which the first one may have to compile
+    the most: until it is finished, the others are put off. ``finished`` has the keys of the tasks
+    that are, and grows meanwhile.
+    """
+    waiting, first = list(tasks), None
+    while waiting:
+        busy = first is not None and first.key not in finished
+        free = (at for at, task in enumerate(waiting) if not (busy and _follows_path(task)))
+        task = waiting.pop(next(free, 0))
+        if first is None and _follows_path(task):
+            first = task
+        yield task
+
+
+def _follows_path(task: Task) -> bool:
+    return isinstance(task.candidate.search, AlphaPath)
 
 
 def is_missing(outcome: Outcome | None) -> bool:
