@@ -53,9 +53,11 @@ def test_sparse_data_that_centring_would_fill(rng) -> None:
     assert found[1] == pytest.approx(found[0], rel=2e-6)
 
 
-def test_auto_takes_it_for_tall_data_only(rng) -> None:
-    X, y = clouds(rng, 400, 10)
+def test_auto_takes_it_for_large_tall_data_only(rng) -> None:
+    X, y = clouds(rng, 40_000, 10)
     assert choose(problem_of(X, y, *LOSSES["huberized"])).name == "tall-newton"
+    small = problem_of(X[:400], y[:400], *LOSSES["huberized"])
+    assert choose(small).name == "chord-newton"
     wide = problem_of(X[:40], y[:40], *LOSSES["huberized"])
     assert choose(wide).name == "newton"
     with pytest.raises(
