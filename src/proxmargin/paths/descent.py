@@ -93,9 +93,14 @@ def _fitted(
     problems: Sequence[Problem],
     starts: Sequence[Point],
 ) -> list[Solution]:
-    """Single fits of the problems of this model; empty if one was interrupted."""
+    """Single fits of the problems of this model; empty if one was interrupted.
+
+    Paths in alpha end at their tolerance, as in compiled code: polishing steps, which fits that
+    are alone take after it, would take most of the time.
+    """
     design = problems[0].design
     stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
+    stop = replace(stop, polish=strength_of(model) is not ALPHA)
     solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, stop=stop)
     model._ended_by_callback()
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)

@@ -216,7 +216,7 @@ class WorkingSet(Solver[Restricted]):
         left = None if outer.max_iter is None else max(outer.max_iter - state.n_iter, 1)
         # certificates of restricted problems are not reported to callbacks
         callbacks = outer.callbacks if alone else ()
-        inner = replace(outer, max_iter=left, callbacks=callbacks, polish=alone)
+        inner = replace(outer, max_iter=left, callbacks=callbacks, polish=alone and outer.polish)
         if alone or self.fixed or outer.rule is not None:
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), INNER_FRACTION * outer.tol)
