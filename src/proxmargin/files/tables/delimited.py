@@ -49,7 +49,10 @@ def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
 
     def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
         frame = _frame(path, separator, dialect, names, text)
-        return frame_columns(frame, wanted)
+        written = {name: _as_written(name, frame[name]) for name in wanted if name in text}
+        typed = [name for name in wanted if name not in written]
+        found = written | dict(zip(typed, frame_columns(frame, typed), strict=True))
+        return [found[name] for name in wanted]
 
     return NamedColumns(str(path), names, load, tells_text=False)
 
@@ -119,6 +122,14 @@ def _is_number(cell: str, decimal: str) -> bool:
     return True
 
 
+def _as_written(name: str, series: Any) -> Column:
+    """A column of text from its cells, of which pandas has taken hardly any for missing."""
+    missing = (series.isna() | series.isin(MISSING)).to_numpy(dtype=bool)
+    values = series.to_numpy(dtype=object, copy=True)
+    values[missing] = ""
+    return Column(name, values, missing)
+
+
 def _frame(
     path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[str]
 ) -> Any:
@@ -134,7 +145,8 @@ def _frame(
                 header=0 if dialect.header else None,
                 names=names,
                 index_col=False,
-                dtype=dict.fromkeys(text, str),
+                # a mapping of types would cost more than the numbers of a wide table
+                converters=dict.fromkeys(text, str),
                 keep_default_na=False,
                 na_values=list(MISSING),
                 skipinitialspace=separator != "\t",
