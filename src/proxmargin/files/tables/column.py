@@ -80,11 +80,14 @@ def frame_columns(frame: Any, names: Sequence[str]) -> list[Column]:
     positions = frame.columns.get_indexer(list(names))
     types = frame.dtypes.to_numpy()[positions]
     found: dict[int, Column] = {}
-    frame = frame.copy()  # brings columns of a type together: faster than to pick them one by one
+    is_one_block = len(set(frame.dtypes.tolist())) == 1
+    if names and not is_one_block:
+        frame = frame.copy()  # brings columns of a type together: faster than to pick each
     for dtype in set(types.tolist()):
         alike = np.flatnonzero([other == dtype for other in types])
         if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-            block = frame.iloc[:, positions[alike]].to_numpy()
+            at = positions[alike]
+            block = frame.to_numpy().T[at].T if is_one_block else frame.iloc[:, at].to_numpy()
             missing = np.isnan(block) if dtype.kind == "f" else np.zeros(block.shape, dtype=bool)
             columns = zip(alike.tolist(), block.T, missing.T, strict=True)
             found |= {j: Column(names[j], values, absent) for j, values, absent in columns}

@@ -172,7 +172,7 @@ class NamedColumns:
         rest.update(zip(others, found[len(names) :], strict=True))
         labels = rest["target"]
         if labels is not None and not self.tells_text:
-            rest["target"] = written_labels(labels, self.source)
+            rest["target"] = written_labels(labels)
         return found[: len(names)], rest
 
     def _table(

@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas
 from proxmargin.files.tables.column import Column, frame_columns
@@ -30,6 +32,8 @@ CELLS_LOOKED_AT = 1_000_000
 # A cell has a place and a length in the parsed text, and a float64 in the table and the features.
 _CELL_BYTES = 32
 _TEXT_ONLY = Cost()
+# columns that are read as text for what they are: labels and groups
+_ROLES = 2
 
 
 def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
@@ -51,6 +55,10 @@ def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
         frame = _frame(path, separator, dialect, names, text)
         written = {name: _as_written(name, frame[name]) for name in wanted if name in text}
         typed = [name for name in wanted if name not in written]
+        if typed and len(written) <= _ROLES:  # numbers in their place make the frame one block
+            blank = np.zeros(len(frame), dtype=np.float64)
+            for name in written:
+                frame[name] = blank
         found = written | dict(zip(typed, frame_columns(frame, typed), strict=True))
         return [found[name] for name in wanted]
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError
+from proxmargin.files.extras import pandas
 from proxmargin.files.memory import shortage
 from proxmargin.files.tables.column import Column
 from proxmargin.files.tables.contents import Table
@@ -37,13 +38,12 @@ _UNKNOWN = frozenset(
 )
 
 
-def written_labels(column: Column, source: str) -> Column:
+def written_labels(column: Column) -> Column:
     """Text as numbers or booleans where all of it is that and no digit gets lost."""
     if column.missing.any():
         return column  # these are no labels yet
-    stripped = np.char.strip(_as_words(column, source))
-    words, places = np.unique(stripped, return_inverse=True)
-    meant = _meant(words.tolist())
+    places, words = pandas().factorize(column.values)
+    meant = _meant([word.strip() for word in words])
     return Column(column.name, column.values if meant is None else meant[places], column.missing)
 
 
