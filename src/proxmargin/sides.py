@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.designs.standardized import StandardizedDesign, rescaled, standardized
+from proxmargin.designs.standardized import StandardizedDesign, centred, rescaled, standardized
 from proxmargin.losses.base import Array
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.problem import Point, Problem
@@ -331,12 +331,16 @@ def scaled_side(problem: Problem) -> PrimalSide:
     """The primal side with features scaled to unit variance.
 
     With a free intercept the features are centred too, to which the problem is invariant. The
-    condition number then does not depend on the units of the features.
+    condition number then does not depend on the units of the features. Under a penalty without a
+    prox of one step a feature they are only centred.
     """
     return problem.remembered(_scaled_side)
 
 
 def _scaled_side(problem: Problem) -> PrimalSide:
+    if not problem.penalty.takes_steps:
+        free = problem.intercept.is_shift_invariant
+        return PrimalSide(problem, centred(problem.design, problem.loss.shares) if free else None)
     change = standardized if problem.intercept.is_shift_invariant else rescaled
     return PrimalSide(problem, change(problem.design, problem.loss.shares))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -14,20 +11,14 @@ import pytest
 from proxmargin import MarginClassifier
 from proxmargin.losses import Logistic, Rescaled
 from proxmargin.penalties import ElasticNet
+from tests.examples import example
 
-EXAMPLE = Path(__file__).parents[2] / "docs/examples/entropy_hinge.py"
 WIDTH = 0.2
 
 
 @pytest.fixture(scope="module")
 def loss() -> Any:
-    spec = importlib.util.spec_from_file_location(EXAMPLE.stem, EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[EXAMPLE.stem] = module
-    spec.loader.exec_module(module)
-    return module.EntropyHinge(WIDTH)
+    return example("entropy_hinge").EntropyHinge(WIDTH)
 
 
 def test_it_is_a_rescaled_logistic_loss(loss: Any) -> None:

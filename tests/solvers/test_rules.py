@@ -42,12 +42,14 @@ from proxmargin.penalties import (
     Ridge,
     SumToZero,
 )
+from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import KERNEL_RULES, RULES
 from proxmargin.traits import Trait
 from tests.cases import hinge_problem, kernel_problem, ridge_problem
+from tests.examples import example
 
 MARGINS: dict[str, MarginLoss] = {
     "hinge": Hinge(),
@@ -81,6 +83,8 @@ def penalties(p: int, joint: bool) -> Iterator[Penalty]:
     if joint:
         groups = Groups.within_classes(np.arange(p) // 3)
         yield from (SumToZero(net), GroupL2(groups, 0.1), GroupLinf(groups, 0.1))
+    else:
+        yield OwnPenalty(example("huber_penalty").SortedL1(), (p, 1))
 
 
 @cache
@@ -173,6 +177,7 @@ CLAIMS: dict[str, Callable[[Problem], bool]] = {
     "a budget": lambda problem: isinstance(problem.loss, LevelSet),
     "MM-FDA": lambda problem: isinstance(problem.loss, MinimaxFisher),
     "MM-MPM": lambda problem: isinstance(problem.loss, MinimaxProbability),
+    "a penalty of one's own": lambda problem: isinstance(problem.penalty, OwnPenalty),
     "in a ball": lambda problem: isinstance(problem.penalty, Ball),
     "and a ridge": lambda problem: problem.penalty.l2 > 0,
     "an l1 norm": lambda problem: problem.penalty.l1 > 0,

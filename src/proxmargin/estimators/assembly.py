@@ -107,7 +107,7 @@ def unmet(solutions: Sequence[Solution], by_rule: bool = False) -> list[Solution
 
 def with_zero_sums(penalty: Penalty, loss: Loss) -> Penalty:
     """The penalty; with zero sums over the classes if the loss does not compare their scores."""
-    if loss.n_outputs == 1 or loss.compares_classes:
+    if loss.n_outputs == 1 or loss.compares_classes or penalty.sums_to_zero:
         return penalty
     if isinstance(penalty, GroupNorm):
         return SumToZeroGroups(penalty)

@@ -2,6 +2,8 @@
 
 from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.check import check_penalty
+from proxmargin.penalties.custom import CustomPenalty
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
 from proxmargin.penalties.jacobian import ProxJacobian
@@ -14,6 +16,7 @@ from proxmargin.penalties.weighted import WeightedElasticNet
 
 __all__ = [
     "Ball",
+    "CustomPenalty",
     "ElasticNet",
     "GroupL2",
     "GroupLinf",
@@ -26,4 +29,5 @@ __all__ = [
     "SumToZero",
     "SumToZeroGroups",
     "WeightedElasticNet",
+    "check_penalty",
 ]

@@ -34,6 +34,7 @@ class Ball(Penalty):
     radius: float = 1.0
 
     by_features = False
+    takes_steps = False
     traits = Trait.BALL | Trait.SMOOTH_CONJUGATE  # smooth away from zero
 
     def __post_init__(self) -> None:

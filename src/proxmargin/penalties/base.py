@@ -43,6 +43,12 @@ class Penalty(ABC):
     """Values and Fenchel-Young terms of a feature do not depend on the other features, so that on
     an index set they are those of the `restricted` penalty."""
 
+    can_be_restricted: bool = True
+    """`restricted` is implemented."""
+
+    takes_steps: bool = True
+    """`prox` takes one step a feature."""
+
     sums_to_zero: bool = False
     """G is infinite where a row of coefficients does not sum to zero over the outputs."""
 
@@ -61,7 +67,7 @@ class Penalty(ABC):
     def prox(self, coef: Array, step: Step) -> Array:
         """``argmin_u  G(u) + |u - coef|^2 / (2 step)``, same shape as ``coef``.
 
-        ``step`` is a number, or one number a feature, (n_features, 1).
+        ``step`` is a number, or where it `takes_steps` one number a feature, (n_features, 1).
         """
 
     def into_domain(self, coef: Array) -> Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import LARGEST
 from proxmargin.traits import Trait
@@ -126,6 +127,11 @@ class Facts:
     def net(self) -> bool:
         """Whether the penalty has an l1 part and a ridge."""
         return self.selects and self.problem.penalty.l2 > 0
+
+    @property
+    def own(self) -> bool:
+        """Whether the penalty is one that a user wrote."""
+        return isinstance(self.problem.penalty, OwnPenalty)
 
     @property
     def flat_ball(self) -> bool:
@@ -367,6 +373,12 @@ RULES: tuple[Rule, ...] = (
         _always,
         "ball-newton",
         "a smooth loss in a ball, few features: Newton's method inside it, balls of any norm",
+    ),
+    Rule(
+        lambda facts: facts.single and facts.smooth and facts.own,
+        "fapg",
+        "a smooth loss and a penalty of one's own: accelerated steps, preconditioned by feature "
+        "scales where the penalty is a sum over coefficients",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,

@@ -12,12 +12,20 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.targets import Targets
 from proxmargin.loop.report import Report
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
-from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge, WeightedElasticNet
+from proxmargin.penalties import (
+    Ball,
+    CustomPenalty,
+    ElasticNet,
+    Penalty,
+    Ridge,
+    WeightedElasticNet,
+)
+from proxmargin.penalties.custom import OwnPenalty, without_conjugate
 
 __all__ = ["MarginClassifier"]
 
 # penalties that the classifier accepts
-KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball)
+KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball, CustomPenalty)
 PARTS = ("loss", "penalty")
 
 
@@ -28,10 +36,11 @@ class MarginClassifier(MarginEstimator):
     ----------
     loss : MarginLoss, optional
         From `proxmargin.losses`; default ``HuberizedHinge()``.
-    penalty : ElasticNet, WeightedElasticNet, Ridge or Ball, optional
+    penalty : ElasticNet, WeightedElasticNet, Ridge, Ball or CustomPenalty, optional
         From `proxmargin.penalties`; default ``ElasticNet(l1=0.005, l2=0.005)``. More than two
-        classes are fitted together with an elastic net or a ridge only. With ``standardize`` the
-        bounds of a `WeightedElasticNet` are those of the standardised coefficients.
+        classes are fitted together with an elastic net or a ridge only, or with a penalty of your
+        own that `sums_to_zero`. With ``standardize`` the bounds of a `WeightedElasticNet` are those
+        of the standardised coefficients. A `CustomPenalty` is one of your own.
     multi_class : {'joint', 'ovr'}
         More than two classes: the loss summed over the wrong classes with coefficients that sum
         to zero, or one problem a class.
@@ -54,7 +63,7 @@ time_limit, warm_start, callbacks, verbose, random_state
     def __init__(
         self,
         loss: MarginLoss | None = None,
-        penalty: Penalty | None = None,
+        penalty: Penalty | CustomPenalty | None = None,
         multi_class: str = "joint",
         *,
         fit_intercept: bool = True,
@@ -120,7 +129,7 @@ time_limit, warm_start, callbacks, verbose, random_state
                         f"{', '.join(known) or 'none'}"
                     )
             if inner:
-                setattr(self, part, replace(self._part(part), **inner))
+                setattr(self, part, _replaced(self._part(part), inner))
         strange = [n for n in params if "__" in n and n.split("__")[0] not in PARTS]
         if strange:
             raise ValueError(f"Invalid parameter {strange[0]!r}: only loss and penalty have parts")
@@ -132,9 +141,11 @@ time_limit, warm_start, callbacks, verbose, random_state
     def _fields(self, name: str) -> dict[str, Any]:
         """The parameters of the loss or of the penalty, by name."""
         part = self._part(name)
-        if not is_dataclass(part):  # refused when it is fitted
-            return {}
-        return {each.name: getattr(part, each.name) for each in fields(part) if each.init}
+        if is_dataclass(part):
+            return {each.name: getattr(part, each.name) for each in fields(part) if each.init}
+        if isinstance(part, CustomPenalty) and hasattr(part, "get_params"):
+            return dict(part.get_params(deep=False))
+        return {}  # others are refused when it is fitted
 
     def _check_model(self) -> None:
         if not isinstance(self._margin_loss(), MarginLoss):
@@ -145,15 +156,33 @@ time_limit, warm_start, callbacks, verbose, random_state
                 f"penalty must be one of {names}, an object such as Ridge(0.1), or None, got "
                 f"{self.penalty!r}"
             )
+        if isinstance(self.penalty, CustomPenalty) and not self.penalty.has_conjugate:
+            raise ValueError(without_conjugate(self.penalty))
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge() if self.loss is None else self.loss
 
-    def _given_penalty(self) -> Penalty:
+    def _given_penalty(self) -> Penalty | CustomPenalty:
         return ElasticNet(0.005, 0.005) if self.penalty is None else self.penalty
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
-        return self._given_penalty()
+        given = self._given_penalty()
+        if not isinstance(given, CustomPenalty):
+            return given
+        joint = targets.classes.size > 2 and self.multi_class == "joint"
+        if joint and not given.sums_to_zero:
+            raise ValueError(
+                f"penalty {given!r} is not for classes that are fitted together (sums_to_zero = "
+                "False): use multi_class='ovr'"
+            )
+        return OwnPenalty(given, (design.n_features, targets.classes.size if joint else 1))
+
+
+def _replaced(part: Any, inner: dict[str, Any]) -> Any:
+    """A copy of a loss or penalty with other parameters."""
+    if is_dataclass(part) and not isinstance(part, type):
+        return replace(part, **inner)
+    return type(part)(**(part.get_params(deep=False) | inner))

@@ -114,6 +114,8 @@ class WorkingSet(Solver[Restricted]):
     def objection(self, problem: Problem) -> str | None:
         if lives_on_the_dual(problem):
             return "it works on a set of features, and this problem is solved on the dual side"
+        if not problem.penalty.can_be_restricted:
+            return "it works on a set of features, and this penalty is known for all of them only"
         return self.inner.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
