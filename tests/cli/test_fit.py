@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from proxmargin import HuberizedSVC, HuberizedSVCCV, LogisticRegressionCV, load_model
@@ -25,6 +25,22 @@ class TestFit:
         assert fitted.standardize
         assert fitted.certificate_.converged
         assert list(fitted.feature_names_in_) == [f"f{j}" for j in range(COLUMNS)]
+
+    @pytest.mark.parametrize(
+        ("words", "scaled"),
+        [
+            ([], False),
+            (["--standardize", "yes"], True),
+            (["--set", "standardize=true"], True),
+            (["--no-standardize"], False),
+        ],
+    )
+    def test_sparse_features_stay_in_their_units_unless_asked(self, words, scaled, tmp_path):
+        data, path = str(tmp_path / "data.svm"), str(tmp_path / "m.pmz")
+        dump_svmlight_file(np.round(X, 1), y, data)
+        given = ["--model", "SquaredHingeSVC", "--alpha", "0.1", "-o", path, "-q"]
+        assert main(["fit", data, *given, *words]) == OK
+        assert load_model(path).standardize is scaled
 
     def test_it_prints_the_certificate(self, training, capsys):
         assert main(["fit", str(training), "--model", "SquaredHingeSVC", "--alpha", "0.1"]) == OK

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 from proxmargin import load_model
 from proxmargin.cli import main
-from proxmargin.cli.failures import OK
+from proxmargin.cli.failures import OK, USAGE
 
 FEATURES = [f"f{j}" for j in range(4)]
 
@@ -87,3 +87,30 @@ def test_infinite_cells_are_refused_also_where_blanks_are_filled_in(tmp_path, ca
     path.write_text("a,b,y\n1,,0\ninf,2,1\n3,4,0\n4,5,1\n")
     assert main(["fit", str(path), "--model", "L2SVC", "--impute", "mean"]) != OK
     assert "1 infinite value: row 2, column 'a'" in capsys.readouterr().err
+
+
+def test_the_coefficients_of_a_model_with_an_imputer_have_the_names_of_its_columns(
+    holed, tmp_path, capsys
+) -> None:
+    path = str(tmp_path / "model.pmz")
+    given = ["--encode", "--impute", "median", "--model", "SquaredHingeSVC", "-q"]
+    assert main(["fit", str(holed), *given, "-o", path]) == OK
+    capsys.readouterr()
+    assert main(["coefs", path, "--all", "--json"]) == OK
+    rows = json.loads(capsys.readouterr().out)["coefficients"]
+    found = {row["feature"]: row["coefficient"] for row in rows}
+    model = load_model(path)
+    assert found == dict(zip(model.feature_names_in_, model.coef_[0], strict=True))
+    # from data with the same blanks: their deviations are those of the filled columns
+    assert main(["coefs", path, str(holed), "--target", "class", "--all", "--json"]) == OK
+    assert json.loads(capsys.readouterr().out)["coefficients"]
+
+
+def test_no_probabilities_are_those_of_the_model_behind_the_imputer(
+    holed, tmp_path, capsys
+) -> None:
+    path = str(tmp_path / "model.pmz")
+    given = ["--encode", "--impute", "mean", "--model", "SquaredHingeSVC", "-q"]
+    assert main(["fit", str(holed), *given, "-o", path]) == OK
+    assert main(["predict", path, str(holed), "--proba"]) == USAGE
+    assert "the scores of SquaredHingeSVC are no probabilities" in capsys.readouterr().err

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["STRATEGIES", "Preprocessed", "described", "fitted_transformer", "imputer", "refilled"]
 
@@ -52,6 +55,18 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
     @property
     def intercept_(self) -> Any:
         return self.model.intercept_
+
+    def coefficients(
+        self, X: Any = None, *, sample_weight: Any = None, zeros: bool = False
+    ) -> pd.DataFrame:
+        """The coefficients of the transformed features; as those of the model otherwise."""
+        values = None if X is None else self.transformer.transform(X)
+        found = self.model.coefficients(values, sample_weight=sample_weight, zeros=zeros)
+        named = hasattr(self.model, "feature_names_in_")
+        if not named and hasattr(self.transformer, "feature_names_in_"):
+            names = self.transformer.get_feature_names_out()
+            found["feature"] = names[found["feature"].to_numpy(dtype=np.intp)]
+        return found
 
 
 def imputer(strategy: str) -> SimpleImputer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
 from proxmargin.cli.guards import warn_of_leaks
+from proxmargin.cli.models import STANDARDIZE, add_scaling
 from proxmargin.cli.options import (
     Commands,
     add_columns,
@@ -30,7 +31,6 @@ __all__ = ["register"]
 
 RECOMMENDED = "recommended"
 SAVED = (RECOMMENDED, "best")  # choices of --save
-STANDARDIZE: dict[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
 
 
 class _Misplaced(argparse.Action):
@@ -92,12 +92,7 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)"
     )
-    group.add_argument(
-        "--standardize",
-        choices=STANDARDIZE,
-        default="auto",
-        help="scale the features to unit variance (default: auto: dense ones)",
-    )
+    add_scaling(group)
     group.add_argument("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
 
 

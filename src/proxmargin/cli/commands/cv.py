@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from proxmargin.cli import failures
-from proxmargin.cli.models import add_model_options, name_features, shown_settings
+from proxmargin.cli.models import add_model_options, name_features, shown_settings, suited
 from proxmargin.cli.options import (
     Commands,
     add_common,
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = _search(arguments)
     table, imputer = filled_table_of(arguments)
     try:
-        model.fit(table.X, table.y, sample_weight=table.weights)
+        suited(model, table.X, arguments).fit(table.X, table.y, sample_weight=table.weights)
     except KeyboardInterrupt:
         if not _print_complete(arguments, model, table):
             raise

@@ -15,6 +15,7 @@ from proxmargin.cli.models import (
     estimator_of,
     name_features,
     shown_settings,
+    suited,
 )
 from proxmargin.cli.options import (
     Commands,
@@ -67,9 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
     held_out = None
     if arguments.cv is not None:  # first, as a fit that is interrupted is to be saved at once
         held_out = held_out_accuracy(
-            lambda: _silent(arguments), raw, arguments.cv, arguments.quiet, imputer
+            lambda: suited(_silent(arguments), raw.X, arguments),
+            raw,
+            arguments.cv,
+            arguments.quiet,
+            imputer,
         )
-    stopped = _fitted_or_stopped(fitted, table)
+    stopped = _fitted_or_stopped(suited(fitted, table.X, arguments), table)
     model = fitted.best_estimator_ if chooses else fitted
     name_features(model, table.feature_names)
     whole = with_imputer(model, imputer)

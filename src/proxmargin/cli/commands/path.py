@@ -11,6 +11,7 @@ from proxmargin.cli.models import (
     estimator_of,
     free_strength,
     name_features,
+    suited,
 )
 from proxmargin.cli.options import (
     Commands,
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = free_strength(estimator, arguments)
     table, _ = filled_table_of(arguments)
     path = margin_path(
-        estimator.set_params(verbose=not arguments.quiet),
+        suited(estimator, table.X, arguments).set_params(verbose=not arguments.quiet),
         table.X,
         table.y,
         sample_weight=table.weights,

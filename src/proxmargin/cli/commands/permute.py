@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from proxmargin.cli import failures
-from proxmargin.cli.models import add_model_options, estimator_of, shown_settings
+from proxmargin.cli.models import add_model_options, estimator_of, shown_settings, suited
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import print_facts, print_json
 from proxmargin.cli.pictures import add_plot, check_plot, picture
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     estimator, table = estimator_of(arguments), table_of(arguments)
     test = permutation_test(
-        estimator,
+        suited(estimator, table.X, arguments),
         table.X,
         table.y,
         statistic=arguments.statistic,

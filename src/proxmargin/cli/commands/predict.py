@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _refuse_without_probabilities(model: Any, name: str) -> None:
     if not hasattr(model, "predict_proba"):
-        kind = type(model).__name__
+        kind = type(getattr(model, "model", model)).__name__
         raise ValueError(
             f"--proba: the scores of {kind} are no probabilities. Fit SparseLogisticRegression or "
             f"LogisticRegression, which have them; or calibrate a {kind} in Python: "

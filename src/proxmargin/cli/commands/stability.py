@@ -12,6 +12,7 @@ from proxmargin.cli.models import (
     free_strength,
     name_features,
     shown_settings,
+    suited,
 )
 from proxmargin.cli.options import (
     Commands,
@@ -86,8 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_plot(arguments.plot)
     estimator = estimator_of(arguments)
     free_strength(estimator, arguments)
-    model = _selector(arguments, estimator)
     table, _ = filled_table_of(arguments)
+    model = _selector(arguments, suited(estimator, table.X, arguments))
     try:
         model.fit(table.X, table.y, sample_weight=table.weights)
     except TypeError as error:  # the model selects no features
