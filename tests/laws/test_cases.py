@@ -17,8 +17,10 @@ from proxmargin.loop.solver import Solver
 from proxmargin.loop.standing import Standing
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
+from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.solvers.names import SOLVERS
 from tests import cases
+from tests.examples import example
 
 
 def concrete(base: type) -> set[type]:
@@ -43,6 +45,9 @@ def is_abstract(cls: type) -> bool:
     return any(getattr(member, "__isabstractmethod__", False) for member in members)
 
 
+OWN_PENALTY = OwnPenalty(example("huber_penalty").HuberPenalty(), (3, 1))
+
+
 def listed(parts: Any) -> set[type]:
     return {type(part) for part in parts}
 
@@ -63,7 +68,14 @@ def listed(parts: Any) -> set[type]:
             + [make(np.random.default_rng(0)) for make in cases.SHIFTED.values()]
             + [make(np.random.default_rng(0)) for make in cases.JOINT.values()],
         ),
-        (Penalty, cases.PENALTIES.values()),
+        # the laws of penalties of one's own are tested with several, in penalties/test_custom.py
+        (
+            Penalty,
+            [
+                *cases.PENALTIES.values(),
+                OwnPenalty(example("huber_penalty").HuberPenalty(), (3, 1)),
+            ],
+        ),
         (
             Design,
             [make(np.eye(3)) for make in cases.DESIGNS.values()]

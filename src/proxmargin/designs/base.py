@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -52,11 +53,16 @@ class Ledger:
     """Counts passes over the data; a design and its restrictions write into the same one."""
 
     def __init__(self) -> None:
-        self.passes = 0.0
+        self._of_threads: dict[int, float] = {}
+
+    @property
+    def passes(self) -> float:
+        """Those of the thread that asks: several may fit to the same data at once."""
+        return self._of_threads.get(get_ident(), 0.0)
 
     def charge(self, share: float) -> None:
         """Add one product that touched ``share`` of the data."""
-        self.passes += share
+        self._of_threads[get_ident()] = self.passes + share
 
 
 class Stored(NamedTuple):

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -41,6 +42,7 @@ from proxmargin.estimators.assembly import (
 from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.estimators.runs import Runs
 from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
 from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
@@ -48,6 +50,7 @@ from proxmargin.inputs.validation import (
     check_choice,
     check_flag,
     check_number,
+    check_threads,
     validated,
     validated_features,
     validated_offset,
@@ -56,10 +59,9 @@ from proxmargin.inputs.validation import (
 )
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Changed, Report
+from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.standing import Standing
-from proxmargin.loop.stopping import OVERRUN, RULES, TINY_SECONDS, Stop
+from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
 from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
@@ -72,7 +74,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import Journal, journal_of
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.auto import Choice, choose, solve
+from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.names import named_solver
 
@@ -82,8 +84,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
-
-TOO_LATE = Choice(Standing(), "none", "the time limit was reached before this class began")
 
 
 class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
@@ -108,6 +108,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
     callbacks: Sequence[Callable[[Report], object]]
     verbose: int
     random_state: Any
+    n_jobs: int | None = None
     _joint_allowed = True
     # a checkpoint belongs to one fit, so that metadata routing must not pass it on
     __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
@@ -394,6 +395,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         check_choice("stopping", self.stopping, ("gap", *RULES))
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
+        check_threads(self.n_jobs)
         check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, low=0, integer=True)
@@ -481,43 +483,32 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         certify: Certify = certify,
         stop: Stop | None = None,
     ) -> list[Solution]:
-        """Solve the problems one after the other; after an interruption, only certify the rest.
-
-        Each gets an equal share of the remaining time, and one step at least; where other classes
-        have used that up, and `OVERRUN` seconds more, the start is certified as it is. ``stop``
-        replaces the estimator's limits.
-        """
+        """The solutions of the problems (`Runs`). ``stop`` replaces the estimator's limits."""
         limits = (stop or self._stop(self.time_limit)).started(clock(), ())
         journal = assembly.journal
         guard = self._guard = self._guard or Guard()
         told = [guard.around(callback) for callback in journal.told(self.callbacks)]
         callbacks = [*told, *self._progress(len(assembly.problems))]
-        solutions: list[Solution] = []
-        for problem, start in zip(assembly.problems, starts, strict=True):
-            stop = limits.shared(clock(), len(assembly.problems) - len(solutions))
-            overdue = bool(solutions) and limits.is_late(-OVERRUN)
-            choice = TOO_LATE if overdue else self._choice(problem, stop.deadline)
-            if overdue:  # no rule of a paper is met by a point that does not move
-                stop = replace(stop, rule=None)
-            if solutions and solutions[-1].status is Status.INTERRUPTED:
-                stop = replace(stop, max_iter=0)
-            scale = {"scale": self._objective_scale(problem)}
-            solution = solve(
-                problem,
-                choice,
-                stop=stop,
-                callbacks=[Changed(callback, scale) for callback in callbacks],
-                start=start,
-                certify=certify,
-                minimize=journal.minimize,
-            )
-            stated = solution.certificate.scaled(self._objective_scale(problem))
-            solution = guard.explained(replace(solution, certificate=stated, state=None))
-            if len(assembly.problems) > 1:  # free arrays of the size of the data for other classes
-                gap = replace(solution.gap, violations=np.zeros(0))
-                solution = replace(solution, gap=gap)
-            solutions.append(solution)
-        return solutions
+        runs = Runs(
+            assembly=assembly,
+            limits=limits,
+            choose=self._choice,
+            scale=self._objective_scale,
+            certify=certify,
+            callbacks=callbacks,
+            guard=guard,
+            threads=1 if callbacks else self._threads(assembly),
+            quiet=self.n_jobs is not None,
+        )
+        return runs.solved(starts)
+
+    def _threads(self, assembly: Assembly) -> int:
+        """Threads for the problems of these data: one where kernel values or passes are shared."""
+        count, design = len(assembly.problems), assembly.problems[0].design
+        shared = design.passes_only or design.kernel_matrix is not None
+        if count == 1 or shared or assembly.journal.records:
+            return 1
+        return min(effective_n_jobs(self.n_jobs), count)
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
         """With ``warm_start`` the previous solution, if it fits, or the null model if better."""

@@ -42,7 +42,12 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     verbose : int, default 0
         1 shows progress on standard error for fits of more than two seconds.
     random_state : ignored
-        The fit is deterministic."""
+        The fit is deterministic.
+    n_jobs : int, optional
+        Threads for the problems of one-vs-rest, with one thread of BLAS each; -1 for all cores. The
+        result has the same bits for any number. None is one thread (unless in a context of
+        `joblib.parallel_config`), with the threads that BLAS has. With callbacks, ``verbose``, a
+        checkpoint or a nonlinear kernel, whose values the classes share, it has no effect."""
 
 _FEATURES = """penalty_factor : (n_features,) array >= 0, optional
         Multiplies l1 and l2 of each feature; 0 for a feature that is never penalised. Taken as it

@@ -29,6 +29,7 @@ __all__ = [
     "check_labels",
     "check_number",
     "check_strength",
+    "check_threads",
     "magnitudes_for",
     "validated",
     "validated_features",
@@ -409,3 +410,10 @@ def _search(X: Any, is_meant: Callable[[Array], NDArray[np.bool_]]) -> tuple[int
             row, column = np.argwhere(meant)[0]
             return start + int(row), int(column), float(X[start + row, column])
     raise AssertionError("called without such an entry")
+
+
+def check_threads(n_jobs: Any) -> None:
+    """Raise ValueError unless it is a number of threads, as joblib counts them."""
+    check_number("n_jobs", n_jobs, low=-np.inf, integer=True, optional=True)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")

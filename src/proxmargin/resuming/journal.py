@@ -104,15 +104,20 @@ class Journal:
         self._refuse_unless(objection is None, objection)
         self._entries = dict(self._read(self._stored.fit["entries"], Stop()))
 
+    @property
+    def records(self) -> bool:
+        """Whether minimisations are recorded, which have to follow each other then."""
+        return self._identity is not None
+
     def told(self, callbacks: Sequence[Callback]) -> list[Callback]:
         """The callbacks, with the journal's own in place of checkpoints."""
-        if self._identity is None:
+        if not self.records:
             return list(callbacks)
         return [partial(self._note, c) if isinstance(c, Checkpoint) else c for c in callbacks]
 
     def minimize(self, problem: Problem, solver: Solver[Any], **options: Any) -> Solution:
         """`proxmargin.loop.minimize.minimize`, or its recorded result."""
-        if self._identity is None:
+        if not self.records:
             return minimize(problem, solver, **options)
         number, stop = self._begun, options["stop"]
         self._begun += 1

@@ -28,6 +28,7 @@ from proxmargin.inputs.validation import (
     check_choice,
     check_flag,
     check_number,
+    check_threads,
     validated,
     validated_weights,
 )
@@ -39,7 +40,7 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.choice import CHOICES
-from proxmargin.selection.fitting import check_threads, forget, no_convergence_warnings
+from proxmargin.selection.fitting import forget, no_convergence_warnings
 from proxmargin.selection.folds import (
     Data,
     Fold,
@@ -101,7 +102,7 @@ class CrossValidated(
     def __init_subclass__(cls, *, plain: type[MarginEstimator], count: int) -> None:
         super().__init_subclass__()
         cls.plain, cls.strength = plain, strength_of(plain())
-        cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta"})
+        cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta", "n_jobs"})
         mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}
         own = {
             f"{cls.strength.name}s": count,

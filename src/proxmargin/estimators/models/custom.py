@@ -45,7 +45,8 @@ class MarginClassifier(MarginEstimator):
         More than two classes: the loss summed over the wrong classes with coefficients that sum
         to zero, or one problem a class.
     fit_intercept, standardize, class_weight, solver, solver_options, stopping, tol, max_iter, \
-time_limit, warm_start, callbacks, verbose, random_state
+time_limit, warm_start, callbacks, verbose, random_state, \
+n_jobs
         As in `proxmargin.HuberizedSVC`, which also lists the fitted attributes.
 
     See Also
@@ -79,6 +80,7 @@ time_limit, warm_start, callbacks, verbose, random_state
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -96,6 +98,7 @@ time_limit, warm_start, callbacks, verbose, random_state
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with ``deep`` those of loss and penalty too, as ``loss__delta``."""

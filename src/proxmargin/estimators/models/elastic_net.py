@@ -232,6 +232,7 @@ class HuberizedSVC(ElasticNetEstimator):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -253,6 +254,7 @@ class HuberizedSVC(ElasticNetEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -292,6 +294,7 @@ class _OneVsRestEstimator(ElasticNetEstimator):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -311,6 +314,7 @@ class _OneVsRestEstimator(ElasticNetEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
 
 @documented(solvers=HINGE, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)

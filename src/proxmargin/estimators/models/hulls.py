@@ -84,6 +84,7 @@ class _NuMachine(KernelMachine):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             kernel,
@@ -106,6 +107,7 @@ class _NuMachine(KernelMachine):
             callbacks=callbacks,
             verbose=verbose,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
         self.nu = nu
         self.norm = norm

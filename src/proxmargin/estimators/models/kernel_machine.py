@@ -116,6 +116,7 @@ class KernelMachine(MarginEstimator):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -137,6 +138,7 @@ class KernelMachine(MarginEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _check_passes(self) -> None:
         if not self._is_linear:

@@ -81,6 +81,7 @@ class _MinimaxMachine(KernelMachine):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             kernel,
@@ -103,6 +104,7 @@ class _MinimaxMachine(KernelMachine):
             callbacks=callbacks,
             verbose=verbose,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
         self.kappa = kappa
         self.bias = bias

@@ -67,6 +67,7 @@ class RegularizedMachine(KernelMachine):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             kernel,
@@ -89,6 +90,7 @@ class RegularizedMachine(KernelMachine):
             callbacks=callbacks,
             verbose=verbose,
             random_state=random_state,
+            n_jobs=n_jobs,
         )
         self.C = C
 

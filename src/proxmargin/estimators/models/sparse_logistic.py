@@ -67,6 +67,7 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
         callbacks: Sequence[Callable[[Report], object]] = (),
         verbose: int = 0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -86,6 +87,7 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     _sums_to_zero = False
 

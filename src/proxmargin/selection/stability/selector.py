@@ -19,13 +19,18 @@ from proxmargin.designs import as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number, validated, validated_weights
+from proxmargin.inputs.validation import (
+    check_number,
+    check_threads,
+    validated,
+    validated_weights,
+)
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.selection.fitting import check_threads, forget
+from proxmargin.selection.fitting import forget
 from proxmargin.selection.stability.half_samples import HalfSamples, Samples
 from proxmargin.selection.stability.halves import Entry, Task
 from proxmargin.selection.stability.pairs import check_classes

@@ -1,0 +1,109 @@
+"""The problems of one fit, solved one after the other or on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+import numpy as np
+
+from proxmargin.callbacks.guard import Guard
+from proxmargin.compiled.clock import clock
+from proxmargin.estimators.assembly import Assembly
+from proxmargin.loop.incumbent import Certify
+from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.report import Changed, Report
+from proxmargin.loop.solver import State
+from proxmargin.loop.standing import Standing
+from proxmargin.loop.stopping import OVERRUN, Stop
+from proxmargin.problem import Point, Problem
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.threads import quiet_threads
+from proxmargin.solvers.auto import Choice, solve
+
+__all__ = ["Runs"]
+
+TOO_LATE = Choice(Standing(), "none", "the time limit was reached before this class began")
+
+
+@dataclass(eq=False, kw_only=True)
+class Runs:
+    """Solves the problems of a fit; after an interruption, only certifies the rest.
+
+    Each problem gets an equal share of the remaining time, and one step at least; where other
+    classes have used that up, and `OVERRUN` seconds more, the start is certified as it is.
+
+    Parameters
+    ----------
+    assembly : Assembly
+    limits : Stop
+        Of all problems together, begun.
+    choose : callable
+        ``choose(problem, deadline)``: the solver.
+    scale : callable
+        Units of a problem's objective as the model states it.
+    certify : callable
+    callbacks : sequence of callables
+    guard : Guard
+        Watches them.
+    threads : int
+        Without callbacks only.
+    quiet : bool
+        Whether BLAS has one thread, so that sums do not depend on ``threads``.
+    """
+
+    assembly: Assembly
+    limits: Stop
+    choose: Callable[[Problem, float], Choice]
+    scale: Callable[[Problem], float]
+    certify: Certify
+    callbacks: Sequence[Callable[[Report], object]]
+    guard: Guard
+    threads: int
+    quiet: bool
+    _is_interrupted: bool = field(default=False, init=False)
+
+    def solved(self, starts: Sequence[Point | State | None]) -> list[Solution]:
+        """The solutions of the problems from these starts."""
+        problems = self.assembly.problems
+        places = range(len(problems))
+        with quiet_threads(0) if self.quiet else nullcontext():
+            if self.threads == 1:
+                return [self._one(*each) for each in zip(places, problems, starts, strict=True)]
+            with ThreadPoolExecutor(self.threads) as pool:
+                return list(pool.map(self._one, places, problems, starts))
+
+    def _one(self, place: int, problem: Problem, start: Point | State | None) -> Solution:
+        stop, choice = self._begun(place, problem)
+        scale = self.scale(problem)
+        solution = solve(
+            problem,
+            choice,
+            stop=stop,
+            callbacks=[Changed(callback, {"scale": scale}) for callback in self.callbacks],
+            start=start,
+            certify=self.certify,
+            minimize=self.assembly.journal.minimize,
+        )
+        if solution.status is Status.INTERRUPTED:
+            self._is_interrupted = True
+        stated = replace(solution, certificate=solution.certificate.scaled(scale), state=None)
+        solution = self.guard.explained(stated)
+        if len(self.assembly.problems) > 1:  # free arrays of the size of the data for other classes
+            solution = replace(solution, gap=replace(solution.gap, violations=np.zeros(0)))
+        return solution
+
+    def _begun(self, place: int, problem: Problem) -> tuple[Stop, Choice]:
+        """The limits of a problem that begins now, and its solver."""
+        turns = ceil((len(self.assembly.problems) - place) / self.threads)
+        stop = self.limits.shared(clock(), turns)
+        overdue = place >= self.threads and self.limits.is_late(-OVERRUN)
+        choice = TOO_LATE if overdue else self.choose(problem, stop.deadline)
+        if overdue:  # no rule of a paper is met by a point that does not move
+            stop = replace(stop, rule=None)
+        if self._is_interrupted or (self.threads > 1 and interrupts.pending):
+            stop = replace(stop, max_iter=0)
+        return stop, choice
