@@ -106,6 +106,15 @@ def test_the_coefficients_of_a_model_with_an_imputer_have_the_names_of_its_colum
     assert json.loads(capsys.readouterr().out)["coefficients"]
 
 
+@pytest.mark.parametrize("strategy", ["median", "mean", "constant"])
+def test_every_strategy_is_saved_and_read(holed, strategy, tmp_path, capsys) -> None:
+    path = str(tmp_path / "model.pmz")
+    given = ["--encode", "--impute", strategy, "--model", "SquaredHingeSVC", "-q"]
+    assert main(["fit", str(holed), *given, "-o", path]) == OK
+    expected = 0.0 if strategy == "constant" else getattr(pd.read_csv(holed)["f1"], strategy)()
+    assert load_model(path)[0].statistics_[1] == pytest.approx(expected)
+
+
 def test_no_probabilities_are_those_of_the_model_behind_the_imputer(
     holed, tmp_path, capsys
 ) -> None:

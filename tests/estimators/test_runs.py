@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from time import process_time
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from proxmargin import (
     NuSVC,
     SparseLogisticRegression,
 )
+from proxmargin.compiled.clock import compiling
 from proxmargin.solvers.smooth.newton import ProximalNewton
 
 X, Y = load_digits(return_X_y=True)
@@ -107,3 +109,24 @@ def test_an_error_of_one_class_is_raised(monkeypatch) -> None:
 def test_a_wrong_number_is_named(wrong) -> None:
     with pytest.raises((ValueError, TypeError), match="n_jobs"):
         SVC(n_jobs=wrong).fit(X, Y)
+
+
+def test_time_in_which_kernels_were_compiled_is_no_part_of_the_limits_of_threads(
+    monkeypatch,
+) -> None:
+    """Each thread has a clock of its own: this one has compiled for a minute, others have not."""
+    monkeypatch.setattr(compiling, "seconds", compiling.seconds + 60.0)
+    monkeypatch.setattr(compiling, "cpu_seconds", compiling.cpu_seconds + 60.0)
+    model = HuberizedSVC(multi_class="ovr", n_jobs=2, time_limit=20.0).fit(X, Y)
+    assert model.certificate_.converged
+
+
+def test_cpu_time_of_tiny_problems_ends_runs_on_threads_too(monkeypatch) -> None:
+    monkeypatch.setattr("proxmargin.estimators.base.TINY_SECONDS", 0.05)
+    few, labels = X[:100], Y[:100]
+    model = ElasticNetSVC(multi_class="ovr", tol=0.0, n_jobs=2)
+    begun = process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(few, labels)
+    assert process_time() - begun < 2.0

@@ -375,3 +375,14 @@ def test_one_step_a_feature_needs_a_separable_penalty() -> None:
     np.testing.assert_array_equal(found, ElasticNet(0.5, 0.0).prox(np.ones(SHAPE), each))
     with pytest.raises(TypeError, match="no restriction"):
         whole(L1()).restricted(np.arange(2))
+
+
+def test_a_conjugate_that_forgets_its_domain_is_found() -> None:
+    class Endless(EXAMPLES.HuberPenalty):
+        """The conjugate of Huber's function, without the bound on the slopes."""
+
+        def conjugate(self, dual: Any) -> float:
+            return self.width * np.sum(dual**2) / (2 * self.strength)
+
+    with pytest.raises(ValueError, match="inf outside of its domain"):
+        check_penalty(Endless())

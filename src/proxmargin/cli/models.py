@@ -89,13 +89,6 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         )
     add_scaling(group)
     group.add_argument(
-        "--no-standardize",
-        dest="standardize",
-        action="store_const",
-        const="no",
-        help="the same as --standardize no",
-    )
-    group.add_argument(
         "--no-intercept", dest="fit_intercept", action="store_false", help="fit no intercept"
     )
     group.add_argument(
@@ -116,6 +109,13 @@ def add_scaling(group: argparse._ArgumentGroup) -> None:
         choices=STANDARDIZE,
         default="auto",
         help="scale the features to unit variance (default: auto: dense ones)",
+    )
+    group.add_argument(
+        "--no-standardize",
+        dest="standardize",
+        action="store_const",
+        const="no",
+        help="the same as --standardize no",
     )
 
 

@@ -489,6 +489,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         guard = self._guard = self._guard or Guard()
         told = [guard.around(callback) for callback in journal.told(self.callbacks)]
         callbacks = [*told, *self._progress(len(assembly.problems))]
+        threads = 1 if callbacks else self._threads(assembly)
         runs = Runs(
             assembly=assembly,
             limits=limits,
@@ -497,8 +498,8 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
             certify=certify,
             callbacks=callbacks,
             guard=guard,
-            threads=1 if callbacks else self._threads(assembly),
-            quiet=self.n_jobs is not None,
+            threads=threads,
+            quiet=self.n_jobs is not None or threads > 1,
         )
         return runs.solved(starts)
 

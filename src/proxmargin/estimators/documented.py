@@ -47,7 +47,8 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         Threads for the problems of one-vs-rest, with one thread of BLAS each; -1 for all cores. The
         result has the same bits for any number. None is one thread (unless in a context of
         `joblib.parallel_config`), with the threads that BLAS has. With callbacks, ``verbose``, a
-        checkpoint or a nonlinear kernel, whose values the classes share, it has no effect."""
+        checkpoint or a nonlinear kernel, whose values the classes share, the classes are solved one
+        after the other whatever the number."""
 
 _FEATURES = """penalty_factor : (n_features,) array >= 0, optional
         Multiplies l1 and l2 of each feature; 0 for a feature that is never penalised. Taken as it

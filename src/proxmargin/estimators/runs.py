@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import ceil
+from threading import local
 
 import numpy as np
 
 from proxmargin.callbacks.guard import Guard
-from proxmargin.compiled.clock import clock
+from proxmargin.compiled.clock import clock, cpu_clock
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
@@ -65,6 +66,7 @@ class Runs:
     threads: int
     quiet: bool
     _is_interrupted: bool = field(default=False, init=False)
+    _own: local = field(default_factory=local, init=False)
 
     def solved(self, starts: Sequence[Point | State | None]) -> list[Solution]:
         """The solutions of the problems from these starts."""
@@ -73,8 +75,20 @@ class Runs:
         with quiet_threads(0) if self.quiet else nullcontext():
             if self.threads == 1:
                 return [self._one(*each) for each in zip(places, problems, starts, strict=True)]
-            with ThreadPoolExecutor(self.threads) as pool:
+            with ThreadPoolExecutor(self.threads, initializer=self._clocks()) as pool:
                 return list(pool.map(self._one, places, problems, starts))
+
+    def _clocks(self) -> Callable[[], None]:
+        """Sets the limits by the clocks of a new thread: each thread has its own."""
+        seconds = self.limits.deadline - clock()
+        cpu_seconds = self.limits.cpu_deadline - cpu_clock()
+
+        def begin() -> None:
+            self._own.limits = replace(
+                self.limits, deadline=clock() + seconds, cpu_deadline=cpu_clock() + cpu_seconds
+            )
+
+        return begin
 
     def _one(self, place: int, problem: Problem, start: Point | State | None) -> Solution:
         stop, choice = self._begun(place, problem)
@@ -98,9 +112,10 @@ class Runs:
 
     def _begun(self, place: int, problem: Problem) -> tuple[Stop, Choice]:
         """The limits of a problem that begins now, and its solver."""
+        limits: Stop = getattr(self._own, "limits", self.limits)
         turns = ceil((len(self.assembly.problems) - place) / self.threads)
-        stop = self.limits.shared(clock(), turns)
-        overdue = place >= self.threads and self.limits.is_late(-OVERRUN)
+        stop = limits.shared(clock(), turns)
+        overdue = place >= self.threads and limits.is_late(-OVERRUN)
         choice = TOO_LATE if overdue else self.choose(problem, stop.deadline)
         if overdue:  # no rule of a paper is met by a point that does not move
             stop = replace(stop, rule=None)

@@ -414,6 +414,8 @@ def _search(X: Any, is_meant: Callable[[Array], NDArray[np.bool_]]) -> tuple[int
 
 def check_threads(n_jobs: Any) -> None:
     """Raise ValueError unless it is a number of threads, as joblib counts them."""
-    check_number("n_jobs", n_jobs, low=-np.inf, integer=True, optional=True)
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of threads, -1 for all cores or None, got 0")
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be a number of threads, -1 for all cores or None, got {n_jobs!r}"
+        )

@@ -16,6 +16,7 @@ TOLERANCE = 1e-9  # of a law, relative to its terms
 LOOSE = 1e-6  # the same for equalities that hold at an exact prox only
 SCALES = (0.03, 0.3, 1.0, 3.0, 30.0)  # of the points
 STEPS = (0.05, 1.0, 8.0)  # of the prox
+FAR_STEPS = (1.0, 1e2, 1e4)  # along dual points
 MOVES = (1e-4, 1e-2, 0.3)  # of perturbations, over the largest entry of a point
 ENTRIES = 20  # coefficients that are perturbed one at a time
 INSIDE = 1.0 - 1e-9  # factor that moves a dual point of rounding into the domain
@@ -93,6 +94,7 @@ def check_penalty(
     pairs = list(_pairs(whole, points, rng))
     _check_prox(whole, pairs, rng)
     _check_conjugate(whole, pairs)
+    _check_domain(whole, points)
     if penalty.has_dual_norm:
         _check_norm(whole, inside)
 
@@ -159,7 +161,7 @@ def _check_prox(whole: OwnPenalty, pairs: list[_Pair], rng: np.random.Generator)
             if not here <= there + TOLERANCE * (1.0 + abs(there)) * float(np.abs(pair.at).max()):
                 text = (
                     "prox(coef, step) is no minimiser of value(u) + |u - coef|^2 / (2 step): "
-                    f"{here:.6g} there, {there:.6g} at another u"
+                    f"{here:.9g} there, {there:.9g} at another u"
                 )
                 _broken(whole, text, coef=pair.at, step=pair.step, prox=pair.prox, u=other)
 
@@ -205,6 +207,27 @@ def _check_conjugate(whole: OwnPenalty, pairs: list[_Pair]) -> None:
                 f"{value + other:.6g}, not <coef, dual> = {product:.6g}, at a prox and its dual"
             )
             _broken(whole, text, dual=dual, coef=pair.prox)
+
+
+def _check_domain(whole: OwnPenalty, points: list[Array]) -> None:
+    """The inequality of Fenchel and Young at any dual points, and far along their directions.
+
+    A conjugate that is finite outside of its domain is too small there: ``<u, dual> - value(u)``,
+    which it is to bound, grows along ``u = prox(t dual, t)`` with t.
+    """
+    name = "dual_norm" if whole.own.has_dual_norm else "conjugate"
+    for dual in points:
+        other = whole.conjugate(dual)
+        for far in FAR_STEPS if other < np.inf else ():
+            u = whole.prox(far * dual, far)
+            value, product = whole.value(u), float(np.vdot(u, dual))
+            size = value + other + float(np.vdot(np.abs(u), np.abs(dual)))
+            if value + other < product - TOLERANCE * size:
+                text = (
+                    f"{name}(dual) is too small: value + conjugate = {value + other:.9g} is less "
+                    f"than <coef, dual> = {product:.9g}; it is to be inf outside of its domain"
+                )
+                _broken(whole, text, dual=dual, coef=u)
 
 
 def _check_norm(whole: OwnPenalty, points: list[Array]) -> None:

@@ -28,7 +28,7 @@ from proxmargin.losses.tail_mean import TailMean
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
-from proxmargin.solvers.box.decomposition import BlockDecomposition
+from proxmargin.solvers.box.decomposition import BlockDecomposition, Blocks, Terms
 
 TIGHT = 1e-9
 
@@ -399,3 +399,31 @@ def test_a_large_matrix_that_is_given_keeps_the_threads() -> None:
     stored = kernel_matrix(Precomputed(), np.eye(2100))
     assert stored.product_bytes == 8 * 2100**2
     assert kernel_matrix(Rbf(1.0), np.eye(2100)).product_bytes < stored.product_bytes
+
+
+def test_a_block_of_a_nu_svm_has_pairs_of_both_groups(rng) -> None:
+    """Although one group violates most by weights that are too small, the other by too large."""
+    n = 6000
+    groups = np.arange(n) < n // 2
+    signs = np.where(groups, 1.0, -1.0)
+    terms = Terms(
+        low=np.minimum(signs, 0.0),
+        high=np.maximum(signs, 0.0),
+        bends=np.zeros(n),
+        pull=np.zeros(n),
+        groups=groups,
+        sums=(-n / 4.0, n / 4.0),
+    )
+    full = rng.random(n) < 0.5  # weights at their bound, the others are zero
+    weights = np.where(full, signs, 0.0)
+    falls = full == groups  # towards zero from above, or away from it below
+    # the median of the one free weight of each group leaves small violations on one side
+    gradient = np.where(groups == falls, 1e-3, 1.0) * rng.random(n) * np.where(falls, 1.0, -1.0)
+    for free in (0, n - 1):
+        weights[free], gradient[free] = 0.5 * signs[free], 0.0
+    state = Blocks(weights=weights, product=np.zeros(n), block=np.empty(0, dtype=np.intp))
+    block = BlockDecomposition()._next_block(terms, state, gradient)
+    assert block.size == 1500
+    for group in (groups, ~groups):
+        for side in (falls, ~falls):
+            assert np.count_nonzero(group[block] & side[block]) >= 150

@@ -65,10 +65,20 @@ def _objection(steps: list[Any]) -> str | None:
     transformer = steps[0]
     if not hasattr(transformer, "statistics_"):
         return "this one is not fitted"
-    values = np.asarray(transformer.statistics_)
-    plain = values.dtype.kind == "f" and np.isfinite(values).all()
-    if not plain or transformer.add_indicator or transformer.strategy == "most_frequent":
+    if (
+        not _are_numbers(transformer.statistics_)
+        or transformer.add_indicator
+        or transformer.strategy == "most_frequent"
+    ):
         return "this imputer adds or removes columns, or fills in no numbers"
     missing = transformer.missing_values
     is_nan = isinstance(missing, float) and np.isnan(missing)
     return None if is_nan else f"this one fills in {missing!r}"
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether all values that an imputer fills in are finite; those of a constant are objects."""
+    try:
+        return bool(np.isfinite(np.asarray(values, dtype=np.float64)).all())
+    except (TypeError, ValueError):
+        return False

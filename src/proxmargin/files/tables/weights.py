@@ -49,8 +49,9 @@ def _are_numbers(column: Column) -> NDArray[np.bool_]:
 
 
 def _is_number(cell: object) -> bool:
+    """As pandas reads numbers: without the underscores that Python allows."""
     try:
         float(str(cell))
     except ValueError:
         return False
-    return True
+    return "_" not in str(cell)

@@ -272,7 +272,9 @@ class BlockDecomposition(Solver[Blocks]):
         """The next block: the largest violations, a quarter of it on each side; then free samples
         of the last block, further violations, and other free samples.
 
-        It always contains the most violating pair, so that every step decreases the objective.
+        It always contains the most violating pair, so that every step decreases the objective. Each
+        group has its share of both sides: pairs are of one group, and where one violates by weights
+        that are too small and the other by those that are too large, the largest make no pair.
         """
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
@@ -290,12 +292,12 @@ class BlockDecomposition(Solver[Blocks]):
         past = np.zeros(n, dtype=bool)
         past[state.block] = True
         amount = np.maximum(short, over)
-        side = most // 4
+        groups = [group for group in (terms.groups, ~terms.groups) if group.any()]
+        share = most // (4 * len(groups))
         ordered = np.concatenate(
             [
                 _worst_pair(terms, state.weights, gradient),
-                _largest(short, side),
-                _largest(over, side),
+                *(_largest(side, group, share) for group in groups for side in (short, over)),
                 _by_decreasing_amount(amount, past & free),
                 _by_decreasing_amount(amount, (amount > 0) & ~past),
                 np.flatnonzero(free),
@@ -523,12 +525,12 @@ def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Arra
     return short, over
 
 
-def _largest(amount: Array, count: int) -> Index:
-    """Indices of the ``count`` largest amounts, of those that are positive."""
-    index = (
-        np.argpartition(amount, -count)[-count:] if count < amount.size else np.arange(amount.size)
-    )
-    return index[amount[index] > 0]
+def _largest(amount: Array, among: NDArray[np.bool_], count: int) -> Index:
+    """Indices of the ``count`` largest amounts ``among`` some, of those that are positive."""
+    index = np.flatnonzero(among & (amount > 0))
+    if count < index.size:
+        index = index[np.argpartition(amount[index], -count)[-count:]]
+    return index
 
 
 def _by_decreasing_amount(amount: Array, among: NDArray[np.bool_]) -> Index:
