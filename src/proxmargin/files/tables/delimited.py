@@ -132,8 +132,9 @@ def _is_number(cell: str, decimal: str) -> bool:
 
 def _as_written(name: str, series: Any) -> Column:
     """A column of text from its cells, of which pandas has taken hardly any for missing."""
-    missing = (series.isna() | series.isin(MISSING)).to_numpy(dtype=bool)
     values = series.to_numpy(dtype=object, copy=True)
+    absent = [cell in MISSING for cell in values.tolist()]
+    missing = series.isna().to_numpy(dtype=bool) | np.array(absent, dtype=bool)
     values[missing] = ""
     return Column(name, values, missing)
 
