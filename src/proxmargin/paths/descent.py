@@ -26,6 +26,7 @@ __all__ = ["solve_grid"]
 Array = NDArray[np.float64]
 
 TINY = float(np.finfo(np.float64).tiny)
+LOOSE_TOL = 1e-5  # relative gap above which a path is to choose a strength
 # (template, assembly, grid, k) -> the solutions of problem k, some strengths at a time
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
@@ -95,12 +96,12 @@ def _fitted(
 ) -> list[Solution]:
     """Single fits of the problems of this model; empty if one was interrupted.
 
-    Paths in alpha end at their tolerance, as in compiled code: polishing steps, which fits that
-    are alone take after it, would take most of the time.
+    Loose paths in alpha, from which a strength is to be chosen, end at their tolerance, as in
+    compiled code: polishing steps, which other fits take after it, would take most of the time.
     """
     design = problems[0].design
     stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
-    stop = replace(stop, polish=strength_of(model) is not ALPHA)
+    stop = replace(stop, polish=strength_of(model) is not ALPHA or model.tol < LOOSE_TOL)
     solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, stop=stop)
     model._ended_by_callback()
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
