@@ -24,7 +24,8 @@ from proxmargin.problem import Point
 from tests.examples import example
 
 EXAMPLES = example("huber_penalty")
-HUBER, SORTED = EXAMPLES.HuberPenalty(0.05, 0.3), EXAMPLES.SortedL1(0.06, 0.01)
+HUBER = EXAMPLES.HuberPenalty(0.05, 0.3)  # strength and width, in units of the coefficients
+SORTED = EXAMPLES.SortedL1(0.06, 0.01)  # first and last strength
 FEATURES = 12
 LOSSES: dict[str, tuple[MarginLoss, Any]] = {
     "logistic": (Logistic(), lambda t: cp.logistic(-t)),

@@ -70,12 +70,12 @@ class CustomPenalty(ABC):
         That of a norm is zero where the dual norm is at most one.
         """
         if not self.has_dual_norm:
-            raise NotImplementedError(without_conjugate(self))
+            raise TypeError(without_conjugate(self))
         return 0.0 if self.dual_norm(dual) <= 1.0 else np.inf
 
     def dual_norm(self, dual: Array) -> float:
         """For a norm P: ``sup <dual, u>`` over all u with ``P(u) <= 1``."""
-        raise NotImplementedError(f"{self!r} has no dual_norm(dual)")
+        raise TypeError(f"{self!r} has no dual_norm(dual)")
 
     @property
     def has_dual_norm(self) -> bool:
