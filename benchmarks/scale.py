@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from benchmarks.report import RESULTS, seconds, table, write_section
 
 GIGABYTE = 1_000_000_000
+ROWS = 40_000_000  # by default
 LEFT_ON_DISK = 20 * GIGABYTE  # that the default size leaves free
 CHUNK = 1 << 25  # bytes of rows made, copied or multiplied at a time: 32 MB
 MODELS = ("HuberizedSVC", "SparseLogisticRegression")
 ALPHA, L1_RATIO, TOL = 0.01, 0.9, 1e-6
 INFORMATIVE = 30  # features with an effect
 MEMORY = 2 * GIGABYTE  # limit of the process that fits
+FITTING = GIGABYTE  # of rows that another package fits in memory
 WORKERS = (1, 2)
 BLOCKS = 8  # on the workers
+DASK_FEATURES = 500
 TITLES = {
     "disk": "Data beyond memory: passes over a file",
     "dask": "Data beyond one machine: Dask workers",
@@ -34,8 +40,13 @@ TINY_ROWS = 4_000  # of a pass that is all overhead
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gigabytes", type=float, help="size; default: all but 20 GB of the disk")
-    parser.add_argument("--features", type=int, default=500)
+    parser.add_argument(
+        "--gigabytes",
+        type=float,
+        help="size; default: 40 million rows, or all but 20 GB of the disk",
+    )
+    parser.add_argument("--features", type=int, default=64)
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float64")
     parser.add_argument("--folder", type=Path, help="where the data are made; kept if given")
     parser.add_argument("--dask-megabytes", type=float, default=400.0)
     parser.add_argument("--parts", nargs="+", choices=("disk", "dask"), default=["disk", "dask"])
@@ -47,50 +58,56 @@ def main(arguments: argparse.Namespace) -> int:
         folder = arguments.folder or Path(temporary)
         parts = []
         if "disk" in arguments.parts:
-            parts.append(on_disk(folder, _size(arguments, folder), arguments.features))
+            kind = np.dtype(arguments.dtype)
+            parts.append(on_disk(folder, _rows(arguments, folder, kind), arguments.features, kind))
         if "dask" in arguments.parts:
-            parts.append(on_workers(arguments.dask_megabytes, arguments.features))
+            parts.append(on_workers(arguments.dask_megabytes, DASK_FEATURES))
     for name, text in zip(arguments.parts, parts, strict=True):
         write_section(f"scale-{name}", TITLES[name], text, arguments.output)
         print(text)
     return 0
 
 
-def _size(arguments: argparse.Namespace, folder: Path) -> int:
+def _rows(arguments: argparse.Namespace, folder: Path, kind: np.dtype[Any]) -> int:
+    row = kind.itemsize * arguments.features
     if arguments.gigabytes is not None:
-        return int(arguments.gigabytes * GIGABYTE)
-    return max(shutil.disk_usage(folder).free - LEFT_ON_DISK, GIGABYTE)
+        return int(arguments.gigabytes * GIGABYTE) // row
+    allowed = max(shutil.disk_usage(folder).free - LEFT_ON_DISK, GIGABYTE)
+    return min(ROWS, allowed // row)
 
 
 # -- data
 
 
-def planted(rows: int, features: int, seed: int) -> tuple[Any, Any]:
+def planted(rows: int, features: int, seed: int, kind: DTypeLike = np.float32) -> tuple[Any, Any]:
     """Rows of a logistic model with few effects, features with a common factor."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((rows, features), dtype=np.float32)
-    X += np.float32(0.5) * rng.standard_normal((rows, 1), dtype=np.float32)
-    effects = np.where(np.arange(features) < INFORMATIVE, 0.3, 0.0).astype(np.float32)
+    rng, kind = np.random.default_rng(seed), np.dtype(kind)
+    X = rng.standard_normal((rows, features), dtype=kind)
+    X += kind.type(0.5) * rng.standard_normal((rows, 1), dtype=kind)
+    effects = np.where(np.arange(features) < INFORMATIVE, 0.3, 0.0).astype(kind)
     effects[1::2] *= -1
     return X, (X @ effects + rng.logistic(size=rows) > 0).astype(np.int8)
 
 
-def blocks(n: int, p: int) -> Iterator[tuple[int, int]]:
-    step = max(1, CHUNK // (4 * p))
+def blocks(n: int, row: int) -> Iterator[tuple[int, int]]:
+    """First row and number of rows of parts of n rows, for rows of so many bytes."""
+    step = max(1, CHUNK // row)
     return ((start, min(step, n - start)) for start in range(0, n, step))
 
 
-def make(folder: Path, n: int, p: int) -> None:
+def make(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> None:
     """Write ``X.npy`` and ``y.npy``, unless they are there in this size."""
     X_file, y_file = folder / "X.npy", folder / "y.npy"
-    if y_file.exists() and np.load(X_file, mmap_mode="r").shape == (n, p):
-        return
+    if y_file.exists():
+        there = np.load(X_file, mmap_mode="r")
+        if there.shape == (n, p) and there.dtype == kind:
+            return
     y = np.empty(n, np.int8)
     with X_file.open("wb") as stream:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (n, p)}
+        header = {"descr": kind.str, "fortran_order": False, "shape": (n, p)}
         np.lib.format.write_array_header_1_0(stream, header)
-        for start, rows in blocks(n, p):
-            X, y[start : start + rows] = planted(rows, p, start)
+        for start, rows in blocks(n, kind.itemsize * p):
+            X, y[start : start + rows] = planted(rows, p, start, kind)
             X.tofile(stream)
     np.save(y_file, y)
 
@@ -98,40 +115,42 @@ def make(folder: Path, n: int, p: int) -> None:
 # -- on disk
 
 
-def on_disk(folder: Path, nbytes: int, p: int) -> str:
-    n = nbytes // (4 * p)
-    make(folder, n, p)
-    size = n * p * 4 / GIGABYTE
+def on_disk(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> str:
+    make(folder, n, p, kind)
+    size = n * p * kind.itemsize / GIGABYTE
     reading = _clocked(lambda: _cat(folder / "X.npy"))
-    product = _clocked(lambda: _product(folder / "X.npy", n, p))
-    rows = []
-    for model in MODELS:
-        found = _fitted(model, folder)
-        passes = found["passes"]
-        rows.append(
-            [
-                model,
-                f"{passes:.0f}",
-                f"{found['relative_gap']:.1e}",
-                seconds(found["seconds"]),
-                seconds(found["seconds"] / passes / size),
-                seconds(found["seconds"] / passes / reading),
-                seconds(found["seconds"] / passes / product),
-                f"{found['peak_bytes'] / GIGABYTE:.2f}",
-                f"{found['objective']:.8f}",
-                _rival(model, folder, int(passes), found["objective"], n, p),
-            ]
-        )
+    product = _clocked(lambda: _product(folder / "X.npy", n, p, kind))
+    rows, found = [], {}
+    with limited(MEMORY) as group:
+        for model in MODELS:
+            found[model] = one = _fitted(model, folder, group)
+            passes = one["passes"]
+            cells = [model, f"{passes:.0f}", f"{one['relative_gap']:.1e}", seconds(one["seconds"])]
+            paces = [one["seconds"] / passes / unit for unit in (size, reading, product)]
+            peak = f"{one['peak_bytes'] / GIGABYTE:.2f}"
+            rows.append([*cells, *map(seconds, paces), peak, f"{one['objective']:.8f}"])
+        way = "a control group" if group else "`RLIMIT_DATA`"
     head = ("model", "passes", "relative gap", "s", "s per pass and GB", "pass / cat")
-    head = (*head, "pass / product", "peak GB", "objective", "SGD above it")
+    head = (*head, "pass / product", "peak GB", "objective")
+    logistic = found["SparseLogisticRegression"]
     return (
-        f"{n:,} rows of {p} features in float32, {size:.1f} GB in one `.npy` file; "
+        f"{n:,} rows of {p} features in {kind}, {size:.1f} GB in one `.npy` file; "
         f"alpha={ALPHA}, l1_ratio={L1_RATIO}, tol={TOL}. Passes count all readings of the file, "
         f"the first one, which checks the data, included. The process that fits is limited to "
-        f"{MEMORY / GIGABYTE:.0f} GB of data (`RLIMIT_DATA`); its peak is the resident size. "
+        f"{MEMORY / GIGABYTE:.0f} GB by {way}; its peak is that of memory that no file backs. "
         f"`cat` of the file to /dev/null took {seconds(reading)} s, one product of NumPy by chunks "
-        f"{seconds(product)} s. SGD: `SGDClassifier.partial_fit`, as many passes over the same "
-        "chunks; by how much its objective is above ours, relative.\n\n" + table(head, rows)
+        f"{seconds(product)} s.\n\n{table(head, rows)}\n\n"
+        "The objective of SparseLogisticRegression by others, evaluated on all rows: "
+        "`SGDClassifier.partial_fit` with as many passes over the file, and scikit-learn's "
+        f"`LogisticRegression(solver='saga')` on the first rows, {FITTING / GIGABYTE:.1f} GB of "
+        "them, which fit in memory.\n\n"
+        + table(
+            ("other", "rows", "passes", "s", "above ours, relative"),
+            [
+                _stochastic(folder, n, p, kind, int(logistic["passes"]), logistic["objective"]),
+                _of_first_rows(folder, n, p, kind, logistic["objective"]),
+            ],
+        )
     )
 
 
@@ -146,40 +165,88 @@ def _cat(path: Path) -> None:
         subprocess.run(["cat", str(path)], stdout=nowhere, check=True)
 
 
-def _product(path: Path, n: int, p: int) -> None:
+def _product(path: Path, n: int, p: int, kind: np.dtype[Any]) -> None:
     with path.open("rb") as stream:
         np.lib.format.read_magic(stream)
         np.lib.format.read_array_header_1_0(stream)
-        right = np.ones(p, np.float32)
-        for _, rows in blocks(n, p):
-            np.fromfile(stream, np.float32, rows * p).reshape(rows, p) @ right
+        right = np.ones(p, kind)
+        for _, rows in blocks(n, p * kind.itemsize):
+            np.fromfile(stream, kind, rows * p).reshape(rows, p) @ right
 
 
-def _fitted(model: str, folder: Path) -> dict[str, Any]:
+@contextmanager
+def limited(nbytes: int) -> Iterator[Path | None]:
+    """A control group with this limit of memory, or None where none can be made."""
+    group = Path("/sys/fs/cgroup/memory") / f"proxmargin-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(nbytes))
+        yield group
+    finally:
+        group.rmdir()
+
+
+def _fitted(model: str, folder: Path, group: Path | None) -> dict[str, Any]:
     """The fit of a process of its own, within its limit of memory."""
     command = [sys.executable, "-m", "benchmarks.scale_fit", model, str(folder)]
+    command += [str(group)] if group else []
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
-def _rival(model: str, folder: Path, passes: int, ours: float, n: int, p: int) -> str:
-    """Relative distance of the objective of stochastic gradients from ours, where they agree."""
-    if model != "SparseLogisticRegression":
-        return "-"
+def _stochastic(
+    folder: Path, n: int, p: int, kind: np.dtype[Any], passes: int, ours: float
+) -> list[str]:
+    """Stochastic gradients: how far their objective is above ours after as many passes."""
     from sklearn.linear_model import SGDClassifier
-
-    from benchmarks.scale_fit import objective_of
 
     y = np.load(folder / "y.npy")
     penalty = {"penalty": "elasticnet", "alpha": ALPHA, "l1_ratio": L1_RATIO}
     other = SGDClassifier(loss="log_loss", **penalty, random_state=0)
     X = np.load(folder / "X.npy", mmap_mode="r")
-    for _ in range(passes):
-        for start, rows in blocks(n, p):
-            part = slice(start, start + rows)
-            other.partial_fit(X[part], y[part], classes=[0, 1])
-    theirs = objective_of(X, y, other.coef_[0], float(other.intercept_[0]), blocks(n, p))
+
+    def fit() -> None:
+        for _ in range(passes):
+            for start, rows in blocks(n, p * kind.itemsize):
+                part = slice(start, start + rows)
+                other.partial_fit(X[part], y[part], classes=[0, 1])
+
+    spent = _clocked(fit)
+    return ["SGDClassifier", f"{n:,}", str(passes), seconds(spent), _above(other, X, y, ours)]
+
+
+def _of_first_rows(folder: Path, n: int, p: int, kind: np.dtype[Any], ours: float) -> list[str]:
+    """scikit-learn's model of the rows that fit in memory: how far it is from ours on all rows."""
+    from sklearn.linear_model import LogisticRegression
+
+    count = min(n, FITTING // (p * kind.itemsize))
+    X, y = np.load(folder / "X.npy", mmap_mode="r"), np.load(folder / "y.npy")
+    some = np.array(X[:count])
+    other = LogisticRegression(
+        penalty="elasticnet",
+        C=1.0 / (ALPHA * count),
+        l1_ratio=L1_RATIO,
+        solver="saga",
+        tol=1e-4,
+        random_state=0,
+    )
+    spent = _clocked(lambda: other.fit(some, y[:count]))
+    passes = str(int(other.n_iter_[0]))
+    name = "LogisticRegression(saga)"
+    return [name, f"{count:,}", passes, seconds(spent), _above(other, X, y, ours)]
+
+
+def _above(other: Any, X: Any, y: Any, ours: float) -> str:
+    """How far the objective of a fitted model on all rows is above ours, relative."""
+    from benchmarks.scale_fit import objective_of
+
+    parts = blocks(len(y), X.shape[1] * X.dtype.itemsize)
+    theirs = objective_of(X, y, other.coef_[0], float(other.intercept_[0]), parts)
     return f"{theirs / ours - 1.0:.1e}"
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+NOTED_EVERY = 0.1  # seconds
 WARM_ROWS = 3_000  # of a fit before the clock starts, which compiles kernels
 
 
@@ -30,10 +34,36 @@ def objective_of(
     return total / len(y) + ALPHA * float(norms)
 
 
-def main(model: str, folder: Path) -> None:
+@contextmanager
+def watched() -> Iterator[list[int]]:
+    """Bytes of memory that no file backs, noted ten times a second."""
+    noted, ended = [_own_bytes()], threading.Event()
+
+    def note() -> None:
+        while not ended.wait(NOTED_EVERY):
+            noted.append(_own_bytes())
+
+    watcher = threading.Thread(target=note)
+    watcher.start()
+    try:
+        yield noted
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _own_bytes() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("RssAnon")).split()[1])
+
+
+def main(model: str, folder: Path, group: Path | None) -> None:
     from benchmarks.scale import ALPHA, L1_RATIO, MEMORY, TOL
 
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    if group is None:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    else:
+        (group / "cgroup.procs").write_text(str(os.getpid()))
     import proxmargin
     from proxmargin import open_dataset
 
@@ -51,16 +81,17 @@ def main(model: str, folder: Path) -> None:
 
     dataset.source.chunks = counted  # type: ignore[method-assign]
     begun = time.perf_counter()
-    certificate = estimator.fit(dataset).certificate_
+    with watched() as peak:
+        certificate = estimator.fit(dataset).certificate_
     found = {
         "seconds": time.perf_counter() - begun,
         "passes": passes[0],
         "relative_gap": certificate.relative_gap,
         "objective": certificate.primal,
-        "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "peak_bytes": max(peak),
     }
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)

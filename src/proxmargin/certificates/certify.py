@@ -23,6 +23,7 @@ from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma, weighted_sum
+from proxmargin.runtime.scratch import empty_beside
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import settled, unshrunk_columns
 
@@ -69,7 +70,10 @@ def certify(
     tol : float >= 0, optional
         The relative gap to be proved. By default products are not compensated.
     """
-    scores = problem.design.scores(point.coef) if scores is None else scores - point.intercept
+    if scores is None:
+        scores = problem.design.scores(point.coef)
+    else:
+        scores = np.subtract(scores, point.intercept, out=empty_beside(scores))
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _adjoint)
     # where unpenalised features separate the classes, the loss is below the rounding of dual points

@@ -74,6 +74,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import Journal, journal_of
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.scratch import beside
 from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.names import named_solver
@@ -298,12 +299,14 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
-        if is_beyond_memory(X):
+        in_passes = is_beyond_memory(X)
+        if in_passes:
             self._check_passes()
             X, y, sample_weight = opened(self, X, y, sample_weight)
         else:
             X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        targets = targets.mapped if in_passes else targets
         offset = self._checked_offset(offset, X, targets.classes)
         return X, targets if offset is None else replace(targets, offset=offset)
 
@@ -339,6 +342,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         Others do not matter to losses, but would to bounds on entries, rounding and step lengths.
         """
         live = np.flatnonzero(targets.weights)
+        live = beside(targets.weights, live)
         if live.size == targets.weights.size:
             return X, targets, live
         return self._picked(X, live), targets.picked(live), live

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
 from proxmargin.magnitudes import check_magnitude
+from proxmargin.runtime.scratch import beside, empty_beside, mapped
 
 __all__ = ["Targets", "total_price"]
 
@@ -65,6 +66,11 @@ class Targets:
             )
         return self if weights is self.weights else replace(self, weights=weights)
 
+    @property
+    def mapped(self) -> Targets:
+        """The same targets in scratch files, as vectors of data that are not in memory."""
+        return replace(self, codes=mapped(self.codes), weights=mapped(self.weights))
+
     def picked(self, index: NDArray[np.intp]) -> Targets:
         """The targets of some of the samples, with all classes."""
         offset = None if self.offset is None else self.offset[index]
@@ -83,11 +89,11 @@ class Targets:
     @property
     def shares(self) -> Array:
         """Weights that sum to one, (n_samples,)."""
-        return self.weights / self.total
+        return np.divide(self.weights, self.total, out=empty_beside(self.weights))
 
     def signs(self, positive: int) -> Array:
         """+1 where the class is ``positive``, -1 elsewhere; (n_samples, 1)."""
-        return np.where(self.codes == positive, 1.0, -1.0)[:, None]
+        return beside(self.codes, np.where(self.codes == positive, 1.0, -1.0)[:, None])
 
 
 def total_price(C: float, targets: Targets) -> float:

@@ -114,7 +114,9 @@ class Loss(ABC):
         apart = np.subtract(gradient, dual, out=gradient)
         np.abs(apart, out=apart)
         squares = (error * error).sum(axis=-1)  # one number for all samples, or one each
-        return weighted_sum(apart, error) + 0.5 * float((self.row_curvatures * squares).sum())
+        bends = self.row_curvatures
+        curved = bends.sum() * squares if np.ndim(squares) == 0 else (bends * squares).sum()
+        return weighted_sum(apart, error) + 0.5 * float(curved)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:
         """The scores within ``error`` of these with the largest loss, where a formula for them is

@@ -16,6 +16,7 @@ from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.designs.convert import as_design
+from proxmargin.runtime.scratch import mapped, mapped_empty
 
 __all__ = ["ChunkedDesign", "Scan", "scanned"]
 
@@ -61,7 +62,7 @@ class ChunkedDesign(SizedBlocks):
         small: Arrays | None = None
         for block, part in self._blocks():
             rows, more = task(block, shared, tuple(each[part] for each in cut))
-            joined = joined or [np.empty((self.n_samples, *each.shape[1:])) for each in rows]
+            joined = joined or [mapped_empty((self.n_samples, *each.shape[1:])) for each in rows]
             for whole, each in zip(joined, rows, strict=True):
                 whole[part] = each
             small = more if small is None else combine(small, more)
@@ -141,4 +142,4 @@ def scanned(dataset: Dataset, check: Callable[[Chunk], Chunk]) -> Scan:
 
 
 def _joined(parts: list[Any]) -> NDArray[Any] | None:
-    return None if parts[0] is None else np.concatenate(parts)
+    return None if parts[0] is None else mapped(np.concatenate(parts))

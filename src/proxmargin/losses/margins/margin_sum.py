@@ -19,6 +19,7 @@ from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDua
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rows import largest_of_rows
+from proxmargin.runtime.scratch import beside, empty_beside
 from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]
@@ -78,7 +79,7 @@ class MarginSum(Loss):
     @cached_property
     def shares(self) -> Array:
         largest = largest_of_rows(self.weights)
-        return largest / largest.sum()
+        return np.divide(largest, largest.sum(), out=empty_beside(largest))
 
     def value(self, scores: Array) -> float:
         if self.phi.scalars is None:
@@ -93,7 +94,7 @@ class MarginSum(Loss):
         if self.phi.scalars is None:
             dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)
             return self.value(scores), dual
-        gradient = np.empty(scores.shape)
+        gradient = empty_beside(scores)
         value = compiled.value_and_gradient(self.phi.scalars, *self._in_rows(scores), gradient)
         return value, gradient
 
@@ -152,6 +153,7 @@ class MarginSum(Loss):
         up = np.divide(target - low, high, out=np.ones_like(high), where=high > 0)
         down = np.divide(target - high, low, out=np.ones_like(low), where=low < 0)
         up, down = (np.minimum(np.maximum(each, 0.0), 1.0) for each in (up, down))
+        inside = beside(dual, inside)
         compiled.shrink_columns(inside, up, down)
         return inside
 
@@ -165,14 +167,15 @@ class MarginSum(Loss):
         if hinge and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.phi.scalars is not None:
+            moved = np.add(scores[:, 0], start, out=empty_beside(scores[:, 0]))
             return start + compiled.best_shift(
                 self.phi.scalars,
-                scores[:, 0] + start,
+                moved,
                 self.signs[:, 0],
                 self.weights[:, 0],
                 intercept.l2,
                 float(start[0]),
-                np.empty(len(scores)),
+                empty_beside(moved),
             )
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         size = self.phi.dual_bound

@@ -24,6 +24,7 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.shifted import Shifted
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.scratch import empty_beside
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.secants import Secants
 from proxmargin.traits import Trait
@@ -221,7 +222,7 @@ class PassNewton(Solver[PassState]):
     ) -> Sweep:
         loss, design = problem.margins, problem.centred.design
         cut: tuple[Array, ...] = (loss.signs[:, 0], loss.weights[:, 0])
-        if problem.offset.any():
+        if problem.loss.largest_offset > 0:
             cut = (*cut, problem.offset)
         pointwise, zero = partial(_derivatives, loss.phi), np.zeros(design.n_features)
         return design.sweep(coef, intercept, pointwise, cut, zero, wanted)
@@ -309,7 +310,7 @@ def _sampled_gram(problem: Problem, state: PassState) -> Array:
     rows = design.rows(index)
     rows = rows if active.size == rows.n_features else rows.columns(active)
     signs, weights = loss.signs[index, 0], loss.weights[index, 0]
-    offset = (problem.offset[index],) if problem.offset.any() else ()
+    offset = (problem.offset[index],) if problem.loss.largest_offset > 0 else ()
     _, bend = _derivatives(loss.phi, state.scores[index], signs, weights, *offset)
     total = float(bend.sum())
     if total <= 0.0:
@@ -370,7 +371,10 @@ def _searched(
 ) -> tuple[float, float]:
     """The best step length, from the scores at both ends of the full step, and its decrease."""
     loss, net, ridge = problem.margins, problem.net, problem.intercept.l2
-    here, moved = state.scores + problem.offset, scores - state.scores
+    here = state.scores
+    if problem.loss.largest_offset > 0:
+        here = here + problem.offset
+    moved = np.subtract(scores, state.scores, out=empty_beside(scores))
     length = exact_step(
         loss.phi.scalars,
         here,
@@ -387,7 +391,8 @@ def _searched(
         LINE_SEARCH_STEPS,
     )
     length, coef = end_of_step(state.coef, direction, length, net)
-    ahead = state.scores + length * moved
+    ahead = np.multiply(moved, length, out=moved)
+    ahead += state.scores
     value = _objective(problem, coef, state.intercept + length * shift, ahead)
     return float(length), state.objective - value
 
@@ -408,7 +413,9 @@ def _sample_start(problem: Problem, start: Point, stop: Stop, solver: PassNewton
         return start
     part = replace(part, weights=part.weights / total)
     rows: Design = design.rows(index)
-    some = replace(problem, loss=Shifted(part, problem.loss.offset[index]), design=rows)
+    has_offset = problem.loss.largest_offset > 0
+    loss_of_part = Shifted(part, problem.loss.offset[index]) if has_offset else part
+    some = replace(problem, loss=loss_of_part, design=rows)
     many = design.n_features > solver.max_features and rows.has_columns
     method: Solver[Any] = ProximalNewton() if many else replace(solver, sampled=False)
     if method.objection(some) is not None:
