@@ -118,12 +118,12 @@ def make(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> None:
 def on_disk(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> str:
     make(folder, n, p, kind)
     size = n * p * kind.itemsize / GIGABYTE
-    reading = _clocked(lambda: _cat(folder / "X.npy"))
-    product = _clocked(lambda: _product(folder / "X.npy", n, p, kind))
-    rows, found = [], {}
+    found = {}
     with limited(MEMORY) as group:
+        reading, product = (_alone(what, folder, group)["seconds"] for what in ("cat", "product"))
+        rows = []
         for model in MODELS:
-            found[model] = one = _fitted(model, folder, group)
+            found[model] = one = _alone(model, folder, group)
             passes = one["passes"]
             cells = [model, f"{passes:.0f}", f"{one['relative_gap']:.1e}", seconds(one["seconds"])]
             paces = [one["seconds"] / passes / unit for unit in (size, reading, product)]
@@ -138,8 +138,8 @@ def on_disk(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> str:
         f"alpha={ALPHA}, l1_ratio={L1_RATIO}, tol={TOL}. Passes count all readings of the file, "
         f"the first one, which checks the data, included. The process that fits is limited to "
         f"{MEMORY / GIGABYTE:.0f} GB by {way}; its peak is that of memory that no file backs. "
-        f"`cat` of the file to /dev/null took {seconds(reading)} s, one product of NumPy by chunks "
-        f"{seconds(product)} s.\n\n{table(head, rows)}\n\n"
+        f"Within the same limit `cat` of the file to /dev/null took {seconds(reading)} s, and one "
+        f"product of NumPy by chunks {seconds(product)} s.\n\n{table(head, rows)}\n\n"
         "The objective of SparseLogisticRegression by others, evaluated on all rows: "
         "`SGDClassifier.partial_fit` with as many passes over the file, and scikit-learn's "
         f"`LogisticRegression(solver='saga')` on the first rows, {FITTING / GIGABYTE:.1f} GB of "
@@ -160,20 +160,6 @@ def _clocked(work: Any) -> float:
     return time.perf_counter() - begun
 
 
-def _cat(path: Path) -> None:
-    with Path("/dev/null").open("wb") as nowhere:
-        subprocess.run(["cat", str(path)], stdout=nowhere, check=True)
-
-
-def _product(path: Path, n: int, p: int, kind: np.dtype[Any]) -> None:
-    with path.open("rb") as stream:
-        np.lib.format.read_magic(stream)
-        np.lib.format.read_array_header_1_0(stream)
-        right = np.ones(p, kind)
-        for _, rows in blocks(n, p * kind.itemsize):
-            np.fromfile(stream, kind, rows * p).reshape(rows, p) @ right
-
-
 @contextmanager
 def limited(nbytes: int) -> Iterator[Path | None]:
     """A control group with this limit of memory, or None where none can be made."""
@@ -190,9 +176,9 @@ def limited(nbytes: int) -> Iterator[Path | None]:
         group.rmdir()
 
 
-def _fitted(model: str, folder: Path, group: Path | None) -> dict[str, Any]:
-    """The fit of a process of its own, within its limit of memory."""
-    command = [sys.executable, "-m", "benchmarks.scale_fit", model, str(folder)]
+def _alone(what: str, folder: Path, group: Path | None) -> dict[str, Any]:
+    """What a process of its own, within its limit of memory, measures (`benchmarks.scale_fit`)."""
+    command = [sys.executable, "-m", "benchmarks.scale_fit", what, str(folder)]
     command += [str(group)] if group else []
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -1,10 +1,11 @@
-"""A fit within a limit of memory, in a process of its own: prints what it took as JSON."""
+"""A pass or a fit in a process within a limit of memory: prints what it took as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
+import subprocess
 import sys
 import threading
 import time
@@ -57,14 +58,46 @@ def _own_bytes() -> int:
     return 1024 * int(next(line for line in lines if line.startswith("RssAnon")).split()[1])
 
 
-def main(model: str, folder: Path, group: Path | None) -> None:
-    from benchmarks.scale import ALPHA, L1_RATIO, MEMORY, TOL
+def main(what: str, folder: Path, group: Path | None) -> None:
+    from benchmarks.scale import MEMORY
 
     if group is None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     else:
         (group / "cgroup.procs").write_text(str(os.getpid()))
+    print(json.dumps(PASSES[what](folder) if what in PASSES else fitted(what, folder)))
+
+
+def printed(folder: Path) -> dict[str, float]:
+    """`cat` of the file to nowhere."""
+    begun = time.perf_counter()
+    with Path(os.devnull).open("wb") as nowhere:
+        subprocess.run(["cat", str(folder / "X.npy")], stdout=nowhere, check=True)
+    return {"seconds": time.perf_counter() - begun}
+
+
+def multiplied(folder: Path) -> dict[str, float]:
+    """One product of NumPy, by chunks."""
+    from benchmarks.scale import blocks
+
+    X = np.load(folder / "X.npy", mmap_mode="r")
+    (n, p), kind = X.shape, X.dtype
+    right = np.ones(p, kind)
+    begun = time.perf_counter()
+    with (folder / "X.npy").open("rb") as stream:
+        stream.seek(X.offset)
+        for _, rows in blocks(n, p * kind.itemsize):
+            np.fromfile(stream, kind, rows * p).reshape(rows, p) @ right
+    return {"seconds": time.perf_counter() - begun}
+
+
+PASSES = {"cat": printed, "product": multiplied}
+
+
+def fitted(model: str, folder: Path) -> dict[str, Any]:
+    """A model to its tolerance, in passes."""
     import proxmargin
+    from benchmarks.scale import ALPHA, L1_RATIO, TOL
     from proxmargin import open_dataset
 
     estimator = getattr(proxmargin, model)(alpha=ALPHA, l1_ratio=L1_RATIO, tol=TOL)
@@ -83,14 +116,13 @@ def main(model: str, folder: Path, group: Path | None) -> None:
     begun = time.perf_counter()
     with watched() as peak:
         certificate = estimator.fit(dataset).certificate_
-    found = {
+    return {
         "seconds": time.perf_counter() - begun,
         "passes": passes[0],
         "relative_gap": certificate.relative_gap,
         "objective": certificate.primal,
         "peak_bytes": max(peak),
     }
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -126,22 +126,15 @@ class SparseDesign(Design):
         return shifted(rows, offsets), weights[weighted], centre - offsets
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
         # subtract the offsets of full columns before the products: they would cancel afterwards
         point = np.where(self._stored == self.n_samples, centre, 0.0)
-        rows, rest = shifted(self.by_rows, point), centre - point
-        across = rows.T.tocsr()
-        out = np.empty((self.n_samples, self.n_samples))
-        for start in range(0, self.n_samples, OUTER_ROWS):
-            part = slice(start, start + OUTER_ROWS)
-            block = rows[part].astype(np.float64)
-            block.data *= weights[block.indices]
-            out[part] = (block @ across).toarray()
+        rest = centre - point
+        out = self.remembered(_products_of_rows, weights, point).copy()  # folds differ in the rest
         if rest.any():
             # XDX' - 1 h' - h 1' + (c'Dc) 1 1' with h = XDc
             self.ledger.charge(self.share)
             pull = weights * rest
-            half = rows @ pull - 0.5 * float(pull @ rest)
+            half = shifted(self.by_rows, point) @ pull - 0.5 * float(pull @ rest)
             out -= half
             out -= half[:, None]
         return out
@@ -208,6 +201,21 @@ class SparseDesign(Design):
             *parts, weights, centre, self._by_rows, of_rows, length
         )
         return squares
+
+
+def _products_of_rows(design: SparseDesign, weights: Array, point: Array) -> Array:
+    """``(X - 1 point') diag(weights) (X - 1 point')'`` for a point that is zero at columns with
+    implicit zeros."""
+    design.ledger.charge(design.share)
+    rows = shifted(design.by_rows, point)
+    across = rows.T.tocsr()
+    out = np.empty((design.n_samples, design.n_samples))
+    for start in range(0, design.n_samples, OUTER_ROWS):
+        part = slice(start, start + OUTER_ROWS)
+        block = rows[part].astype(np.float64)
+        block.data *= weights[block.indices]
+        out[part] = (block @ across).toarray()
+    return out
 
 
 def _share(part: Any, whole: Any) -> float:

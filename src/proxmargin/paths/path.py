@@ -190,6 +190,8 @@ class Path:
 
     @property
     def n_nonzero(self) -> NDArray[np.intp]:
+        if self._rows == 1:
+            return np.diff(self.stacked.indptr).astype(np.intp)
         pairs = pairwise(self.stacked.indptr[:: self._rows])
         return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs], np.intp)
 

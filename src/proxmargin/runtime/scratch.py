@@ -1,8 +1,8 @@
 """Arrays in memory-mapped files without a name, for vectors with an entry a row of data on disk.
 
-The operating system writes such arrays to the disk where memory is short, so that the number of rows
-is limited by the disk. Results that are written beside a mapped array (`empty_beside`) are mapped
-too: what a fit makes of such vectors follows their storage.
+The operating system writes such arrays to the disk where memory is short, so that the disk limits
+the number of rows. Results that are written beside a mapped array (`empty_beside`) are mapped too:
+what a fit makes of such vectors follows their storage.
 """
 
 from __future__ import annotations
