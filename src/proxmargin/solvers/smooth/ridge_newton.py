@@ -79,7 +79,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             at=at,
             slope=form.gradient(at.dual),
             share=share,
-            ridge=_first_ridge(problem, form.design),
+            ridge=_first_ridge(problem, form.design, start),
             tol=CLAIM_FRACTION * stop.tol,
             deadline=stop.deadline,
         )
@@ -146,14 +146,15 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         ).claimed(final=True)  # `proved` is a gap of the problem with the final ridge
 
 
-def _first_ridge(problem: Problem, design: Design) -> float:
+def _first_ridge(problem: Problem, design: Design, start: Point) -> float:
     """The first ridge of the homotopy: the final one, or a stronger one if that is weak.
 
     With a very weak ridge many samples of separable data sit at the kink of the loss's slope, where
-    line searches shorten Newton steps; following the regularisation path avoids that.
+    line searches shorten Newton steps; following the regularisation path avoids that. A start with
+    coefficients is taken to be on the path: most of its samples are on the right side of the kink.
     """
     loss, l2 = problem.margins, problem.penalty.l2
-    if loss.phi.is_strictly_convex:
+    if loss.phi.is_strictly_convex or start.coef.any():
         return l2
     spread = design.column_squares(loss.weights[:, 0], np.zeros(design.n_features)).sum()
     return max(l2, FIRST_RIDGE * loss.phi.smoothness * float(spread))
