@@ -34,8 +34,10 @@ BLOCKS = 8  # on the workers
 DASK_FEATURES = 500
 TITLES = {
     "disk": "Data beyond memory: passes over a file",
+    "growth": "Data beyond memory: how a pass grows",
     "dask": "Data beyond one machine: Dask workers",
 }
+PARTS = tuple(TITLES)
 TINY_ROWS = 4_000  # of a pass that is all overhead
 
 
@@ -49,23 +51,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float64")
     parser.add_argument("--folder", type=Path, help="where the data are made; kept if given")
     parser.add_argument("--dask-megabytes", type=float, default=400.0)
-    parser.add_argument("--parts", nargs="+", choices=("disk", "dask"), default=["disk", "dask"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--output", type=Path, default=RESULTS)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="proxmargin-scale-") as temporary:
-        folder = arguments.folder or Path(temporary)
-        parts = []
-        if "disk" in arguments.parts:
-            kind = np.dtype(arguments.dtype)
-            parts.append(on_disk(folder, _rows(arguments, folder, kind), arguments.features, kind))
-        if "dask" in arguments.parts:
-            parts.append(on_workers(arguments.dask_megabytes, DASK_FEATURES))
-    for name, text in zip(arguments.parts, parts, strict=True):
+    for name in arguments.parts:
+        with tempfile.TemporaryDirectory(prefix="proxmargin-scale-") as temporary:
+            text = _text_of(name, arguments, arguments.folder or Path(temporary))
         write_section(f"scale-{name}", TITLES[name], text, arguments.output)
         print(text)
     return 0
+
+
+def _text_of(part: str, arguments: argparse.Namespace, folder: Path) -> str:
+    if part == "dask":
+        return on_workers(arguments.dask_megabytes, DASK_FEATURES)
+    if part == "growth":
+        from benchmarks.scale_growth import growth
+
+        return growth(folder)
+    kind = np.dtype(arguments.dtype)
+    return on_disk(folder, _rows(arguments, folder, kind), arguments.features, kind)
 
 
 def _rows(arguments: argparse.Namespace, folder: Path, kind: np.dtype[Any]) -> int:
