@@ -27,6 +27,10 @@ GRAM_ROWS = 1 << 8
 MIRROR = 1 << 6
 # share of nonzero coefficients below which a product with a copy of their columns is cheaper
 SPARSE_COEF = 0.1
+# OpenBLAS multiplies by few columns up to twice as fast from the left, as rows: for at most
+NARROW = 1 << 5
+# columns and, along lines, lines of at least
+LONG_LINE = 1 << 7
 
 
 class DenseDesign(Design):
@@ -204,6 +208,8 @@ class DenseDesign(Design):
 
     def _along_major(self, right: Array) -> Array:
         if self._direct:
+            if 1 < right.shape[1] <= NARROW and self._major.shape[1] >= LONG_LINE:
+                return np.ascontiguousarray((right.T @ self._major.T).T)
             return self._major @ right
         if right.shape[1] == 1:
             out = np.empty((self._major.shape[0], 1))
@@ -213,6 +219,8 @@ class DenseDesign(Design):
 
     def _across_major(self, right: Array) -> Array:
         if self._direct:
+            if 1 < right.shape[1] <= NARROW:
+                return np.ascontiguousarray((right.T @ self._major).T)
             return self._major.T @ right
         out = np.zeros((self._major.shape[1], right.shape[1]))
         if right.shape[1] == 1:
