@@ -198,8 +198,7 @@ class Design(Remembers, ABC):
         ----------
         shares : (n_samples,) >= 0, summing to one
         """
-        mean = self.adjoint(shares[:, None])[:, 0]
-        variance = self.column_squares(shares, mean)
+        mean, variance = self.mean_and_variance(shares)
         varying = variance[variance > CONSTANT_VARIANCE * mean**2]
         if not varying.size:
             return 1.0

@@ -15,12 +15,23 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
-from proxmargin.estimators.assembly import certificate_of, each_class, unmet
+from proxmargin.estimators.assembly import Assembly, certificate_of, each_class
+from proxmargin.estimators.assembly import unmet as short_of
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
+from proxmargin.estimators.models.minimax_passes import (
+    Certified,
+    certified,
+    continued,
+    in_moments,
+    know_moments,
+    solving,
+    summary,
+    unmet,
+)
 from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
@@ -31,7 +42,8 @@ from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
-from proxmargin.problem import Problem
+from proxmargin.problem import Point, Problem
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.minimax.labelings import FisherSpectra
 
@@ -55,6 +67,8 @@ class _MinimaxMachine(KernelMachine):
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
     _largest: list[Largest] | None = None
     """kappa_max of each problem, during a fit whose kappa is a share of it."""
+    _in_moments: Assembly | None = None
+    """The problems in class moments, during a fit to blocks of rows (`minimax_passes`)."""
 
     def __init__(
         self,
@@ -130,9 +144,7 @@ class _MinimaxMachine(KernelMachine):
                 now = clock()
                 part = KAPPA_TIME * max(self._deadline - now, 0.0) / (len(classes) - len(losses))
                 most = largest_kappa(
-                    design,
-                    signs,
-                    targets.shares,
+                    *(summary(design, targets, positive) or (design, signs, targets.shares)),
                     self._model,
                     infinite=UNCERTAIN_KAPPA,
                     deadline=now + part,
@@ -151,7 +163,52 @@ class _MinimaxMachine(KernelMachine):
             with super()._timed() as stop:
                 yield stop
         finally:
-            self.__dict__.pop("_largest", None)
+            for name in ("_largest", "_in_moments"):  # only while the fit runs
+                self.__dict__.pop(name, None)
+
+    def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
+        know_moments(design, targets)  # the means and variances of the features, too
+        return super()._design(design, targets)
+
+    def _fit_assembled(
+        self,
+        assembly: Assembly,
+        starts: Sequence[Point | None] | None = None,
+        stop: Stop | None = None,
+    ) -> None:
+        short = self._in_moments = in_moments(assembly)
+        if short is None:
+            super()._fit_assembled(assembly, starts, stop)
+            return
+        stop = (stop or self._stop(self.time_limit)).started(clock(), ())
+        starts = self._starts(short) if starts is None else starts
+        solutions = self._solve(short, starts, stop=solving(stop))
+        for problem, solution in zip(short.problems, solutions, strict=True):
+            if solution.status is not Status.INTERRUPTED:  # no margin is an error before the pass
+                self._check_gap(problem, solution.gap, solution.status)
+        found = certified(assembly, short, solutions, stop.tol)
+        self._publish(*self._finished_on_data(assembly, found, stop))
+        interrupts.act()
+
+    def _finished_on_data(
+        self, assembly: Assembly, found: Certified, stop: Stop
+    ) -> tuple[Assembly, list[Solution]]:
+        """The problems and solutions to publish, after passes for those that missed ``tol``."""
+        problems, solutions = list(found.problems), list(found.solutions)
+        short = [k for k, solution in enumerate(solutions) if unmet(solution)]
+        if short and not stop.is_over:
+            rest = replace(assembly, problems=tuple(assembly.problems[k] for k in short))
+            more = self._solve(rest, [solutions[k].point for k in short], stop=stop)
+            for k, problem, solution in zip(short, rest.problems, more, strict=True):
+                if solution.gap.gap < solutions[k].gap.gap:
+                    problems[k], solutions[k] = problem, continued(solutions[k], solution)
+        return replace(assembly, problems=tuple(problems)), solutions
+
+    def _check_gaps(
+        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
+    ) -> None:
+        short = self._in_moments
+        super()._check_gaps(problems if short is None else short.problems, solutions, gaps)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0)
@@ -195,7 +252,7 @@ class _MinimaxMachine(KernelMachine):
             for k, solution in enumerate(solutions)
         ]
         self.certificate_ = certificate_of(told, self.classes_)
-        warned = "_remarks" in self.__dict__ or bool(unmet(told, self.stopping != "gap"))
+        warned = "_remarks" in self.__dict__ or bool(short_of(told, self.stopping != "gap"))
         super()._note_run(told)
         if not warned:
             count = f" (in {len(unsettled)} of {len(told)} class problems)"
