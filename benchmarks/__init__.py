@@ -16,6 +16,7 @@ Times are compared at equal certified gap.
     python -m benchmarks ridges              strengths of ridge models, more features than samples
     python -m benchmarks sharing             folds, classes and grids on the same data
     python -m benchmarks limits              limits of time and memory
+    python -m benchmarks device              data on a GPU against the processor and cuML
     python -m benchmarks startup             the first fit of a process
     python -m benchmarks paper X3 I4 IF6     tables, figures of the papers, into PAPERS.md
     python -m benchmarks paper overview      its head and overview, sections in order

@@ -300,6 +300,6 @@ def on_workers(megabytes: float, p: int) -> str:
         "the workers of a `LocalCluster`, each a process of one thread; SparseLogisticRegression "
         f"to {TOL}. Workers need a core each to be faster than one: see the load average. The "
         "model of a sample, where the fit begins, is computed by the client alone. The "
-        f"overhead is that of a pass over {TINY_ROWS:,} rows in as many blocks. Device arrays: not "
-        "measured, for want of a GPU.\n\n" + table(head, rows)
+        f"overhead is that of a pass over {TINY_ROWS:,} rows in as many blocks.\n\n"
+        + table(head, rows)
     )

@@ -27,7 +27,8 @@ def on_host(values: Any) -> NDArray[Any]:
         return np.asarray(values)
     for move in ("get", "cpu"):  # CuPy; PyTorch
         if hasattr(values, move):
-            return np.asarray(getattr(values, move)())
+            here = getattr(values, move)()
+            return np.asarray(here.numpy() if hasattr(here, "numpy") else here)
     return np.asarray(values)
 
 
