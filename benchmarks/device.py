@@ -167,7 +167,7 @@ def observed(there: Device) -> Iterator[Transfers]:
 def data(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Features in float32, made a few rows at a time, and labels."""
     X, y = np.empty((n, p), np.float32), np.empty(n, np.int8)
-    for start, rows in blocks(n, p):
+    for start, rows in blocks(n, X.itemsize * p):
         part = slice(start, start + rows)
         X[part], y[part] = planted(rows, p, start)
     return X, y

@@ -18,6 +18,7 @@ MODELS = {
     "logistic": pm.LogisticRegression(C=0.05, tol=1e-9),
     "distance weighted": pm.DWD(tol=1e-9),
     "MM-FDA": pm.MarginFDA(tol=1e-9),
+    "MM-MPM": pm.MarginMPM(tol=1e-9, standardize=True),
 }
 
 

@@ -58,8 +58,9 @@ def collections(rows: int = 500) -> tuple[Any, Any]:
         pm.HuberizedSVC(alpha=0.02, tol=1e-9),
         pm.LogisticRegression(C=0.01, tol=1e-9),
         pm.MarginFDA(),
+        pm.MarginMPM(standardize=True),
     ],
-    ids=["huberized", "logistic", "MM-FDA"],
+    ids=["huberized", "logistic", "MM-FDA", "MM-MPM"],
 )
 def test_the_model_is_that_of_the_data_in_memory(model: Any, client) -> None:
     X, y = collections()
