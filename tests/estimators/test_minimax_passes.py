@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import proxmargin as pm
 from proxmargin import open_dataset
+from proxmargin.datasets import DataLostError
 from tests.data import clouds
 from tests.oracles import exact
 
@@ -254,3 +255,33 @@ def test_any_solver_and_a_warm_start_take_no_more_passes(make) -> None:
     assert streamed.certificate_.converged
     assert not np.allclose(first, streamed.coef_)
     assert streamed.certificate_.n_passes == PASSES - 1
+
+
+class Vanishing:
+    """An array that cannot be read any longer after so many chunks."""
+
+    def __init__(self, X: np.ndarray, reads: int) -> None:
+        self.X, self.left = X, reads
+        self.shape, self.dtype = X.shape, X.dtype
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        self.left -= 1
+        if self.left < 0:
+            raise FileNotFoundError("X.npy")
+        return self.X[part]
+
+
+@BOTH
+def test_a_file_that_vanishes_after_the_certificate_leaves_a_certified_model(make) -> None:
+    X, y = sample()
+    X[:, 2] += 1e6
+    dataset = open_dataset(Vanishing(X, 10 * PASSES), target=y, chunk_rows=30)
+    model = make(tol=1e-8)  # which rounding of the moments does not meet
+    with pytest.warns(ConvergenceWarning, match="before its tolerance was met"):
+        model.fit(dataset)
+    best = make(tol=1e-9).fit(X - np.array([0, 0, 1e6, 0, 0, 0]), y).certificate_.primal
+    assert model.certificate_.dual <= best + 1e-8
+    assert model.certificate_.relative_gap < 1e-6
+    assert "_in_moments" not in vars(model)
+    with pytest.raises(DataLostError):
+        make().fit(open_dataset(Vanishing(X, 25), target=y, chunk_rows=30))

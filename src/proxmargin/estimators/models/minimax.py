@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
+from proxmargin.datasets import DataLostError
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import Assembly, certificate_of, each_class
 from proxmargin.estimators.assembly import unmet as short_of
@@ -163,8 +164,7 @@ class _MinimaxMachine(KernelMachine):
             with super()._timed() as stop:
                 yield stop
         finally:
-            for name in ("_largest", "_in_moments"):  # only while the fit runs
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("_largest", None)
 
     def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
         know_moments(design, targets)  # the means and variances of the features, too
@@ -176,11 +176,25 @@ class _MinimaxMachine(KernelMachine):
         starts: Sequence[Point | None] | None = None,
         stop: Stop | None = None,
     ) -> None:
-        short = self._in_moments = in_moments(assembly)
+        short = in_moments(assembly)
         if short is None:
             super()._fit_assembled(assembly, starts, stop)
             return
-        stop = (stop or self._stop(self.time_limit)).started(clock(), ())
+        self._in_moments = short
+        try:
+            self._fit_in_moments(assembly, short, starts, stop or self._stop(self.time_limit))
+        finally:
+            self.__dict__.pop("_in_moments", None)  # only while the fit runs
+
+    def _fit_in_moments(
+        self,
+        assembly: Assembly,
+        short: Assembly,
+        starts: Sequence[Point | None] | None,
+        stop: Stop,
+    ) -> None:
+        """Solve the problems in class moments (``short``), and publish what the data certify."""
+        stop = stop.started(clock(), ())
         starts = self._starts(short) if starts is None else starts
         solutions = self._solve(short, starts, stop=solving(stop))
         for problem, solution in zip(short.problems, solutions, strict=True):
@@ -198,7 +212,10 @@ class _MinimaxMachine(KernelMachine):
         short = [k for k, solution in enumerate(solutions) if unmet(solution)]
         if short and not stop.is_over:
             rest = replace(assembly, problems=tuple(assembly.problems[k] for k in short))
-            more = self._solve(rest, [solutions[k].point for k in short], stop=stop)
+            try:
+                more = self._solve(rest, [solutions[k].point for k in short], stop=stop)
+            except DataLostError:  # what is certified stands
+                return replace(assembly, problems=tuple(problems)), solutions
             for k, problem, solution in zip(short, rest.problems, more, strict=True):
                 if solution.gap.gap < solutions[k].gap.gap:
                     problems[k], solutions[k] = problem, continued(solutions[k], solution)
