@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from proxmargin.comparing.evaluating.data import Data
 from proxmargin.comparing.evaluating.metrics import HeldOut
 
-__all__ = ["Tally", "features_used", "fitted", "held_out", "own_probabilities"]
+__all__ = ["Tally", "features_used", "fitted", "held_out", "own_probabilities", "said_of"]
 
 Array = NDArray[np.float64]
 
@@ -70,17 +70,32 @@ def fitted(model: Any, data: Data) -> Any:
 
 def held_out(model: Any, data: Data, classes: NDArray[Any]) -> HeldOut:
     """What a fitted model says about rows; ``classes`` are those of the whole data."""
+    labels, scores = said_of(model, data.X, classes)
     return HeldOut(
         codes=np.searchsorted(classes, data.y),
-        labels=np.searchsorted(classes, model.predict(data.X)),
+        labels=labels,
         classes=classes,
-        scores=scores_of(model, data.X, classes.size),
+        scores=scores,
         weights=data.weights,
         X=data.X,
     )
 
 
-def scores_of(model: Any, X: Any, n_classes: int) -> Array | None:
+def said_of(model: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], Array | None]:
+    """Numbers of the classes that a fitted model predicts, and its decision values (`_scores_of`).
+
+    The classes of this library's margin models are those of their decision values, which are then
+    computed once.
+    """
+    from proxmargin.estimators.base import MarginEstimator
+
+    scores = _scores_of(model, X, classes.size)
+    by_scores = getattr(type(model), "predict", None) is MarginEstimator.predict
+    labels = model._labels_of(scores) if by_scores and scores is not None else model.predict(X)
+    return np.searchsorted(classes, labels), scores
+
+
+def _scores_of(model: Any, X: Any, n_classes: int) -> Array | None:
     """The decision values, one a sample and class, or one a sample of two classes; else None."""
     if not hasattr(model, "decision_function"):
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.comparing.evaluating.data import Data
-from proxmargin.comparing.evaluating.fits import Tally, features_used, fitted, scores_of
+from proxmargin.comparing.evaluating.fits import Tally, features_used, fitted, said_of
 from proxmargin.comparing.evaluating.folds import Split
 from proxmargin.runtime.interrupts import interrupts
 
@@ -256,8 +256,9 @@ class _Collected:
         for model in models:
             self._count([getattr(model, "certificate_", None)])
             sizes.append(float(features_used(model)))
-            scores.append(scores_of(model, X, self.classes.size))
-            labels.append(np.searchsorted(self.classes, model.predict(X)))
+            said, score = said_of(model, X, self.classes)
+            labels.append(said)
+            scores.append(score)
         self.sizes.append(np.array(sizes))
         known = [each for each in scores if each is not None]
         self._put(split, np.array(labels), np.array(known) if len(known) == count else None)
