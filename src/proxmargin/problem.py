@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
-from proxmargin.runtime.memoisation import Remembers
+from proxmargin.runtime.memoisation import Remembers, cached_property
 from proxmargin.traits import Trait
 from proxmargin.unshrunk import are_determined, settled
 

@@ -49,7 +49,8 @@ class Certificate:
     n_iter : int
     n_passes : float
         Products with the data, or with copies of some of its rows or columns, in units of one full
-        product.
+        product. Of a pass over blocks of rows that several classes share each has an equal part,
+        so that the sum over the classes is how often the data were read.
     seconds : float
         Wall-clock time, including the compilation of kernels.
     solver : str

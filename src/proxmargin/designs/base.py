@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
+from copy import copy
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.sweep import Pointwise, Sweep, swept
 from proxmargin.rounding import UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
-from proxmargin.runtime.memoisation import Remembers
+from proxmargin.runtime.memoisation import Remembers, cached_property
 
 if TYPE_CHECKING:
     from proxmargin.designs.kernel import KernelMatrix
@@ -316,6 +316,12 @@ class Design(Remembers, ABC):
     @abstractmethod
     def _rows(self, index: Index) -> Design:
         """What `rows` returns when asked for the first time."""
+
+    def twin(self) -> Self:
+        """The same data with a memory of their own, for another thread."""
+        twin = copy(self)
+        twin.__dict__.pop("_memory", None)
+        return twin
 
     def part(self, rows: Index, columns: Index) -> Design:
         """A copy of some of the samples and features, with a ledger of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.kernels.products import ProductKernel
 from proxmargin.rounding import Lost
 from proxmargin.rows import first_of_equals, live_rows
+from proxmargin.runtime.memoisation import cached_property
 
 __all__ = [
     "ComputedKernel",

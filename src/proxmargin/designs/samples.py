@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
 from proxmargin.designs.memory import unlocked
+from proxmargin.runtime.memoisation import cached_property
 
 __all__ = [
     "TILE_BYTES",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from proxmargin.designs.base import (
 )
 from proxmargin.designs.compressed import entries_of_columns, full_columns, shifted
 from proxmargin.rounding import Enclosed, compensated_error
+from proxmargin.runtime.memoisation import cached_property
 
 __all__ = ["SparseDesign"]
 

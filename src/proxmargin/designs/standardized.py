@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from proxmargin.compiled.products import compensated
 from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order, Stored
 from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
+from proxmargin.runtime.memoisation import cached_property
 
 __all__ = [
     "StandardizedDesign",

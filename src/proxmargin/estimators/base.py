@@ -42,7 +42,7 @@ from proxmargin.estimators.assembly import (
 from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
-from proxmargin.estimators.runs import Runs
+from proxmargin.estimators.runs import Runs, at_once, for_each
 from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
 from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
@@ -492,8 +492,10 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         journal = assembly.journal
         guard = self._guard = self._guard or Guard()
         told = [guard.around(callback) for callback in journal.told(self.callbacks)]
-        callbacks = [*told, *self._progress(len(assembly.problems))]
+        together, blocks = (1, None) if told or journal.records else at_once(assembly.problems)
+        callbacks = [*told, *self._progress(len(assembly.problems), together)]
         threads = 1 if callbacks else self._threads(assembly)
+        threads = max(threads, together)
         runs = Runs(
             assembly=assembly,
             limits=limits,
@@ -504,11 +506,13 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
             guard=guard,
             threads=threads,
             quiet=self.n_jobs is not None or threads > 1,
+            blocks=blocks,
         )
         return runs.solved(starts)
 
     def _threads(self, assembly: Assembly) -> int:
-        """Threads for the problems of these data: one where kernel values or passes are shared."""
+        """Threads that solve problems on their own; one where data are read in passes, which
+        problems share, and where they share kernel values."""
         count, design = len(assembly.problems), assembly.problems[0].design
         shared = design.passes_only or design.kernel_matrix is not None
         if count == 1 or shared or assembly.journal.records:
@@ -524,15 +528,15 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         if not self.warm_start or getattr(self, "coef_", np.empty(0)).shape != shape:
             return [None] * len(assembly.problems)
         points = self._points(assembly, self.coef_, self.intercept_)
-        return [p.better_start(point) for p, point in zip(assembly.problems, points, strict=True)]
+        return for_each(assembly.problems, lambda k, problem: problem.better_start(points[k]))
 
     def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
         """The points of the problems with these published coefficients and intercepts."""
         return assembly.points(coef, intercept)
 
-    def _progress(self, count: int) -> Iterator[Callable[[Report], object]]:
+    def _progress(self, count: int, together: int) -> Iterator[Callable[[Report], object]]:
         if self.verbose:
-            yield Progress(label=type(self).__name__, fits=count)
+            yield Progress(label=type(self).__name__, fits=count, together=together > 1)
 
     # -- publishing -------------------------------------------------------------------------
 

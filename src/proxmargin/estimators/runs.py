@@ -1,4 +1,4 @@
-"""The problems of one fit, solved one after the other or on several threads."""
+"""The problems of one fit, solved one after the other, on several threads, or in common passes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import ceil
 from threading import local
+from typing import TypeVar
 
 import numpy as np
 
 from proxmargin.callbacks.guard import Guard
 from proxmargin.compiled.clock import clock, cpu_clock
+from proxmargin.designs.base import SAMPLE_BYTES
+from proxmargin.designs.blocks import BlockedDesign
+from proxmargin.designs.blocks.together import blocks_under, each_in_common, over
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
@@ -22,11 +26,20 @@ from proxmargin.loop.standing import Standing
 from proxmargin.loop.stopping import OVERRUN, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.memory import free_bytes
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.auto import Choice, solve
 
-__all__ = ["Runs"]
+__all__ = ["Runs", "at_once", "for_each"]
 
+T = TypeVar("T")
+
+# memory of the problems that are solved in common passes
+MEMORY_SHARE = 0.25  # of the free memory, that all of them may take together
+VECTORS = 16  # with an entry a row, that one problem holds at a time
+MATRICES = 6  # of the features, or of the active ones, that it holds
+MOST_ACTIVE = 2000  # features of these matrices
+MOST_AT_ONCE = 100  # problems, each of which has a thread
 TOO_LATE = Choice(Standing(), "none", "the time limit was reached before this class began")
 
 
@@ -54,6 +67,8 @@ class Runs:
         Without callbacks only.
     quiet : bool
         Whether BLAS has one thread, so that sums do not depend on ``threads``.
+    blocks : BlockedDesign, optional
+        The rows of all problems, which the threads read in common passes.
     """
 
     assembly: Assembly
@@ -65,6 +80,7 @@ class Runs:
     guard: Guard
     threads: int
     quiet: bool
+    blocks: BlockedDesign | None = None
     _is_interrupted: bool = field(default=False, init=False)
     _own: local = field(default_factory=local, init=False)
 
@@ -73,15 +89,24 @@ class Runs:
         problems = self.assembly.problems
         places = range(len(problems))
         with quiet_threads(0) if self.quiet else nullcontext():
+            if self.blocks is not None:
+                solve = _seen(problems, lambda k, problem: self._one(k, problem, starts[k]))
+                count = len(problems)
+                return each_in_common(solve, self.blocks, count, self.threads, self._clocks())
             if self.threads == 1:
                 return [self._one(*each) for each in zip(places, problems, starts, strict=True)]
             with ThreadPoolExecutor(self.threads, initializer=self._clocks()) as pool:
                 return list(pool.map(self._one, places, problems, starts))
 
     def _clocks(self) -> Callable[[], None]:
-        """Sets the limits by the clocks of a new thread: each thread has its own."""
+        """Sets the limits by the clocks of a new thread: each thread has its own.
+
+        Threads that wait for each other share the CPU time that one after the other would have.
+        """
         seconds = self.limits.deadline - clock()
         cpu_seconds = self.limits.cpu_deadline - cpu_clock()
+        if self.blocks is not None:
+            cpu_seconds /= self.threads
 
         def begin() -> None:
             self._own.limits = replace(
@@ -93,11 +118,12 @@ class Runs:
     def _one(self, place: int, problem: Problem, start: Point | State | None) -> Solution:
         stop, choice = self._begun(place, problem)
         scale = self.scale(problem)
+        told = {"scale": scale, "problem": place}
         solution = solve(
             problem,
             choice,
             stop=stop,
-            callbacks=[Changed(callback, {"scale": scale}) for callback in self.callbacks],
+            callbacks=[Changed(callback, told) for callback in self.callbacks],
             start=start,
             certify=self.certify,
             minimize=self.assembly.journal.minimize,
@@ -122,3 +148,37 @@ class Runs:
         if self._is_interrupted or (self.threads > 1 and interrupts.pending):
             stop = replace(stop, max_iter=0)
         return stop, choice
+
+
+def for_each(problems: Sequence[Problem], work: Callable[[int, Problem], T]) -> list[T]:
+    """``work(k, problem)`` for each problem, in common passes where they read blocks of rows."""
+    threads, blocks = at_once(problems)
+    if blocks is None:
+        return [work(k, problem) for k, problem in enumerate(problems)]
+    return each_in_common(_seen(problems, work), blocks, len(problems), threads)
+
+
+def _seen(
+    problems: Sequence[Problem], work: Callable[[int, Problem], T]
+) -> Callable[[int, BlockedDesign], T]:
+    """The work on each problem as one that reads its rows through a view."""
+
+    def seen(place: int, view: BlockedDesign) -> T:
+        problem = problems[place]
+        return work(place, replace(problem, design=over(problem.design, view)))
+
+    return seen
+
+
+def at_once(problems: Sequence[Problem]) -> tuple[int, BlockedDesign | None]:
+    """How many of the problems are solved at a time in common passes, and the rows that these
+    read; one and None where there are no such rows, or no other problem."""
+    blocks = blocks_under(problems[0].design) if len(problems) > 1 else None
+    if blocks is None:
+        return 1, None
+    order = min(blocks.n_features, MOST_ACTIVE)
+    numbers = VECTORS * blocks.n_samples + MATRICES * order * order
+    each = 8 * numbers + min(blocks.nbytes, SAMPLE_BYTES)
+    fitting = int(MEMORY_SHARE * free_bytes() / each)
+    count = min(len(problems), max(fitting, 1), MOST_AT_ONCE)
+    return (count, blocks) if count > 1 else (1, None)

@@ -95,6 +95,8 @@ class Report:
     scale : float
         The objective that the model documents, over that of the problem; the gap is in units of
         the problem.
+    problem : int
+        Number of the problem among those of a fit: that of the class for one-vs-rest.
     """
 
     n_iter: int
@@ -108,6 +110,7 @@ class Report:
     measures: Mapping[str, float]
     inner: bool = False
     scale: float = 1.0
+    problem: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from proxmargin.runtime.scratch import copied
 
-__all__ = ["Remembers"]
+__all__ = ["Remembers", "cached_property"]
 
 T = TypeVar("T")
+
+
+if TYPE_CHECKING:
+    cached_property = functools.cached_property
+else:
+
+    class cached_property(functools.cached_property):
+        """That of functools without the lock that it has in Python 3.11.
+
+        The lock is one for all objects. A thread that computes such a property of its own problem
+        may wait for a pass over the data that begins when all threads wait for one.
+        """
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            values = vars(instance)
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]
 
 
 class Remembers:

@@ -15,8 +15,8 @@ import pytest
 from numpy.lib import format as npy
 
 from proxmargin import load_model, read_data
-from proxmargin.files import memory
 from proxmargin.files.errors import DataError, ModelFileError
+from proxmargin.runtime import memory
 from tests.files.model_files import forged_file, learned
 
 # free memory that most of these tests pretend, bytes
@@ -25,8 +25,8 @@ LITTLE = 2**24
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    for module in ("memory", "tables.streams", "tables.width"):
-        monkeypatch.setattr(f"proxmargin.files.{module}.free_bytes", lambda: LITTLE)
+    for module in ("runtime.memory", "files.tables.streams", "files.tables.width"):
+        monkeypatch.setattr(f"proxmargin.{module}.free_bytes", lambda: LITTLE)
 
 
 @pytest.fixture
@@ -42,11 +42,12 @@ class TestWhatIsFree:
     def test_it_is_a_number_of_bytes(self):
         assert 2**20 < memory.free_bytes() < 2**62
 
-    def test_a_limit_of_the_address_space_counts(self):
+    @pytest.mark.parametrize("limit", ["RLIMIT_AS", "RLIMIT_DATA"])
+    def test_a_limit_of_the_process_counts(self, limit):
         pytest.importorskip("resource")
         code = (
-            "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31)); "
-            "from proxmargin.files.memory import free_bytes; print(free_bytes())"
+            f"import resource; resource.setrlimit(resource.{limit}, (2**31, 2**31)); "
+            "from proxmargin.runtime.memory import free_bytes; print(free_bytes())"
         )
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
         assert 0 < int(found.stdout) < 2**31
@@ -94,7 +95,7 @@ class TestWhatIsFree:
 class TestSvmlight:
     def test_a_wrong_index_is_named_with_its_line_and_number(self, written, monkeypatch):
         monkeypatch.setattr("proxmargin.files.tables.width.free_bytes", lambda: 2**35)
-        monkeypatch.setattr("proxmargin.files.memory.free_bytes", lambda: 2**35)
+        monkeypatch.setattr("proxmargin.runtime.memory.free_bytes", lambda: 2**35)
         path = written("d.svm", b"# made\n1 1:0.5\n-1 3:1\n1 2:1 2147483647:1\n")
         with pytest.raises(DataError, match=r"2147483647 features.*line 4 has the index 214748364"):
             read_data(path)

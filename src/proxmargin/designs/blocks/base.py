@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -120,6 +120,11 @@ class BlockedDesign(Design):
                 return None
             total[:, 0] += factor * pulled[:, column]
         return total
+
+    def twin(self) -> Self:
+        twin = super().twin()
+        twin._known = None
+        return twin
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
         (squares,), _ = self.run(tasks.row_squares, (weights, centre))

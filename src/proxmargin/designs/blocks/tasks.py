@@ -8,7 +8,7 @@ module, so that they can be sent to other processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,16 @@ from proxmargin.designs.sweep import swept
 from proxmargin.rounding import UNIT, Enclosed, gamma
 
 __all__ = [
+    "AllOf",
     "Answer",
     "Combine",
+    "CombinedAll",
     "OnColumns",
     "Task",
     "added",
     "added_precisely",
     "adjoint",
+    "apart",
     "column_squares",
     "dense_columns",
     "gram",
@@ -56,6 +59,59 @@ class OnColumns:
 
     def __call__(self, block: Design, shared: Arrays, cut: Arrays) -> Answer:
         return self.task(block.columns(self.index), shared, cut)
+
+
+@dataclass(frozen=True, eq=False)
+class AllOf:
+    """Several tasks in one pass, each with arguments of its own.
+
+    All answers are arrays in a row, as those of one task; how many belong to each is the first of
+    the small ones.
+
+    Parameters
+    ----------
+    tasks : tuple of tasks
+    shared, cut : tuples of int
+        How many of the arguments of each kind belong to each task.
+    """
+
+    tasks: tuple[Task, ...]
+    shared: tuple[int, ...]
+    cut: tuple[int, ...]
+
+    def __call__(self, block: Design, shared: Arrays, cut: Arrays) -> Answer:
+        given = zip(self.tasks, _split(shared, self.shared), _split(cut, self.cut), strict=True)
+        answers = [task(block, *each) for task, *each in given]
+        counts = np.array([(len(rows), len(small)) for rows, small in answers])
+        return (
+            tuple(each for rows, _ in answers for each in rows),
+            (counts, *(each for _, small in answers for each in small)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedAll:
+    """The combination of the answers of `AllOf`."""
+
+    combines: tuple[Combine, ...]
+
+    def __call__(self, first: Arrays, second: Arrays) -> Arrays:
+        counts = first[0]
+        parts = (_split(answer[1:], counts[:, 1]) for answer in (first, second))
+        each = zip(self.combines, *parts, strict=True)
+        return (counts, *(small for combine, a, b in each for small in combine(a, b)))
+
+
+def apart(answer: Answer) -> list[Answer]:
+    """The answer of each task of `AllOf`."""
+    rows, (counts, *small) = answer
+    parts = _split(rows, counts[:, 0]), _split(tuple(small), counts[:, 1])
+    return list(zip(*parts, strict=True))
+
+
+def _split(values: Arrays, counts: Sequence[int]) -> list[Arrays]:
+    ends = np.cumsum(counts).tolist()
+    return [values[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 # -- tasks

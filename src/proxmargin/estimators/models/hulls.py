@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from proxmargin.solvers.smooth.labelings import Balls, fit_labelings
 __all__ = ["DWD", "NuSVC"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 logger = logging.getLogger("proxmargin")
 
@@ -362,9 +363,14 @@ class DWD(_NuMachine):
         classes = each_class(targets)
         if self.nu != "auto":
             return [float(np.sqrt(targets.total * float(self.nu)))] * len(classes)
+        pairs = [Pairs.of(targets.signs(each)[:, 0], targets.shares) for each in classes]
+        if design.passes_only:  # one for all classes
+            union = np.unique(np.concatenate([each.numbers for each in pairs]))
+            design = design.rows(union)
+            pairs = [each._replace(numbers=np.searchsorted(union, each.numbers)) for each in pairs]
         found = []
-        for positive in classes:
-            distance = _median_distance(design, targets.signs(positive)[:, 0], targets.shares)
+        for each in pairs:
+            distance = _median_distance(design, each)
             if 0 < distance < MIN_DISTANCE:
                 raise ValueError(
                     f"the samples of different classes are {distance:.3g} apart: rescale the "
@@ -393,18 +399,37 @@ def _threshold(problem: Problem) -> float:
     return 1.0 / problem.penalty.radius
 
 
-def _median_distance(design: Design, signs: Array, shares: Array) -> float:
-    """The weighted median distance between samples of different classes.
+class Pairs(NamedTuple):
+    """Samples of two classes, at most a thousand of each, at even steps of their cumulative weight.
 
-    Over at most a thousand samples of each class, at even steps of their cumulative weight.
+    Attributes
+    ----------
+    numbers : (n,)
+        Those of the first class before those of the second.
+    weights : (n,)
+    first : int
+        How many are of the first class.
     """
-    up, down = (evenly_taken(shares * (signs == side), DISTANCE_SAMPLES) for side in (1.0, -1.0))
-    index, part = np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]])
-    first = up[0].size
+
+    numbers: Index
+    weights: Array
+    first: int
+
+    @classmethod
+    def of(cls, signs: Array, shares: Array) -> Pairs:
+        up, down = (
+            evenly_taken(shares * (signs == side), DISTANCE_SAMPLES) for side in (1.0, -1.0)
+        )
+        return cls(np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]]), up[0].size)
+
+
+def _median_distance(design: Design, pairs: Pairs) -> float:
+    """The weighted median distance between samples of different classes."""
+    index, part, first = pairs
     if first in (0, index.size):
         return 0.0
     between = design.rows(index).squared_distances(first, part / part.sum())
-    weights = np.outer(up[1], down[1])
+    weights = np.outer(part[:first], part[first:])
     return float(np.sqrt(max(_weighted_median(between.ravel(), weights.ravel()), 0.0)))
 
 

@@ -31,6 +31,7 @@ from proxmargin.estimators.models.kernel_rounds import (
     is_stuck,
     model_of,
 )
+from proxmargin.estimators.runs import for_each
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
@@ -292,14 +293,13 @@ class KernelMachine(MarginEstimator):
 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         self._check_gaps(assembly.problems, solutions, [one.gap for one in solutions])
-        finished = [
-            self._finished(problem, solution)
-            for problem, solution in zip(assembly.problems, solutions, strict=True)
-        ]
-        duals = [
-            _weights(problem, solution)
-            for problem, solution in zip(assembly.problems, finished, strict=True)
-        ]
+
+        def finish(k: int, problem: Problem) -> tuple[Solution, Array]:
+            solution = self._finished(problem, solutions[k])
+            return solution, _weights(problem, solution)
+
+        done = for_each(assembly.problems, finish)
+        finished, duals = [solution for solution, _ in done], [weights for _, weights in done]
         for attribute in OF_A_KERNEL:
             self.__dict__.pop(attribute, None)  # left by an earlier fit with another kernel
         self._publish_support(np.array(duals), assembly.numbers)

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import proxmargin
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.memory import shortage
 from proxmargin.files.models.archive import Archive
+from proxmargin.runtime.memory import shortage
 
 __all__ = [
     "MANIFEST",

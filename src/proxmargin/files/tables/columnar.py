@@ -9,10 +9,10 @@ from typing import Any
 
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas, pyarrow
-from proxmargin.files.memory import shortage
 from proxmargin.files.tables.column import Column, series_column
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.wording import listed
+from proxmargin.runtime.memory import shortage
 
 # A column of equal cells takes next to nothing in a Parquet file, and in memory as much as others:
 # bytes of a cell in the table and in the features.

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError
-from proxmargin.files.memory import shortage
 from proxmargin.files.tables.column import Column
 from proxmargin.files.tables.contents import FeatureMatrix
 from proxmargin.files.wording import listed, plural
+from proxmargin.runtime.memory import shortage
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
 _DENSE_FROM = 0.1

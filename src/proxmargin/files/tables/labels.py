@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import type_of_target
 from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError
 from proxmargin.files.extras import pandas
-from proxmargin.files.memory import shortage
 from proxmargin.files.tables.column import Column
 from proxmargin.files.tables.contents import Table
 from proxmargin.files.wording import listed, plural
+from proxmargin.runtime.memory import shortage
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
 _EXACT_INTEGERS = 2.0**53

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError
-from proxmargin.files.memory import shortage
 from proxmargin.files.npy import NUMBERS, TEXT, Header, array_of, header_of
 from proxmargin.files.tables.contents import FeatureMatrix
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.wording import listed
+from proxmargin.runtime.memory import shortage
 
 _CSR_KEYS = ("data", "indices", "indptr", "shape")
 _KINDS: Mapping[str, Collection[str]] = {

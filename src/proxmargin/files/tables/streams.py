@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from proxmargin.files.errors import DataError
-from proxmargin.files.memory import free_bytes, in_words
+from proxmargin.runtime.memory import free_bytes, in_words
 
 __all__ = ["Cost", "NulFound", "opened_bytes", "opened_text"]
 

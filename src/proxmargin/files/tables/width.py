@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError
-from proxmargin.files.memory import free_bytes, shortage
 from proxmargin.files.wording import plural
+from proxmargin.runtime.memory import free_bytes, shortage
 
 __all__ = ["refuse_too_wide"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.runtime.memoisation import Remembers
+from proxmargin.runtime.memoisation import Remembers, cached_property
 
 __all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
 

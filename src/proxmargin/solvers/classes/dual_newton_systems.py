@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from operator import itemgetter
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.jacobian import BlockRoot, ProxJacobian, Root
+from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.classes.coupled_blocks import coupled_inverse, coupled_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from proxmargin.designs.base import Array, Design
 from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.traits import Trait
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
+from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.hinge.curved_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
 from proxmargin.solvers.smoothed_newton import line_search

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.runtime.memoisation import cached_property
 
 __all__ = ["HingeRows", "hinge_rows"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.designs import DenseDesign
 from proxmargin.designs.base import Array, Design, Index
 from proxmargin.problem import Problem
+from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.linear_algebra import Factor, cholesky
 
 __all__ = ["Metric", "Place", "SampledObjective", "searched", "stratified"]

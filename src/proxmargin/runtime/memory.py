@@ -1,4 +1,4 @@
-"""The free memory, so that a file that needs more is rejected before it is read.
+"""The free memory: files that need more are rejected before they are read.
 
 A few bytes can expand to many: a large index, a compressed line, a header of many names. Estimates
 are lower bounds, so that no readable file is rejected.
@@ -30,7 +30,7 @@ def shortage(needed: int) -> str | None:
 
 def free_bytes() -> int:
     """Bytes that this process can still allocate, by the machine, containers and limits."""
-    known = [*_machine(), *_containers(), *_address_space()]
+    known = [*_machine(), *_containers(), *_limits()]
     return max(min(known, default=UNKNOWN), 0)
 
 
@@ -74,17 +74,18 @@ def _control_groups() -> Iterator[Path]:
             yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(top))
 
 
-def _address_space() -> Iterator[int]:
-    """Bytes left by ``ulimit -v``."""
+def _limits() -> Iterator[int]:
+    """Bytes left by ``ulimit -v`` and ``ulimit -d``."""
     try:
         import resource
     except ImportError:  # not on Windows
         return
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     pages = _text(Path("/proc/self/statm")).split()
-    if limit != resource.RLIM_INFINITY:
-        used = int(pages[0]) * resource.getpagesize() if pages else 0
-        yield limit - used
+    for kind, place in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)):
+        limit, _ = resource.getrlimit(kind)
+        if limit != resource.RLIM_INFINITY:
+            used = int(pages[place]) * resource.getpagesize() if pages else 0
+            yield limit - used
 
 
 def _text(path: Path) -> str:
