@@ -32,10 +32,12 @@ FITTING = GIGABYTE  # of rows that another package fits in memory
 WORKERS = (1, 2)
 BLOCKS = 8  # on the workers
 DASK_FEATURES = 500
+CLASS_FEATURES = 500
 TITLES = {
     "disk": "Data beyond memory: passes over a file",
     "growth": "Data beyond memory: how a pass grows",
     "dask": "Data beyond one machine: Dask workers",
+    "classes": "Data beyond memory: one-vs-rest in common passes",
 }
 PARTS = tuple(TITLES)
 TINY_ROWS = 4_000  # of a pass that is all overhead
@@ -51,6 +53,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float64")
     parser.add_argument("--folder", type=Path, help="where the data are made; kept if given")
     parser.add_argument("--dask-megabytes", type=float, default=400.0)
+    parser.add_argument("--classes-gigabytes", type=float, default=1.0)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--output", type=Path, default=RESULTS)
 
@@ -67,6 +70,10 @@ def main(arguments: argparse.Namespace) -> int:
 def _text_of(part: str, arguments: argparse.Namespace, folder: Path) -> str:
     if part == "dask":
         return on_workers(arguments.dask_megabytes, DASK_FEATURES)
+    if part == "classes":
+        from benchmarks.scale_classes import of_classes
+
+        return of_classes(folder, arguments.classes_gigabytes, CLASS_FEATURES)
     if part == "growth":
         from benchmarks.scale_growth import growth
 

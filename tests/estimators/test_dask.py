@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import proxmargin as pm
-from proxmargin.designs.blocks.dask_blocks import on_workers
+from proxmargin.designs.blocks.dask_blocks import DaskDesign, on_workers
 from tests.data import clouds
 
 da = pytest.importorskip("dask.array", reason="dask is not installed (extra dask)")
@@ -70,6 +70,36 @@ def test_the_model_is_that_of_the_data_in_memory(model: Any, client) -> None:
     assert ours.converged
     assert ours.primal == pytest.approx(expected.certificate_.primal, rel=1e-8)
     np.testing.assert_allclose(streamed, expected.coef_, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_a_pass_serves_all_classes_with_the_bits_of_one_at_a_time(
+    standardize: bool, client, monkeypatch
+) -> None:
+    monkeypatch.setattr("proxmargin.designs.base.SAMPLE_BYTES", 200 * FEATURES * 8)
+    X, _ = data()
+    y = np.digitize(X[:, 0] + X[:, 1], [-1.0, 0.0, 1.0])
+    lazy, labels = da.from_array(X, chunks=(500, 7)), da.from_array(y, chunks=500)
+    passes: list[Any] = []
+    run = DaskDesign.run
+
+    def counted(self: Any, *given: Any, **named: Any) -> Any:
+        passes.append(given)
+        return run(self, *given, **named)
+
+    monkeypatch.setattr(DaskDesign, "run", counted)
+    model = pm.SparseLogisticRegression(alpha=0.003, multi_class="ovr", standardize=standardize)
+    weights = np.random.default_rng(0).integers(0, 3, ROWS).astype(float)
+    for given in (None, weights):
+        passes.clear()
+        together = model.set_params(callbacks=()).fit(lazy, labels, given)
+        coef, certificates = together.coef_, list(together.certificate_)
+        count = len(passes)
+        alone = model.set_params(callbacks=[lambda report: None]).fit(lazy, labels, given)
+        np.testing.assert_array_equal(coef, alone.coef_)
+        assert [one.gap for one in certificates] == [one.gap for one in alone.certificate_]
+        assert count <= max(one.n_passes for one in alone.certificate_) + 4
+        assert count < 0.5 * (len(passes) - count)
 
 
 def test_predictions_are_lazy_and_scores_a_number(client) -> None:

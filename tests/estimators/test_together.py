@@ -17,6 +17,7 @@ import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.datasets import DataLostError, Dataset
 from proxmargin.designs.blocks import ChunkedDesign
+from proxmargin.estimators.runs import MATRICES, VECTORS
 from proxmargin.inputs.beyond_memory import namespace_of
 from proxmargin.solvers.smooth.pass_newton import PassNewton
 from tests.designs.test_device import every_library, on_device
@@ -115,7 +116,7 @@ def test_groups_of_classes_fit_in_the_memory_that_is_left(monkeypatch, small_sam
     model = MODELS["sparse logistic"]
     together = again(model).fit(dataset())
     assert len(threads) == 10
-    each = 8 * (16 * len(X) + 6 * 64 * 64) + X.nbytes
+    each = 8 * (VECTORS * len(X) + MATRICES * 64 * 64) + X.nbytes
     monkeypatch.setattr("proxmargin.estimators.runs.free_bytes", lambda: 4 * 3 * each)
     threads.clear()
     grouped = again(model).fit(dataset())

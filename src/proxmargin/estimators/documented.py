@@ -48,7 +48,9 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         result has the same bits for any number. None is one thread (unless in a context of
         `joblib.parallel_config`), with the threads that BLAS has. With callbacks, ``verbose``, a
         checkpoint or a nonlinear kernel, whose values the classes share, the classes are solved one
-        after the other whatever the number."""
+        after the other whatever the number. Data that are read in passes (a data set on disk, Dask
+        collections, device arrays) are read once for all classes, whatever the number, unless
+        there are callbacks."""
 
 _FEATURES = """penalty_factor : (n_features,) array >= 0, optional
         Multiplies l1 and l2 of each feature; 0 for a feature that is never penalised. Taken as it

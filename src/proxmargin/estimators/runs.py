@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 # memory of the problems that are solved in common passes
 MEMORY_SHARE = 0.25  # of the free memory, that all of them may take together
-VECTORS = 16  # with an entry a row, that one problem holds at a time
+VECTORS = 20  # with an entry a row, that one problem holds at a time: pass-newton some 14
 MATRICES = 6  # of the features, or of the active ones, that it holds
 MOST_ACTIVE = 2000  # features of these matrices
 MOST_AT_ONCE = 100  # problems, each of which has a thread
