@@ -48,7 +48,8 @@ class Runs:
     """Solves the problems of a fit; after an interruption, only certifies the rest.
 
     Each problem gets an equal share of the remaining time, and one step at least; where other
-    classes have used that up, and `OVERRUN` seconds more, the start is certified as it is.
+    classes have used that up, and `OVERRUN` seconds more, the start is certified as it is. Those
+    that run at the same time have the same share.
 
     Parameters
     ----------

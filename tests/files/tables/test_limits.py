@@ -82,7 +82,7 @@ class TestWhatIsFree:
     def test_without_any_system_call_a_small_machine_is_assumed(self, monkeypatch):
         monkeypatch.setattr(memory, "_machine", lambda: iter(()))
         monkeypatch.setattr(memory, "_containers", lambda: iter(()))
-        monkeypatch.setattr(memory, "_address_space", lambda: iter(()))
+        monkeypatch.setattr(memory, "_limits", lambda: iter(()))
         assert memory.free_bytes() == memory.UNKNOWN
 
     @pytest.mark.parametrize(
