@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 import warnings
 from typing import Any
 
@@ -19,6 +20,7 @@ from proxmargin.datasets import DataLostError, Dataset
 from proxmargin.designs.blocks import ChunkedDesign
 from proxmargin.estimators.runs import MATRICES, VECTORS
 from proxmargin.inputs.beyond_memory import namespace_of
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.smooth.pass_newton import PassNewton
 from tests.designs.test_device import every_library, on_device
 from tests.estimators.test_beyond_memory import Vanishing, counted
@@ -206,6 +208,8 @@ def test_a_second_interrupt_ends_the_fit_after_the_pass_that_runs(
         for each in act(self):
             yield each
             if len(begun) == 4 and not pressed:
+                while not interrupts.pending:  # two signals at once would be one
+                    time.sleep(0.001)
                 pressed.append(signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
 
     monkeypatch.setattr(ChunkedDesign, "_blocks", blocks)
