@@ -34,7 +34,6 @@ MODELS: dict[str, Any] = {
     "standardized": pm.HuberizedSVC(alpha=0.01, standardize=True, multi_class="ovr"),
     "no intercept": pm.SquaredHingeSVC(alpha=0.01, fit_intercept=False, multi_class="ovr"),
     "logistic": pm.LogisticRegression(C=0.1),
-    "MM-FDA": pm.MarginFDA(kappa=0.1),
     "distance weighted": pm.DWD(),
     "hinge": pm.SVC(C=0.05, tol=1e-3),
     "hinge with an elastic net": pm.ElasticNetSVC(alpha=0.05, multi_class="ovr", tol=0.1),
