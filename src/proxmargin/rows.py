@@ -5,6 +5,7 @@ For a single column NumPy's reduction along rows is ten times slower than a view
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ __all__ = ["evenly_taken", "first_of_equals", "largest_of_rows", "live_rows", "s
 
 Array = NDArray[np.float64]
 
+# Columns up to which a reduction along rows is faster column by column; for sums, NumPy adds the
+# entries of so short rows in the same order.
+FEW_COLUMNS = 7
+
 # start within the first of even steps: an irrational fraction, so that weights cause no ties
 STEP_START = 0.381966
 
@@ -22,18 +27,25 @@ STEP_START = 0.381966
 def live_rows(coef: NDArray[Any]) -> NDArray[np.intp]:
     """Indices of the rows with a nonzero entry."""
     # the zeros of flags are skipped faster than those of numbers
-    return np.flatnonzero(coef[:, 0] != 0 if coef.shape[1] == 1 else coef.any(axis=1))
+    if coef.shape[1] == 1:
+        return np.flatnonzero(coef[:, 0] != 0)
+    rows = np.flatnonzero(np.ravel(coef) != 0) // max(coef.shape[1], 1)
+    first = np.ones(rows.size, np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=first[1:])
+    return rows[first]
 
 
 def sums_of_rows(values: Array) -> Array:
     """The sum of each row; a view, not to be modified, of a single column."""
-    total: Array = values[:, 0] if values.shape[1] == 1 else values.sum(axis=1)
+    few = 0 < values.shape[1] <= FEW_COLUMNS
+    total: Array = reduce(np.add, values.T) if few else values.sum(axis=1)
     return total
 
 
 def largest_of_rows(values: Array) -> Array:
     """The largest entry of each row; a view, not to be modified, of a single column."""
-    largest: Array = values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
+    few = 0 < values.shape[1] <= FEW_COLUMNS
+    largest: Array = reduce(np.maximum, values.T) if few else values.max(axis=1)
     return largest
 
 

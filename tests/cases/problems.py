@@ -24,6 +24,7 @@ from proxmargin.losses import (
     MarginSum,
     MinimaxFisher,
     MinimaxProbability,
+    Multinomial,
     TailMean,
     wrong_classes,
 )
@@ -304,6 +305,20 @@ def class_problem(
     )
 
 
+def smooth_class_problem(
+    rng: np.random.Generator,
+    phi: MarginLoss | None = None,
+    penalty: Penalty | None = None,
+    intercept: Penalty | None = None,
+    **shape: Any,
+) -> Problem:
+    """`class_problem` with the multinomial loss."""
+    problem = class_problem(rng, phi, penalty, intercept, **shape)
+    loss = problem.loss
+    assert isinstance(loss, CrammerSinger)
+    return replace(problem, loss=Multinomial(loss.codes, loss.shares, 3, loss.total))
+
+
 def class_l1_problem(rng: np.random.Generator) -> Problem:
     """`class_problem` with an l1 norm."""
     return replace(class_problem(rng), penalty=ElasticNet(0.02))
@@ -357,6 +372,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
 
 # solvers of losses that couple the classes of a sample
 CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
+    "class-newton": (NAMED["class-newton"], smooth_class_problem),
     "multiplier-newton": (NAMED["multiplier-newton"], class_problem),
     "linear-program": (NAMED["linear-program"], class_l1_problem),
     "ssnal": (NAMED["ssnal"], class_problem),

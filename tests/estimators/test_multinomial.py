@@ -135,7 +135,7 @@ def test_more_features_than_samples_are_solved_on_a_working_set(rng) -> None:
     X, y = rng.standard_normal((40, 600)), np.arange(40) % 4
     X[:, :4] += 2.0 * np.eye(4)[y]
     model = SparseLogisticRegression(0.05, 0.9, tol=1e-8).fit(X, y)
-    assert model.certificate_.solver == "fapg-ssnal-ws"
+    assert model.certificate_.solver == "class-newton"
     assert model.certificate_.converged
     assert 0 < np.count_nonzero(model.coef_) < 200
 

@@ -16,6 +16,7 @@ from proxmargin.paths.engine import Engine
 from proxmargin.paths.extrapolation import extrapolated
 from proxmargin.paths.found import Found
 from proxmargin.paths.inner_products import InnerProducts
+from proxmargin.paths.joint import JointPath
 from proxmargin.paths.strength import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import UNRECORDED
@@ -64,7 +65,9 @@ def _walk_of(template: MarginEstimator, assembly: Assembly, grid: Array) -> Walk
     last = problems_of(at_strength(template, grid[-1]), assembly)
     if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
         return _walk
-    return _reduced if all(map(InnerProducts.takes, last)) else None
+    if all(map(InnerProducts.takes, last)):
+        return _reduced
+    return _joint if all(map(JointPath.takes, last)) else None
 
 
 def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
@@ -101,11 +104,16 @@ def _fitted(
     """
     design = problems[0].design
     stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
-    stop = replace(stop, polish=strength_of(model) is not ALPHA or model.tol < LOOSE_TOL)
+    stop = replace(stop, polish=_polishes(model))
     solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, stop=stop)
     model._ended_by_callback()
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
+
+
+def _polishes(model: MarginEstimator) -> bool:
+    """Whether fits of a path go on to more digits than its tolerance asks for."""
+    return strength_of(model) is not ALPHA or model.tol < LOOSE_TOL
 
 
 def _one_by_one(
@@ -188,6 +196,27 @@ def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int)
             path.go_on_from(problems[0], solutions[0].point)
         yield from _with_weights(template, problems, solutions)
         point, at = solutions[-1].point, at + len(solutions)
+
+
+def _joint(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+    """The path of problem k, of all classes; where a strength is not solved, by a single fit."""
+    path, point = JointPath(template.tol, _polishes(template)), assembly.problems[k].null_point()
+    for strength in grid.tolist():
+        model = at_strength(template, strength)
+        problem = problems_of(model, assembly)[k]
+        solution = path.solved(problem)
+        if interrupts.pending:
+            return
+        if solution is not None:
+            solution = _stated(model, problem, solution)
+        else:
+            fitted = _fitted(model, assembly, [problem], [point])
+            if not fitted:
+                return
+            solution = fitted[0]
+            path.go_on_from(problem, solution.point)
+        yield from _with_weights(model, [problem], [solution])
+        point = solution.point
 
 
 def _with_weights(

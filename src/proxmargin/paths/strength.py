@@ -110,9 +110,9 @@ def _what_instead(name: str) -> str:
 
 def limited_by(estimator: Any) -> Strength | None:
     """The nu or kappa of a model that has no strength, or None."""
-    parameters = set(signature(type(estimator)).parameters)
     if _of_kind(type(estimator)) is not None:  # type: ignore[arg-type]  # classes are hashable
         return None
+    parameters = signature(type(estimator)).parameters
     return next((one for one in LIMITED if one.name in parameters), None)
 
 

@@ -41,6 +41,7 @@ from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
+from proxmargin.solvers.smooth.class_newton import ClassNewton
 from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.pass_newton import PassNewton
@@ -150,6 +151,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-ssnal": Relay,
     "fapg-ssnal-ws": _relay,
     "fbpd-ssnal": _primal_dual_relay,
+    "class-newton": ClassNewton,
     "decomposition": BlockDecomposition,
     "dual-coordinate-descent": DualCoordinateDescent,
     "fisher-secular": FisherSecular,

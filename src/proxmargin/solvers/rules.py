@@ -429,6 +429,12 @@ RULES: tuple[Rule, ...] = (
         "a loss with kinks and a penalty with a smooth conjugate: accelerated steps on the dual",
     ),
     Rule(
+        lambda facts: not facts.single and facts.smooth and facts.selects,
+        "class-newton",
+        "a smooth loss of all classes together and an l1 norm: proximal Newton on a working set of "
+        "coefficients",
+    ),
+    Rule(
         lambda facts: facts.wide,
         "fapg-ssnal-ws",
         "more features than samples: accelerated, then Newton steps on a working set of features",

@@ -21,7 +21,11 @@ from proxmargin.losses import Logistic, Loss, MarginLoss, Multinomial
 __all__ = ["SparseLogisticRegression"]
 
 
-@documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(
+    solvers=f"{EVERY}, 'class-newton' (l1_ratio > 0)",
+    parameters=SPARSE_PARAMETERS,
+    attributes=SPARSE_ATTRIBUTES,
+)
 class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).
 

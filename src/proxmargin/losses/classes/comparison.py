@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.losses import class_flows
+from proxmargin.compiled.losses import class_flows, class_forms
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.labelled import LabelledLoss
 from proxmargin.losses.intercept import coupled_direction, minimise_shift
@@ -17,6 +18,7 @@ from proxmargin.traits import Trait
 __all__ = ["SmoothComparison", "compare_pessimistically"]
 
 CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
+SETTLED_SLOPE = 1e-14  # derivative in an intercept that is the rounding of sums over the samples
 DOMAIN_ROUNDING = 1e-12  # violation of row sums and of bounds on rates that counts as rounding
 
 
@@ -48,6 +50,11 @@ class SmoothComparison(LabelledLoss):
     @abstractmethod
     def curvature(self) -> float:
         """The largest eigenvalue of the Hessian of one sample of weight one."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Any:
+        """The loss in kernels: a named tuple of `proxmargin.compiled.losses.class_forms`."""
 
     @abstractmethod
     def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
@@ -89,6 +96,10 @@ class SmoothComparison(LabelledLoss):
         return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
+        if intercept.is_shift_invariant:
+            start, slope = self._shifted(scores, start)
+            if slope <= SETTLED_SLOPE:
+                return intercept.into_domain(start[None, :])[0]
         return minimise_shift(
             lambda shift: self._slope_and_curvature(scores, shift),
             intercept,
@@ -97,3 +108,12 @@ class SmoothComparison(LabelledLoss):
             self.curvature,
             coupled_direction,
         )
+
+    def _shifted(self, scores: Array, start: Array) -> tuple[Array, float]:
+        """The best free intercept, by Newton's method from ``start``, and the slope left there."""
+        moved, shift = np.ascontiguousarray((scores + start).T), start.astype(np.float64)
+        buffers = np.empty(moved.shape), np.empty(moved.shape)
+        _, slope = class_forms.best_shift(
+            self.form, moved, self.codes, self.shares, shift, *buffers
+        )
+        return shift, float(slope)

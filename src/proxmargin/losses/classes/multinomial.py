@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.losses import class_flows
 from proxmargin.compiled.losses import multinomial as compiled
+from proxmargin.compiled.losses.class_forms import Softmax
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.comparison import SmoothComparison
 from proxmargin.penalties.jacobian import ProxJacobian
@@ -47,6 +48,10 @@ class Multinomial(SmoothComparison):
     @property
     def curvature(self) -> float:
         return 0.5  # of diag(p) - p p', where two classes share the probability
+
+    @property
+    def form(self) -> Softmax:
+        return Softmax(float(self.margin))
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         gradient = np.empty(scores.shape)

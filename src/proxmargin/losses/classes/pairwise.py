@@ -6,6 +6,7 @@ import numpy as np
 
 from proxmargin.compiled.losses import class_flows
 from proxmargin.compiled.losses import pairwise as compiled
+from proxmargin.compiled.losses.class_forms import PairwiseSquares
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.comparison import SmoothComparison
 from proxmargin.penalties.jacobian import ProxJacobian
@@ -29,6 +30,10 @@ class PairwiseSquaredHinge(SmoothComparison):
     @property
     def curvature(self) -> float:
         return 2.0 * self.count  # of 2 sum_k (e_k - e_y)(e_k - e_y)'
+
+    @property
+    def form(self) -> PairwiseSquares:
+        return PairwiseSquares(1.0)
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         gradient = np.empty(scores.shape)
