@@ -144,6 +144,48 @@ def test_data_without_rows_or_features_are_refused(tmp_path) -> None:
         open_dataset(tmp_path / "b.parquet", target="y")
 
 
+@pytest.mark.parametrize("as_expression", [False, True])
+@pytest.mark.parametrize("rows", [3, 100])
+def test_filters_pick_rows(rows: int, as_expression: bool, table, tmp_path) -> None:
+    X, y = table
+    parquet(tmp_path / "a.parquet", X, y=y, age=np.arange(23))
+    parquet(tmp_path / "b.parquet", X, y=y, age=np.arange(23, 46))
+    compute = pytest.importorskip("pyarrow.compute")
+    age, column = np.arange(46), compute.field("age")
+    filters = (column >= 5) & (column < 27) if as_expression else [("age", ">", 30)]
+    kept = (age >= 5) & (age < 27) if as_expression else age > 30
+    features = [f"x{k}" for k in range(X.shape[1])]
+    found = open_dataset(tmp_path, target="y", columns=features, filters=filters, chunk_rows=rows)
+    assert found.n_rows == kept.sum()
+    for _ in range(2):  # a second pass reads the same chunks
+        chunks = list(found.chunks())
+        assert max(len(chunk.y) for chunk in chunks) <= rows
+        expected = np.tile(X, (2, 1))[kept]
+        np.testing.assert_array_equal(np.concatenate([c.X for c in chunks]), expected)
+        np.testing.assert_array_equal(np.concatenate([c.y for c in chunks]), np.tile(y, 2)[kept])
+
+
+def test_filters_that_cannot_be_applied_are_refused(table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y, age=np.arange(23))
+    with pytest.raises(ValueError, match="holds no rows that pass the filters"):
+        open_dataset(path, target="y", filters=[("age", ">", 99)])
+    with pytest.raises(ValueError, match=r"filters cannot be applied to .*a\.parquet"):
+        open_dataset(path, target="y", filters=[("height", ">", 99)])
+    with pytest.raises(ValueError, match="filters must be an expression"):
+        open_dataset(path, target="y", filters="age > 3")
+    with pytest.raises(ValueError, match="filters are for Parquet files"):
+        open_dataset(X, target=y, filters=[("x0", ">", 0)])
+    X = X.copy()
+    X[20, 1] = np.nan
+    path = parquet(tmp_path / "b.parquet", X, y=y, age=np.arange(23))
+    dataset = open_dataset(path, target="y", filters=[("age", ">", 9)])
+    with pytest.raises(
+        ValueError, match="row group 2, among the rows that pass the filters, row 6"
+    ):
+        SparseLogisticRegression().fit(dataset)
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.npy", "a.npz"])
 def test_empty_files_are_refused(name: str, tmp_path) -> None:
     (tmp_path / name).write_bytes(b"")

@@ -25,9 +25,11 @@ class ParquetRows:
     target, weight : str or None
         Names of columns.
     columns : sequence of names, or dict of names and categories (None: numbers)
+    filters : as of `pyarrow.parquet.read_table`, optional
+        Which rows are read: the others are as if they were not there.
     """
 
-    def __init__(self, path: Path, target: Any, weight: Any, columns: Any) -> None:
+    def __init__(self, path: Path, target: Any, weight: Any, columns: Any, filters: Any) -> None:
         self._parquet = optional("pyarrow.parquet", "reading Parquet files")
         self._arrow = optional("pyarrow", "reading Parquet files")
         self._files = _files_of(path)
@@ -39,7 +41,8 @@ class ParquetRows:
         for file, (other, _) in zip(self._files, found, strict=True):
             self._check_same(file, other, first)
         self._rows = [rows for _, rows in found]
-        self.n_rows = sum(self._rows)
+        self._filter = None if filters is None else self._expression(filters)
+        self.n_rows = sum(map(self._passing, self._files)) if self._filters else sum(self._rows)
         self.names: tuple[str, ...] | None = tuple(
             name if known is None else f"{name}={value}"
             for name, known in self._schema.items()
@@ -61,9 +64,49 @@ class ParquetRows:
                     )
                 for group in range(opened.num_row_groups):
                     first = 0
-                    for batch in opened.iter_batches(rows, row_groups=[group], columns=wanted):
-                        yield self._chunk(batch, f"{file}, row group {group}", first)
+                    for batch in self._batches(opened, file, group, rows, wanted):
+                        yield self._chunk(batch, f"{file}, row group {group}{self._note}", first)
                         first += batch.num_rows
+
+    def _batches(
+        self, opened: Any, file: Path, group: int, rows: int, wanted: list[str]
+    ) -> Iterator[Any]:
+        """The rows of a row group that pass the filters, at most ``rows`` at a time."""
+        if not self._filters:
+            yield from opened.iter_batches(rows, row_groups=[group], columns=wanted)
+            return
+        (whole,) = self._data(file).get_fragments()
+        part = whole.subset(row_group_ids=[group])
+        asked = {"columns": wanted, "filter": self._filter, "batch_size": rows}
+        found = part.to_batches(**asked, use_threads=False)
+        yield from (batch for batch in found if batch.num_rows)
+
+    @property
+    def _filters(self) -> bool:
+        return self._filter is not None
+
+    @property
+    def _note(self) -> str:
+        return ", among the rows that pass the filters" if self._filters else ""
+
+    def _expression(self, filters: Any) -> Any:
+        try:
+            return self._parquet.filters_to_expression(filters)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                "filters must be an expression of pyarrow, or a list of tuples (column, "
+                f"comparison, value), got {filters!r}: {error}"
+            ) from error
+
+    def _passing(self, file: Path) -> int:
+        """Rows of a file that pass the filters."""
+        try:
+            return int(self._data(file).count_rows(filter=self._filter))
+        except (self._arrow.ArrowInvalid, self._arrow.ArrowNotImplementedError) as error:
+            raise ValueError(f"filters cannot be applied to {file}: {error}") from error
+
+    def _data(self, file: Path) -> Any:
+        return optional("pyarrow.dataset", "reading Parquet files").dataset(file, format="parquet")
 
     def _chunk(self, batch: Any, where: str, first: int) -> Chunk:
         X = np.empty((batch.num_rows, self.n_features), self._dtype)

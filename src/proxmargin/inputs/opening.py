@@ -29,6 +29,7 @@ def open_dataset(
     target: Any,
     weight: Any = None,
     columns: Columns = None,
+    filters: Any = None,
     chunk_rows: int | None = None,
 ) -> Dataset:
     """Open data on disk that are read in chunks of rows, for `fit` of the linear models.
@@ -52,6 +53,10 @@ def open_dataset(
         the categories of columns of text, ``{"city": ["Oslo", "Rome"], "age": None}``: such a
         column becomes an indicator of each category, and other values are an error. By default all
         columns but target and weight.
+    filters : expression or list of tuples, optional
+        Which rows of Parquet files are read, as of `pyarrow.parquet.read_table`:
+        ``[("age", ">", 17)]``, or an expression of `pyarrow.compute`. Row groups without any such
+        row are skipped.
     chunk_rows : int, optional
         Rows of a chunk; by default 32 MB of them.
 
@@ -62,7 +67,8 @@ def open_dataset(
     Raises
     ------
     ValueError
-        No rows, no such column, files with different columns, columns that are not numbers.
+        No rows, or none that pass the filters; no such column, files with different columns,
+        columns that are not numbers.
     OSError
         The files cannot be read.
     """
@@ -70,33 +76,36 @@ def open_dataset(
         whole = isinstance(chunk_rows, Integral) and not isinstance(chunk_rows, bool)
         if not whole or chunk_rows < 1:
             raise ValueError(f"chunk_rows must be an integer >= 1 or None, got {chunk_rows!r}")
-    source = _source(path, target, weight, columns)
+    source = _source(path, target, weight, columns, filters)
     if source.n_rows == 0:
-        raise ValueError(f"{path} holds no rows")
+        raise ValueError(f"{path} holds no rows" + (" that pass the filters" if filters else ""))
     if source.n_features == 0:
         raise ValueError(f"{path} holds no features besides target and weight")
     return Dataset(source, chunk_rows)
 
 
-def _source(path: Any, target: Any, weight: Any, columns: Columns) -> Source:
+def _source(path: Any, target: Any, weight: Any, columns: Columns, filters: Any) -> Source:
     if hasattr(path, "iloc"):
         raise TypeError("a data frame is in memory: give fit its values, or open a Parquet file")
-    if hasattr(path, "shape"):
+    is_array = hasattr(path, "shape")
+    where = Path() if is_array else Path(path)
+    if not is_array and not where.exists():
+        raise FileNotFoundError(f"there is no file or folder {where}")
+    if not is_array and (where.is_dir() or where.suffix == ".parquet" or _is_parquet(where)):
+        return ParquetRows(where, target, weight, columns, filters)
+    if filters is not None:
+        raise ValueError("filters are for Parquet files: pick rows of other data before")
+    if is_array:
         is_sparse: bool = sparse.issparse(path)
         X = path.tocsr() if is_sparse else path
         source = Arrays(X, target, weight, columns, "the array")
         if is_sparse:
             source.row_bytes = 12.0 * X.nnz / max(X.shape[0], 1) + 8.0
         return source
-    where = Path(path)
-    if not where.exists():
-        raise FileNotFoundError(f"there is no file or folder {where}")
     if where.suffix == ".npy":
         return Arrays(NpyRows(where), target, weight, columns, str(where))
     if where.suffix == ".npz":
         return _of_folder(where, unpacked, target, weight, columns)
-    if where.is_dir() or where.suffix == ".parquet" or _is_parquet(where):
-        return ParquetRows(where, target, weight, columns)
     return _of_folder(where, without_text, "y" if target is None else target, weight, columns)
 
 
