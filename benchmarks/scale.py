@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,6 @@ ALPHA, L1_RATIO, TOL = 0.01, 0.9, 1e-6
 INFORMATIVE = 30  # features with an effect
 MEMORY = 2 * GIGABYTE  # limit of the process that fits
 FITTING = GIGABYTE  # of rows that another package fits in memory
-WORKERS = (1, 2)
-BLOCKS = 8  # on the workers
 DASK_FEATURES = 500
 CLASS_FEATURES = 500
 TITLES = {
@@ -40,7 +38,6 @@ TITLES = {
     "classes": "Data beyond memory: one-vs-rest in common passes",
 }
 PARTS = tuple(TITLES)
-TINY_ROWS = 4_000  # of a pass that is all overhead
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +66,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _text_of(part: str, arguments: argparse.Namespace, folder: Path) -> str:
     if part == "dask":
+        from benchmarks.scale_dask import on_workers
+
         return on_workers(arguments.dask_megabytes, DASK_FEATURES)
     if part == "classes":
         from benchmarks.scale_classes import of_classes
@@ -168,7 +167,7 @@ def on_disk(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> str:
     )
 
 
-def _clocked(work: Any) -> float:
+def clocked(work: Any) -> float:
     begun = time.perf_counter()
     work()
     return time.perf_counter() - begun
@@ -216,7 +215,7 @@ def _stochastic(
                 part = slice(start, start + rows)
                 other.partial_fit(X[part], y[part], classes=[0, 1])
 
-    spent = _clocked(fit)
+    spent = clocked(fit)
     return ["SGDClassifier", f"{n:,}", str(passes), seconds(spent), _above(other, X, y, ours)]
 
 
@@ -235,7 +234,7 @@ def _of_first_rows(folder: Path, n: int, p: int, kind: np.dtype[Any], ours: floa
         tol=1e-4,
         random_state=0,
     )
-    spent = _clocked(lambda: other.fit(some, y[:count]))
+    spent = clocked(lambda: other.fit(some, y[:count]))
     passes = str(int(other.n_iter_[0]))
     name = "LogisticRegression(saga)"
     return [name, f"{count:,}", passes, seconds(spent), _above(other, X, y, ours)]
@@ -248,65 +247,3 @@ def _above(other: Any, X: Any, y: Any, ours: float) -> str:
     parts = blocks(len(y), X.shape[1] * X.dtype.itemsize)
     theirs = objective_of(X, y, other.coef_[0], float(other.intercept_[0]), parts)
     return f"{theirs / ours - 1.0:.1e}"
-
-
-# -- Dask
-
-
-def spread(rows: int, p: int) -> Any:
-    """Blocks that the workers make, so that each has some of them."""
-    import dask
-    import dask.array as da
-
-    made = [dask.delayed(_features)(rows, p, k) for k in range(BLOCKS)]
-    return da.concatenate([da.from_delayed(each, (rows, p), np.float32) for each in made])
-
-
-def _features(rows: int, p: int, seed: int) -> Any:
-    return planted(rows, p, seed)[0]
-
-
-def on_workers(megabytes: float, p: int) -> str:
-    """Time of a fit with one and with two worker processes, and the overhead of a pass."""
-    import dask.array as da
-    import distributed
-
-    from proxmargin import SparseLogisticRegression
-    from proxmargin.designs.blocks.dask_blocks import on_workers as placed
-
-    n = BLOCKS * (int(megabytes * 1e6) // (4 * p * BLOCKS))
-    y = np.concatenate([planted(n // BLOCKS, p, k)[1] for k in range(BLOCKS)])
-    X = planted(TINY_ROWS, p, 0)[0]
-    rows: list[Sequence[str]] = []
-    first = None
-    for count in WORKERS:
-        kind = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
-        with distributed.LocalCluster(**kind) as cluster, distributed.Client(cluster) as client:
-            there = client.persist(spread(n // BLOCKS, p))
-            distributed.wait(there)
-            model = SparseLogisticRegression(alpha=ALPHA, l1_ratio=L1_RATIO, tol=TOL)
-            model.fit(there, y)  # compiles the kernels of the workers
-            spent = _clocked(lambda model=model, there=there: model.fit(there, y))
-            whole, square = placed(there, np.inf), (np.ones(n), np.zeros(p))
-            whole.gram(*square)
-            hessian = min(_clocked(lambda d=whole, s=square: d.gram(*s)) for _ in range(3))
-            tiny = placed(da.from_array(X, chunks=(TINY_ROWS // BLOCKS, -1)), np.inf)
-            coef = np.ones((p, 1))
-            tiny.scores(coef)
-            overhead = min(
-                _clocked(lambda tiny=tiny, coef=coef: tiny.scores(coef)) for _ in range(9)
-            )
-        first = first or (spent, hessian)
-        passes = f"{model.certificate_.n_passes:.0f}"
-        cells = [str(count), passes, seconds(spent), f"{first[0] / spent:.2f}", seconds(hessian)]
-        rows.append([*cells, f"{first[1] / hessian:.2f}", f"{1e3 * overhead:.1f}"])
-    head = ("workers", "passes", "fit, s", "speed-up", "pass with Hessian, s", "speed-up")
-    head = (*head, "overhead of a pass, ms")
-    return (
-        f"{n:,} rows of {p} features in float32, {n * p * 4 / 1e6:.0f} MB in {BLOCKS} blocks on "
-        "the workers of a `LocalCluster`, each a process of one thread; SparseLogisticRegression "
-        f"to {TOL}. Workers need a core each to be faster than one: see the load average. The "
-        "model of a sample, where the fit begins, is computed by the client alone. The "
-        f"overhead is that of a pass over {TINY_ROWS:,} rows in as many blocks.\n\n"
-        + table(head, rows)
-    )

@@ -11,8 +11,10 @@ import pytest
 
 import proxmargin as pm
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, on_workers
+from proxmargin.designs.convert import as_design
 from tests.data import clouds
 
+cloudpickle = pytest.importorskip("cloudpickle", reason="dask is not installed (extra dask)")
 da = pytest.importorskip("dask.array", reason="dask is not installed (extra dask)")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra dask)")
 
@@ -219,6 +221,53 @@ def arrays_in(found: Any) -> Iterator[np.ndarray]:
             yield from arrays_in(each)
 
 
+def test_a_pass_is_a_task_for_each_thread_however_many_blocks(client, monkeypatch) -> None:
+    X, _ = data()
+    few, many = (on_workers(da.from_array(X, chunks=(rows, -1)), np.inf) for rows in (1500, 50))
+    submitted: list[int] = []
+    scheduled = type(client).map
+
+    def counted(self: Any, function: Any, *arguments: Any, **options: Any) -> Any:
+        found = scheduled(self, function, *arguments, **options)
+        submitted.append(len(found))
+        return found
+
+    monkeypatch.setattr(type(client), "map", counted)
+    coef = np.ones((FEATURES, 1))
+    np.testing.assert_allclose(few.scores(coef), many.scores(coef), rtol=1e-12)
+    assert (few.n_blocks, many.n_blocks) == (2, 60)
+    assert max(submitted) <= 2
+    held = [number for group in many.placement.groups for number in group.numbers]
+    assert sorted(held) == list(range(60))
+
+
+@pytest.mark.parametrize("fan_in", [1 << 10, 2])
+@pytest.mark.parametrize("inline", [0, 1 << 30])
+def test_vectors_travel_by_themselves_or_with_the_tasks(
+    inline: int, fan_in: int, client, monkeypatch
+) -> None:
+    """Straight to the workers and back, and through the scheduler; sums in one step, or more."""
+    monkeypatch.setattr("proxmargin.designs.blocks.placement.INLINE", inline)
+    monkeypatch.setattr("proxmargin.designs.blocks.placement.FAN_IN", fan_in)
+    X, _ = data()
+    rng = np.random.default_rng(0)
+    dual, weights = rng.normal(size=(ROWS, 2)), rng.uniform(size=ROWS)
+    there, here = on_workers(da.from_array(X, chunks=(100, -1)), np.inf), as_design(X)
+    monkeypatch.setattr(there.placement._client, "nthreads", lambda: many_threads(client))
+    assert len(there.placement.groups) > 2
+    np.testing.assert_allclose(there.adjoint(dual), here.adjoint(dual), rtol=1e-10, atol=1e-10)
+    centre = X.mean(axis=0)
+    np.testing.assert_allclose(there.gram(weights, centre), here.gram(weights, centre), rtol=1e-9)
+    np.testing.assert_allclose(there.scores(centre[:, None]), here.scores(centre[:, None]))
+    index = rng.permutation(ROWS)[:30]
+    np.testing.assert_array_equal(there.rows(index).matrix, X[index])
+
+
+def many_threads(client: Any) -> dict[str, int]:
+    """As if each worker had four."""
+    return dict.fromkeys(client.scheduler_info()["workers"], 4)
+
+
 def test_a_lost_worker_is_replaced_and_the_fit_goes_on() -> None:
     X, y = data()
     with (
@@ -259,21 +308,65 @@ def test_bad_entries_and_lengths_are_named(client) -> None:
         pm.SVC(kernel="rbf").fit(X, lazy)
 
 
-def test_searches_stability_and_comparisons_run_on_the_cluster(client) -> None:
-    X, y = clouds(60, 5)
-    cv = pm.HuberizedSVCCV(alphas=5, cv=3, n_jobs=2)
+def many_fits(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """What is found by all that makes many fits to the same data."""
+    plain = pm.HuberizedSVC(alpha=0.05)
+    search = pm.HuberizedSVCCV(alphas=5, cv=3, n_jobs=2).fit(X, y)
+    kernels = pm.SVCCV(kernel="rbf", Cs=[0.1, 1.0], cv=3, n_jobs=2).fit(X, y)
     selector = pm.StabilitySelection(
-        pm.HuberizedSVC(), n_pairs=3, pfer=1.0, q=2, alphas=5, n_jobs=2, random_state=0
+        plain, n_pairs=3, pfer=1.0, q=2, alphas=5, n_jobs=2, random_state=0
     )
-    alone = cv.fit(X, y).alpha_, selector.fit(X, y).max_frequencies_
     table = pm.compare(
-        X, y, models=["HuberizedSVC"], cv=3, n_jobs=1, random_state=0, progress=False
-    )
+        X, y, models=["HuberizedSVC"], cv=3, n_jobs=2, random_state=0, progress=False
+    ).table
+    tests = [
+        pm.permutation_test(plain, X, y, n_permutations=count, n_jobs=2, random_state=0, **how)
+        for count, how in ((120, {}), (20, {"statistic": "accuracy"}))
+    ]
+    return {
+        "search": (search.cv_scores_, search.alpha_, search.coef_),
+        "kernels": kernels.cv_scores_,
+        "selector": selector.fit(X, y).max_frequencies_,
+        "comparison": table.iloc[:, 0].to_numpy(),
+        "permutations": [test.pvalue for test in tests],
+    }
+
+
+def test_many_fits_on_the_cluster_find_the_same_and_data_are_sent_once(client, monkeypatch) -> None:
+    X, y = clouds(80, 50)
+    alone = many_fits(X, y)
+    sent: list[int] = []
+    scatter, submit = type(client).scatter, type(client).submit
+
+    def scattered(self: Any, data: Any, **options: Any) -> Any:
+        sent.append(len(cloudpickle.dumps(data)))
+        return scatter(self, data, **options)
+
+    def submitted(self: Any, function: Any, *arguments: Any, **options: Any) -> Any:
+        given = [len(cloudpickle.dumps(each)) for each in parts_of((arguments, options))]
+        assert max(given, default=0) < X.nbytes / 2  # nothing travels with a task
+        tasks.append(function)
+        return submit(self, function, *arguments, **options)
+
+    tasks: list[Any] = []
+    monkeypatch.setattr(type(client), "scatter", scattered)
+    monkeypatch.setattr(type(client), "submit", submitted)
     with joblib.parallel_config("dask"):
-        together = cv.fit(X, y).alpha_, selector.fit(X, y).max_frequencies_
-        spread = pm.compare(
-            X, y, models=["HuberizedSVC"], cv=3, n_jobs=2, random_state=0, progress=False
-        )
-    assert together[0] == alone[0]
-    np.testing.assert_array_equal(together[1], alone[1])
-    assert list(spread.table.iloc[:, 0]) == list(table.table.iloc[:, 0])
+        together = many_fits(X, y)
+    for name, found in alone.items():
+        for one, other in zip(found, together[name], strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+    # two searches, a selection, a comparison and two tests
+    assert sum(size >= X.nbytes for size in sent) == 6
+    assert len(tasks) >= 3 + 3 + 6 + 3 + 2 + 2
+
+
+def parts_of(values: Any) -> Iterator[Any]:
+    """What is in tuples, lists and dictionaries, without the futures."""
+    if isinstance(values, dict):
+        values = list(values.values())
+    if isinstance(values, tuple | list):
+        for each in values:
+            yield from parts_of(each)
+    elif not isinstance(values, distributed.Future) and not callable(values):
+        yield values

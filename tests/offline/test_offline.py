@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -9,6 +10,8 @@ import sys
 
 import pytest
 from joblib import Parallel, delayed
+
+from tests.offline import sitecustomize
 
 FORBIDDEN = "tests run without a network: socket"
 PORT = 9  # nothing listens there
@@ -45,6 +48,17 @@ def test_no_test_can_look_up_a_name() -> None:
 def test_nor_can_a_process_that_a_test_starts() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
     assert FORBIDDEN in done.stderr
+
+
+@pytest.mark.parametrize(("host", "allowed"), [("127.0.0.1", True), ("192.0.2.1", False)])
+def test_processes_that_may_speak_on_this_machine_reach_no_other(host: str, allowed: bool) -> None:
+    code = f"import socket; socket.create_connection(({host!r}, {PORT}), timeout=1)"
+    environment = {**os.environ, sitecustomize.LOOPBACK: "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert (FORBIDDEN in done.stderr) is not allowed
+    assert ("Connection refused" in done.stderr) is allowed
 
 
 def test_nor_can_the_workers_of_joblib() -> None:

@@ -12,7 +12,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -73,6 +72,7 @@ from proxmargin.penalties import (
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import Journal, journal_of
+from proxmargin.runtime.cluster import threads_here
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.scratch import beside
 from proxmargin.solvers.auto import Choice, choose
@@ -517,7 +517,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         shared = design.passes_only or design.kernel_matrix is not None
         if count == 1 or shared or assembly.journal.records:
             return 1
-        return min(effective_n_jobs(self.n_jobs), count)
+        return min(threads_here(self.n_jobs), count)
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
         """With ``warm_start`` the previous solution, if it fits, or the null model if better."""

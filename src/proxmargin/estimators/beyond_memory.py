@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.datasets import Chunk, Dataset
-from proxmargin.inputs.beyond_memory import namespace_of, predicting_chunks
+from proxmargin.inputs.beyond_memory import is_dask, namespace_of, predicting_chunks
 from proxmargin.inputs.validation import ANY_SIZE
 
 __all__ = ["accuracy", "predictions", "probabilities", "scores"]
@@ -24,7 +24,7 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
     if isinstance(X, Dataset):
         chunks = predicting_chunks(estimator, X, ANY_SIZE)
         return (_scores_of(estimator, chunk) for chunk in chunks)
-    if _is_dask(X):
+    if is_dask(X):
         outputs = len(estimator.coef_)
         columns = outputs if outputs > 1 else None
         return _mapped(X, estimator.decision_function, np.dtype(float), columns)
@@ -42,7 +42,7 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
 
 def predictions(estimator: Any, X: Any, offset: Any) -> Any:
     """`predict`, of the same kinds."""
-    if _is_dask(X):
+    if is_dask(X):
         _check(estimator, offset)
         return _mapped(X, estimator.predict, estimator.classes_.dtype, None)
     found = scores(estimator, X, offset)
@@ -59,7 +59,7 @@ def probabilities(estimator: Any, X: Any, offset: Any, method: Callable[..., Any
     method : callable
         The one of the two, for blocks of Dask data.
     """
-    if _is_dask(X):
+    if is_dask(X):
         _check(estimator, offset)
         return _mapped(X, method, np.dtype(float), len(estimator.classes_))
     of_scores = (
@@ -125,10 +125,6 @@ def _check_total(total: float) -> None:
         )
 
 
-def _is_dask(X: Any) -> bool:
-    return type(X).__module__.partition(".")[0] == "dask"
-
-
 @dataclass(frozen=True, eq=False)
 class _OfBlock:
     """A method of an estimator for a block, which may have no rows."""
@@ -154,7 +150,7 @@ def _mapped(X: Any, method: Callable[..., Any], dtype: np.dtype[Any], columns: i
 
 def _in_memory(X: Any, values: Any, name: str, count: int) -> NDArray[Any]:
     """Labels or weights of rows that are on workers or a device."""
-    if _is_dask(X):
+    if is_dask(X):
         from proxmargin.designs.blocks.dask_blocks import gathered
 
         return gathered(values, name, count)

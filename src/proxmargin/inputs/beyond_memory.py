@@ -12,14 +12,17 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from proxmargin.datasets import Chunk, Dataset
+from proxmargin.designs.bad_entries import bad_entry, sentence
 from proxmargin.designs.blocks import BlockedDesign, scanned
 from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.validation import Magnitudes, magnitudes_for
+from proxmargin.runtime.optional import library_of
 
 __all__ = [
     "Opened",
     "checked_chunk",
     "is_beyond_memory",
+    "is_dask",
     "namespace_of",
     "opened",
     "predicting_chunks",
@@ -69,10 +72,14 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
 def _opener(X: Any) -> Callable[..., Opened] | None:
     if isinstance(X, Dataset):
         return _open_dataset
-    home = type(X).__module__.partition(".")[0]
-    if home == "dask":
+    if is_dask(X):
         return _open_dask
-    return _open_device if home in DEVICES else None
+    return _open_device if library_of(X) in DEVICES else None
+
+
+def is_dask(X: Any) -> bool:
+    """Whether these are a Dask array, data frame or series."""
+    return library_of(X) == "dask"
 
 
 def _open_dataset(estimator: Any, X: Dataset, y: Any, sample_weight: Any) -> Opened:
@@ -146,10 +153,13 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
     if is_sparse:
         _check_format(chunk)
     X = canonical(chunk.X) if is_sparse else chunk.X
-    entries = X.data if is_sparse else X
-    low, high = (float(entries.min()), float(entries.max())) if entries.size else (0.0, 0.0)
-    if not max(-low, high) <= allowed.most:
-        raise ValueError(_first_bad(chunk, X, allowed, names))
+    bad = bad_entry(X, allowed.most)
+    if bad is not None:
+        name = names[bad.column] if names else None
+        bad = bad._replace(row=chunk.first + bad.row)
+        raise ValueError(
+            sentence(bad, allowed.most, place=chunk.where, name=name, advice=allowed.advice)
+        )
     if chunk.weight is not None and not np.all(np.isfinite(chunk.weight)):
         row = int(np.argmin(np.isfinite(chunk.weight)))
         raise ValueError(
@@ -169,20 +179,6 @@ def _check_format(chunk: Chunk) -> None:
         chunk.X.check_format(full_check=True)
     except ValueError as error:
         raise ValueError(f"{chunk.where} holds no CSR matrix: {error}") from error
-
-
-def _first_bad(chunk: Chunk, X: Any, allowed: Magnitudes, names: tuple[str, ...] | None) -> str:
-    is_sparse: bool = sparse.issparse(X)
-    dense = X.toarray() if is_sparse else X
-    row, column = np.argwhere(~(np.abs(dense) <= allowed.most))[0]
-    value = float(dense[row, column])
-    kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
-    named = f"{column} ({names[column]!r})" if names else str(column)
-    beyond = f", beyond {allowed.most:g}: {allowed.advice}" if np.isfinite(value) else ""
-    return (
-        f"Input X contains {kind} in {chunk.where}, row {chunk.first + row}, column {named} "
-        f"(counted from 0){beyond}"
-    )
 
 
 def predicting_chunks(estimator: Any, X: Dataset, allowed: Magnitudes) -> Iterator[Chunk]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from proxmargin.datasets import Dataset
+from proxmargin.designs.bad_entries import first_entry, sentence
 from proxmargin.designs.compressed import canonical
 from proxmargin.magnitudes import LARGEST, check_magnitude
 
@@ -41,7 +42,6 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
-SEARCH_ROWS = 4096  # rows searched together for an invalid entry
 
 
 @dataclass(frozen=True)
@@ -374,17 +374,14 @@ def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
 
 
 def _first_bad_entry(estimator: Any, X: Any, allowed: Magnitudes) -> str:
-    row, column, value = _search(X, lambda sizes: ~(sizes <= allowed.most))
-    kind = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
-    beyond = f", beyond {allowed.most:g}, where products overflow: {allowed.advice}"
-    return (
-        f"Input X contains {kind} in row {row}, column {_named_column(estimator, column)} "
-        f"(counted from 0){beyond if np.isfinite(value) else ''}"
-    )
+    entry = first_entry(X, lambda sizes: ~(sizes <= allowed.most))
+    names = getattr(estimator, "feature_names_in_", ())
+    name = names[entry.column] if entry.column < len(names) else None
+    return sentence(entry, allowed.most, name=name, advice=allowed.advice)
 
 
 def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
-    row, column, value = _search(X, lambda sizes: sizes == largest)
+    row, column, value = first_entry(X, lambda sizes: sizes == largest)
     return (
         f"Input X contains nothing larger than {abs(value):g} in row {row}, column "
         f"{_named_column(estimator, column)} (counted from 0), below {allowed.least:g}, where "
@@ -395,21 +392,6 @@ def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) 
 def _named_column(estimator: Any, column: int) -> str:
     names = getattr(estimator, "feature_names_in_", ())
     return f"{column} ({names[column]!r})" if column < len(names) else str(column)
-
-
-def _search(X: Any, is_meant: Callable[[Array], NDArray[np.bool_]]) -> tuple[int, int, float]:
-    """Row, column and value of the first entry whose absolute value satisfies ``is_meant``."""
-    is_sparse: bool = sparse.issparse(X)
-    if is_sparse:
-        listed = X.tocsr().tocoo()
-        entry = int(np.argmax(is_meant(np.abs(listed.data.astype(np.float64)))))
-        return int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry])
-    for start in range(0, X.shape[0], SEARCH_ROWS):
-        meant = is_meant(np.abs(X[start : start + SEARCH_ROWS].astype(np.float64)))
-        if meant.any():
-            row, column = np.argwhere(meant)[0]
-            return start + int(row), int(column), float(X[start + row, column])
-    raise AssertionError("called without such an entry")
 
 
 def check_threads(n_jobs: Any) -> None:

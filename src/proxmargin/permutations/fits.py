@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -262,12 +263,13 @@ class CrossValidatedAccuracy:
 
     def _accuracy(self, codes: Codes) -> float:
         """Over folds that a splitter draws anew, from the same state of its generator."""
-        scores = cross_val_score(
-            self.estimator,
-            self.X,
-            self.classes[codes],
-            groups=self.groups,
-            cv=deepcopy(self.cv),
-            scoring="accuracy",
-        )
+        with parallel_config(backend="sequential"):  # it is labelings that run side by side
+            scores = cross_val_score(
+                self.estimator,
+                self.X,
+                self.classes[codes],
+                groups=self.groups,
+                cv=deepcopy(self.cv),
+                scoring="accuracy",
+            )
         return float(scores.mean())

@@ -42,6 +42,7 @@ from proxmargin.permutations.labelings import (
     drawn_labelings,
 )
 from proxmargin.permutations.statistics import OF_PROJECTIONS
+from proxmargin.runtime.cluster import Carried
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
@@ -312,7 +313,8 @@ def _measured(
     with Progress(label or "", count, shown=label is not None) as progress:
         found.append(measure(codes[:, None]))
         parts = (part for whole in others for part in _pieces(whole, measure.block))
-        results: Iterator[Measured] = parallel(delayed(measure)(part) for part in parts)
+        carried = Carried(measure)
+        results: Iterator[Measured] = parallel(delayed(_of_part)(carried, part) for part in parts)
         while not interrupts.pending:
             try:
                 found.append(next(results))
@@ -323,6 +325,11 @@ def _measured(
                 break
             progress.advance(found[-1].gaps.size)
     return Measured(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _of_part(measure: Carried[Measure], part: Codes) -> Measured:
+    with quiet_threads(0):  # in a process of its own
+        return measure.value(part)
 
 
 def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:

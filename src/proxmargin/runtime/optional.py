@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXTRAS", "FILES", "RECORD", "how_to_install", "optional"]
+__all__ = ["EXTRAS", "FILES", "RECORD", "how_to_install", "library_of", "optional"]
 
 FILES = ("pandas", "pyarrow")
 # libraries of the extras, as pip knows them
@@ -55,3 +55,8 @@ def how_to_install(extra: str = "files") -> str:
     if (Path(sys.prefix) / RECORD).exists() and run.exists():
         return shlex.join(["python3", str(run), "install", extra])
     return shlex.join(["pip", "install", *EXTRAS[extra]])
+
+
+def library_of(thing: Any) -> str:
+    """The library that defines the type of an object: its data may be told apart without import."""
+    return type(thing).__module__.partition(".")[0]

@@ -12,7 +12,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
@@ -36,6 +35,7 @@ from proxmargin.paths.grid import default_grid
 from proxmargin.paths.path import Path, compute_path, unmet_of, warn_of_unmet
 from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, parameters_of, strength_of
+from proxmargin.runtime.cluster import is_on_cluster, on_cluster, threads_here
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
 from proxmargin.runtime.threads import quiet_threads
@@ -45,8 +45,8 @@ from proxmargin.selection.folds import (
     Data,
     Fold,
     Judged,
+    Judging,
     Plan,
-    fit_and_score,
     folds_of,
     kernel_models,
     path_models,
@@ -231,7 +231,7 @@ class CrossValidated(
         progress: Progress,
         ahead: Callable[[], Path] | None,
     ) -> tuple[list[Judged], Path | None]:
-        """Fit and score all folds, on several threads; the result has the same bits for any number.
+        """Fit and score all folds, on several threads or on a cluster, with the same bits.
 
         Parameters
         ----------
@@ -242,14 +242,22 @@ class CrossValidated(
         judge = judge_of(self.scoring, plan.templates[0])
         models = path_models if self._is_linear else kernel_models
 
+        judging = Judging(plan, models, judge, self.keep_scores)
+
         def one(place: int) -> Judged:
             progress.starts(f"fold {place + 1} of {len(folds)}")
-            fold = folds[place]
-            rows, fitted = data.held_out(fold), models(plan, data, fold, progress.advance)
-            return fit_and_score(fitted, rows, judge, plan.shape, self.keep_scores)
+            return judging.judged(data, folds[place], progress.advance)
 
-        threads = min(effective_n_jobs(self.n_jobs), len(folds) + (ahead is not None))
+        threads = min(threads_here(self.n_jobs), len(folds) + (ahead is not None))
         with no_convergence_warnings():
+            if is_on_cluster():
+                arriving = on_cluster(judging.apart, replace(data), folds, ordered=True)
+                path = ahead() if ahead is not None else None
+                judged = []
+                for each in arriving:
+                    judged.append(each)
+                    progress.advance(each.fits)
+                return judged, path
             if threads == 1:
                 return [one(place) for place in range(len(folds))], None
             with ThreadPoolExecutor(threads) as pool:

@@ -47,7 +47,8 @@ _PARAMETERS = """
     selection : {{'best', '1se'}}
         The highest mean score, or the strongest penalty within one standard error of it.
     n_jobs : int, optional
-        Threads, over the folds; -1 for all cores. The result does not depend on it.
+        Threads, over the folds; -1 for all cores. Within ``joblib.parallel_config("dask")`` the
+        folds are tasks of the cluster. The result does not depend on it.
     keep_scores : bool, default False
         Keep the scores of held-out rows in ``oof_scores_``.
     refit : bool, default True

@@ -18,6 +18,8 @@ from proxmargin.paths.path import compute_path, unmet_of
 from proxmargin.paths.sharing import fitted_grid
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.threads import quiet_threads
+from proxmargin.selection.fitting import no_convergence_warnings
 from proxmargin.selection.relaxed import mixed_paths
 from proxmargin.selection.scoring import HeldOut, Judge, Models
 
@@ -25,8 +27,8 @@ __all__ = [
     "Data",
     "Fold",
     "Judged",
+    "Judging",
     "Plan",
-    "fit_and_score",
     "folds_of",
     "kernel_models",
     "path_models",
@@ -274,7 +276,36 @@ class Judged:
     unmet: list[Certificate | CertificateList]
 
 
-def fit_and_score(
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """How the models of folds are fitted and scored.
+
+    Attributes
+    ----------
+    plan : Plan
+    models : callable
+        `path_models` or `kernel_models`.
+    judge : Judge
+    keep : bool
+        Whether the scores of the held-out rows are kept.
+    """
+
+    plan: Plan
+    models: Callable[[Plan, Data, Fold, Tell], Iterator[Scored]]
+    judge: Judge
+    keep: bool
+
+    def judged(self, data: Data, fold: Fold, tell: Tell) -> Judged:
+        fitted = self.models(self.plan, data, fold, tell)
+        return _fit_and_score(fitted, data.held_out(fold), self.judge, self.plan.shape, self.keep)
+
+    def apart(self, data: Data, fold: Fold) -> Judged:
+        """The same in another process, whose filters and threads are its own."""
+        with no_convergence_warnings(), quiet_threads(0):
+            return self.judged(data, fold, lambda count: None)
+
+
+def _fit_and_score(
     models: Iterator[Scored], rows: HeldOut, judge: Judge, shape: Any, keep: bool
 ) -> Judged:
     """Fit the models of a fold, and score them on its held-out rows."""

@@ -8,11 +8,15 @@ import time
 from collections.abc import Callable
 from functools import cache
 from threading import Thread, current_thread, main_thread
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
+
+from proxmargin.runtime.cluster import Carried
 
 __all__ = ["performed_apart"]
 
-P = ParamSpec("P")
+T = TypeVar("T")
+D = TypeVar("D")
+M = TypeVar("M")
 R = TypeVar("R")
 
 # seconds between two checks that the parent is alive; joblib keeps an idle worker, with hundreds
@@ -21,12 +25,12 @@ LOOK_EVERY = 1.0
 
 
 def performed_apart(
-    parent: int, perform: Callable[P, R], /, *arguments: P.args, **named: P.kwargs
+    parent: int, perform: Callable[[T, D, M], R], task: T, data: Carried[D], metrics: M
 ) -> R:
     """The result of ``perform``; a process other than ``parent`` first ties its life to it."""
     if os.getpid() != parent:
         _belong_to(parent)
-    return perform(*arguments, **named)
+    return perform(task, data.value, metrics)
 
 
 @cache

@@ -19,6 +19,7 @@ from proxmargin.comparing.running.directory import RunDirectory
 from proxmargin.comparing.running.schedule import is_missing, label, unhindered
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.inputs.preprocessing import Preprocessed
+from proxmargin.runtime.cluster import Carried
 from proxmargin.runtime.progress import Progress
 
 __all__ = ["Performance"]
@@ -97,9 +98,9 @@ class Performance:
             batch_size=1,
             pre_dispatch="n_jobs",
         )
-        me = os.getpid()
+        me, carried = os.getpid(), Carried(self.data)
         outcomes: Iterator[Outcome] = parallel(
-            delayed(performed_apart)(me, perform, task, self.data, self.metrics)
+            delayed(performed_apart)(me, perform, task, carried, self.metrics)
             for task in self._in_time(tasks, shown)
         )
         return outcomes

@@ -3,48 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.datasets.chunk import DataLostError
+from proxmargin.designs.bad_entries import Entry, bad_entry, sentence
 from proxmargin.designs.base import Design, Index
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import SizedBlocks, stacked
+from proxmargin.designs.blocks.placement import Client, Group, Placement
 from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine, Task
 from proxmargin.designs.compressed import canonical
 from proxmargin.designs.convert import as_design
-from proxmargin.runtime.optional import optional
+from proxmargin.runtime.optional import library_of, optional
+from proxmargin.runtime.scratch import mapped_empty
 
-__all__ = ["BlockFacts", "Client", "DaskDesign", "gathered", "on_workers"]
+__all__ = ["BlockFacts", "DaskDesign", "gathered", "on_workers"]
 
 USE = "fitting Dask collections"
 MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no truth value
-FAN_IN = 8  # answers that a task of the reduction combines
 
 
-class Client(Protocol):
-    """What is used of `dask.distributed.Client`."""
+class BlockFacts(NamedTuple):
+    """What is known of a block.
 
-    def submit(self, function: Any, *arguments: Any, **options: Any) -> Any: ...
+    Attributes
+    ----------
+    rows, features, nbytes : int
+    stored : int
+        Stored entries of a sparse block; -1 for a dense one.
+    ready : bool
+        It is as designs take it, so that no copy is needed.
+    bad : Entry, optional
+        The first one that is no number of modest size.
+    """
 
-    def gather(self, futures: Any) -> Any: ...
-
-
-class BlockFacts(tuple[Any, ...]):
-    """Rows, features, bytes, stored entries (-1: dense) of a block, and the first entry that is no
-    number of modest size (row, column, value), or None."""
+    rows: int
+    features: int
+    nbytes: int
+    stored: int
+    ready: bool
+    bad: Entry | None
 
 
 class DaskDesign(SizedBlocks):
     """Blocks of rows that are futures of a client.
 
-    A pass is a task for each block, which sends back its rows of vectors with an entry a sample,
-    and a tree of tasks that add the small arrays, in the order of the blocks. Blocks are recomputed
-    by Dask if their worker is lost.
+    A pass is a task for each thread that has blocks (`Placement`): the blocks of a thread are
+    combined in their order, then those of the threads. Vectors with an entry a sample travel to the
+    workers of their blocks, and back.
 
     Parameters
     ----------
@@ -54,11 +66,11 @@ class DaskDesign(SizedBlocks):
     """
 
     def __init__(self, client: Client, blocks: Sequence[Any], facts: Sequence[BlockFacts]) -> None:
-        sizes = [int(each[0]) for each in facts]
-        nnz = sum(int(each[3]) for each in facts) if facts[0][3] >= 0 else None
-        super().__init__(sizes, int(facts[0][1]), nnz)
-        self._client, self._futures = client, list(blocks)
-        self._bytes = sum(int(each[2]) for each in facts)
+        sizes = [each.rows for each in facts]
+        nnz = sum(each.stored for each in facts) if facts[0].stored >= 0 else None
+        super().__init__(sizes, facts[0].features, nnz)
+        nbytes = [each.nbytes for each in facts]
+        self.placement, self._bytes = Placement(client, blocks, nbytes), sum(nbytes)
         ends = np.cumsum([0, *sizes])
         self._parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
@@ -69,28 +81,40 @@ class DaskDesign(SizedBlocks):
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
     ) -> tuple[Arrays, Arrays]:
-        client, answers = self._client, []
-        for block, part in zip(self._futures, self._parts, strict=True):
-            mine = tuple(each[part] for each in cut)
-            answers.append(client.submit(_answer, task, block, shared, mine, pure=False))
-        rows = [client.submit(_of_rows, each, pure=False) for each in answers]
-        small = [client.submit(_of_all, each, pure=False) for each in answers]
-        while len(small) > 1:
-            groups = [small[k : k + FAN_IN] for k in range(0, len(small), FAN_IN)]
-            small = [client.submit(_combined, combine, each, pure=False) for each in groups]
-        found, whole = _gathered(client, [rows, small[0]])
+        def asked(numbers: Sequence[int]) -> Any:
+            mine = [tuple(each[self._parts[k]] for each in cut) for k in numbers]
+            return Request(task, combine, shared, mine)
+
+        found, small = self.placement.answers(_answer, asked, combine)
         self.ledger.charge(1.0)
-        joined = tuple(np.concatenate(each) for each in zip(*found, strict=True))
-        return joined, tuple(whole)
+        return self._joined(found), small
+
+    def _joined(self, found: list[tuple[Group, Arrays]]) -> Arrays:
+        """The rows of all groups in the order of the samples."""
+        joined = tuple(mapped_empty((self.n_samples, *each.shape[1:])) for each in found[0][1])
+        for group, rows in found:
+            for whole, mine in zip(joined, rows, strict=True):
+                start = 0
+                for part in (self._parts[k] for k in group.numbers):
+                    end = start + part.stop - part.start
+                    whole[part] = mine[start:end]
+                    start = end
+        return joined
 
     def _rows(self, index: Index) -> Design:
-        order, picked = np.unique(index), []
-        for block, part in zip(self._futures, self._parts, strict=True):
-            inside = order[(order >= part.start) & (order < part.stop)] - part.start
-            picked.append(self._client.submit(_picked, block, inside, pure=False))
-        parts = _gathered(self._client, picked)
+        order = np.unique(index)
+
+        ends = np.searchsorted(order, [(part.start, part.stop) for part in self._parts])
+
+        def asked(numbers: Sequence[int]) -> Any:
+            return [order[slice(*ends[k])] - self._parts[k].start for k in numbers]
+
+        found, _ = self.placement.answers(_picked, asked, tasks.added)
         self.ledger.charge(1.0)
-        return as_design(stacked(parts)[np.searchsorted(order, index)])
+        parts: dict[int, Any] = {}
+        for group, rows in found:
+            parts.update(zip(group.numbers, rows, strict=True))
+        return as_design(stacked([parts[k] for k in sorted(parts)])[np.searchsorted(order, index)])
 
 
 def on_workers(X: Any, most: float) -> DaskDesign:
@@ -116,18 +140,20 @@ def on_workers(X: Any, most: float) -> DaskDesign:
         raise ValueError(f"X must have rows and columns, got a Dask array of {X.ndim} dimensions")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    blocks = distributed.futures_of(client.persist(X))
-    keys = {future.key: future for future in blocks}
-    ordered = [keys[key] for row in X.__dask_keys__() for key in row]
-    prepared = [client.submit(_prepared, each, pure=False) for each in ordered]
-    facts = _gathered(
-        client, [client.submit(facts_of, each, most, pure=False) for each in prepared]
-    )
-    live = [k for k, each in enumerate(facts) if each[0] > 0]
+    persisted = client.persist(X)
+    keys = {future.key: future for future in distributed.futures_of(persisted)}
+    blocks = [keys[key] for row in X.__dask_keys__() for key in row]
+    facts = _gathered(client, client.map(facts_of, blocks, most=most, pure=False))
+    live = [k for k, each in enumerate(facts) if each.rows > 0]
     if not live:
         raise ValueError("X has no rows")
     _check(facts, most)
-    return DaskDesign(client, [prepared[k] for k in live], [facts[k] for k in live])
+    # a second key for what is the same memory would count twice, and have the workers spill
+    ready = [
+        blocks[k] if facts[k].ready else client.submit(_prepared, blocks[k], pure=False)
+        for k in live
+    ]
+    return DaskDesign(client, ready, [facts[k] for k in live])
 
 
 def gathered(values: Any, name: str, count: int) -> NDArray[Any]:
@@ -160,15 +186,11 @@ def _plain(column: NDArray[Any], name: str) -> NDArray[Any]:
 
 def facts_of(X: Any, most: float) -> BlockFacts:
     """`BlockFacts` of a block."""
+    given, X = X, _prepared(X)
     is_sparse: bool = sparse.issparse(X)
-    entries, stored = (X.data, X.nnz) if is_sparse else (X, -1)
-    bad = None
-    if entries.size and not max(-float(entries.min()), float(entries.max())) <= most:
-        dense = X.toarray() if is_sparse else X
-        row, column = np.argwhere(~(np.abs(dense) <= most))[0]
-        bad = (int(row), int(column), float(dense[row, column]))
-    nbytes = 12 * X.nnz if is_sparse else X.nbytes
-    return BlockFacts((X.shape[0], X.shape[1], nbytes, stored, bad))
+    nbytes, stored = (12 * X.nnz, X.nnz) if is_sparse else (X.nbytes, -1)
+    rows, features = X.shape
+    return BlockFacts(rows, features, nbytes, stored, X is given, bad_entry(X, most))
 
 
 def _prepared(X: Any) -> Any:
@@ -182,27 +204,40 @@ def _prepared(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=X.dtype if X.dtype == np.float32 else np.float64)
 
 
-def _answer(task: Task, X: Any, shared: Arrays, cut: Arrays) -> Answer:
-    return task(as_design(X), shared, cut)
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a pass asks of the blocks of a thread. Dask looks into tuples, and calls what it finds.
+
+    Attributes
+    ----------
+    cuts : list of tuples of arrays
+        The rows of each block.
+    """
+
+    task: Task
+    combine: Combine
+    shared: Arrays
+    cuts: list[Arrays]
+
+    def __sizeof__(self) -> int:
+        """Bytes of the arrays, which Dask asks for."""
+        from dask.sizeof import sizeof
+
+        return int(sizeof(list(self.shared)) + sizeof(self.cuts))
 
 
-def _of_rows(answer: Answer) -> Arrays:
-    return answer[0]
+def _answer(blocks: Sequence[Any], asked: Request, anchor: Any) -> Answer:
+    """A pass over the blocks of a thread, in their order."""
+    joined, small = [], None
+    for X, cut in zip(blocks, asked.cuts, strict=True):
+        rows, more = asked.task(as_design(X), asked.shared, cut)
+        joined.append(rows)
+        small = more if small is None else asked.combine(small, more)
+    return tuple(np.concatenate(each) for each in zip(*joined, strict=True)), small or ()
 
 
-def _of_all(answer: Answer) -> Arrays:
-    return answer[1]
-
-
-def _combined(combine: Combine, parts: Sequence[Arrays]) -> Arrays:
-    total = parts[0]
-    for each in parts[1:]:
-        total = combine(total, each)
-    return total
-
-
-def _picked(X: Any, index: Index) -> Any:
-    return X[index]
+def _picked(blocks: Sequence[Any], asked: Any, anchor: Any) -> Answer:
+    return tuple(X[index] for X, index in zip(blocks, asked, strict=True)), ()
 
 
 # -- on the client
@@ -213,25 +248,20 @@ def _gathered(client: Client, futures: Any) -> Any:
     try:
         return client.gather(futures)
     except Exception as error:
-        home = type(error).__module__.partition(".")[0]
-        if home == "distributed":
+        if library_of(error) == "distributed":
             raise DataLostError(f"the cluster cannot compute blocks any longer: {error}") from error
         raise
 
 
 def _check(facts: Sequence[BlockFacts], most: float) -> None:
-    widths = {int(each[1]) for each in facts}
+    widths = {each.features for each in facts}
     if len(widths) > 1:
         raise ValueError(f"blocks of X have different numbers of columns: {sorted(widths)}")
     if widths == {0}:
         raise ValueError("X has no features")
     first = 0
-    for number, (rows, _, _, _, bad) in enumerate(facts):
-        if bad is not None:
-            row, column, value = bad
-            kind = "NaN" if np.isnan(value) else f"{value:g}, beyond {most:g}"
-            raise ValueError(
-                f"Input X contains {kind} in block {number}, row {first + row}, column {column} "
-                "(counted from 0)"
-            )
-        first += rows
+    for number, each in enumerate(facts):
+        if each.bad is not None:
+            bad = each.bad._replace(row=first + each.bad.row)
+            raise ValueError(sentence(bad, most, place=f"block {number}"))
+        first += each.rows

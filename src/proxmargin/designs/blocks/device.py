@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.designs.bad_entries import Entry, sentence
 from proxmargin.designs.base import Array, Design, Index, Ledger
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import BlockedDesign
@@ -215,12 +216,7 @@ class DeviceDesign(BlockedDesign):
         design = cls(X, xp)
         entries = np.array([float(xp.min(X)), float(xp.max(X))])
         if not np.all(np.abs(entries) <= most):
-            worst = entries[np.argmax(~(np.abs(entries) <= most))]
-            kind = "NaN" if np.isnan(worst) else f"{worst:g}, beyond {most:g}"
-            row, column = _place(design.block, most)
-            raise ValueError(
-                f"Input X contains {kind} in row {row}, column {column} (counted from 0)"
-            )
+            raise ValueError(sentence(_first_bad(design.block, most), most))
         return design
 
     @property
@@ -265,13 +261,12 @@ def _product_error(left: Any, right: Any, product: Any) -> Any:
     return b * d - (((product - a * c) - b * c) - a * d)
 
 
-def _place(block: DeviceBlock, most: float) -> tuple[int, int]:
-    """Row and column of the first entry that is beyond ``most``."""
+def _first_bad(block: DeviceBlock, most: float) -> Entry:
     for X, part in block._blocks():
-        bad = on_host(block.xp.abs(X) <= most)
-        if not bad.all():
-            row, column = np.argwhere(~bad)[0]
-            return part.start + int(row), int(column)
+        bad = on_host(~(block.xp.abs(X) <= most))
+        if bad.any():
+            row, column = (int(each) for each in np.argwhere(bad)[0])
+            return Entry(part.start + row, column, float(X[row, column]))
     raise AssertionError("called without such an entry")
 
 

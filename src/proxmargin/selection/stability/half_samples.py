@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from proxmargin.designs import Design
+from proxmargin.designs import Design, as_design
 from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.inputs.targets import Targets
 from proxmargin.resuming.identity import Identity
+from proxmargin.runtime.cluster import is_on_cluster, on_cluster, threads_here
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.fitting import no_convergence_warnings
 from proxmargin.selection.stability.halves import Entry, Task
 from proxmargin.selection.stability.pairs import half_of
@@ -33,9 +35,31 @@ class Samples:
     """Validated data, with the given weights of the samples."""
 
     X: Any
-    design: Design
     targets: Targets
     weights: NDArray[np.float64]
+
+    @cached_property
+    def design(self) -> Design:
+        """Shared by all half-samples."""
+        return as_design(self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """How a half-sample is fitted."""
+
+    task: Task
+    seed: int
+
+    def entry(self, data: Samples, number: int) -> Entry | None:
+        """What entered; None if interrupted."""
+        rows = half_of(data.targets.codes, data.weights, self.seed, number)
+        return self.task.entry(data.design, data.targets, data.weights, rows)
+
+    def apart(self, data: Samples, number: int) -> tuple[int, Entry | None]:
+        """The same in another process, with the number."""
+        with no_convergence_warnings(), quiet_threads(0):
+            return number, self.entry(data, number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +73,8 @@ class HalfSamples:
     checkpoint : path-like or None
         The file of those that are finished.
     n_jobs : int or None
-        Threads. Halves are fitted each on its own: the result has the same bits for any number.
+        Threads, where joblib has no cluster. Halves are fitted each on its own: the result has the
+        same bits for any number.
     label : str or None
         Of the progress; None shows none.
     """
@@ -76,18 +101,25 @@ class HalfSamples:
         progress = Progress(self.label or "", count, shown=self.label is not None)
         progress.skip(count - len(missing))
 
+        half = Half(task, seed)
+
         def one(number: int) -> None:
             if interrupts.pending:
                 return
             progress.starts(f"half {number % 2 + 1} of pair {number // 2 + 1}")
-            rows = half_of(data.targets.codes, data.weights, seed, number)
-            entry = task.entry(data.design, data.targets, data.weights, rows)
+            take(number, half.entry(data, number))
+
+        def take(number: int, entry: Entry | None) -> None:
             if entry is not None:
                 record.add(number, entry)
                 progress.advance()
 
         with progress, no_convergence_warnings():
-            _each(one, missing, min(effective_n_jobs(self.n_jobs), len(missing)))
+            if missing and is_on_cluster():
+                for found in on_cluster(half.apart, replace(data), missing, ordered=False):
+                    take(*found)
+            else:
+                _each(one, missing, min(threads_here(self.n_jobs), len(missing)))
         if missing:
             record.write()
         if len(record.entries) < count:

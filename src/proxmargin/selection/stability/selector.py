@@ -15,7 +15,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.designs import as_design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.targets import Targets
@@ -96,7 +95,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         A file of finished half-samples (.npz). A run that was killed continues from it, with
         the result of a run that was not; after a complete run another threshold takes no time.
     n_jobs : int, optional
-        Threads, over the half-samples; -1 for all cores. The result does not depend on it.
+        Threads, over the half-samples; -1 for all cores. Within ``joblib.parallel_config("dask")``
+        they are tasks of the cluster. The result does not depend on it.
     random_state : int, numpy.random.Generator, RandomState or None
         Draws the halves.
     verbose : int, default 0
@@ -216,7 +216,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         own = np.ones(targets.codes.size) if weights is None else weights
         names = template.__dict__.pop("feature_names_in_", None)
         check_classes(targets.classes, targets.codes, own)
-        data = Samples(X, as_design(X), replace(targets, offset=shift), own)
+        data = Samples(X, replace(targets, offset=shift), own)
         units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
         n_units = int(units.max()) + 1
         terms = terms.settled(n_units)
