@@ -216,15 +216,15 @@ def _text(n: int, p: int, measured: list[Measured]) -> str:
     head = (*head, f"in {MANY_BLOCKS} blocks", "client, CPU s", "busiest worker", "speed-up")
     return (
         f"{n:,} rows of {p} features in float32, {n * p * 4 / MEGABYTE:.0f} MB in {BLOCKS} blocks "
-        "on the workers of a `LocalCluster`, each a process of one thread on a core of its own, with as "
-        "many blocks; "
-        f"SparseLogisticRegression to {TOL}, the faster of {FITS} fits after one to little data, "
-        "which loads the kernels. A pass computes scores, derivatives and slopes (`Design.sweep`): "
-        f"in a fit it sends {first.sent / MEGABYTE:.1f} MB to the workers and fetches "
-        f"{first.fetched / MEGABYTE:.1f} MB. Client alone: the share of the time of a fit outside "
-        "of passes, most of it the model of a sample, where the fit begins. Overhead: a pass over "
-        f"{TINY_ROWS:,} rows, in {BLOCKS} blocks and in {MANY_BLOCKS}. Speed-ups in seconds need "
-        "cores that no other program uses: see the load average. The last three columns count CPU seconds "
-        "of a fit: of the client (with the scheduler), and of the worker that used most; the last "
-        "speed-up is that of their sum, which no other program changes.\n\n" + table(head, rows)
+        "on the workers of a `LocalCluster`, each a process of one thread, on a core of its own, "
+        f"with as many blocks; SparseLogisticRegression to {TOL}, the faster of {FITS} fits after "
+        "one to little data, which loads the kernels. A pass computes scores, derivatives and "
+        f"slopes (`Design.sweep`): in a fit it sends {first.sent / MEGABYTE:.1f} MB to the workers "
+        f"and fetches {first.fetched / MEGABYTE:.1f} MB. Client alone: the share of the time of a "
+        "fit outside of passes, most of it the model of a sample, where the fit begins. Overhead: "
+        f"a pass over {TINY_ROWS:,} rows, in {BLOCKS} blocks and in {MANY_BLOCKS}. Speed-ups in "
+        "seconds need cores that no other program uses: see the load average. The last three "
+        "columns count CPU seconds of a fit: of the client (with the scheduler), and of the worker "
+        "that used most; the last speed-up is that of their sum, which does not count what other "
+        "programs use.\n\n" + table(head, rows)
     )
