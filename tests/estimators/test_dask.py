@@ -11,6 +11,7 @@ import pytest
 
 import proxmargin as pm
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, on_workers
+from proxmargin.designs.blocks.placement import Node, merged
 from proxmargin.designs.convert import as_design
 from tests.data import clouds
 
@@ -261,6 +262,26 @@ def test_vectors_travel_by_themselves_or_with_the_tasks(
     np.testing.assert_allclose(there.scores(centre[:, None]), here.scores(centre[:, None]))
     index = rng.permutation(ROWS)[:30]
     np.testing.assert_array_equal(there.rows(index).matrix, X[index])
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 13])
+def test_what_is_added_to_what_does_not_depend_on_where_blocks_are(count: int) -> None:
+    rng = np.random.default_rng(0)
+    blocks = [Node(k, 1, (f"{k}",)) for k in range(count)]
+
+    def noted(first: Any, second: Any) -> Any:
+        return (f"({first[0]} {second[0]})",)
+
+    expected = merged(noted, blocks)
+    for _ in range(20):
+        homes = rng.integers(0, 3, count)
+        parts = [
+            merged(noted, [b for b, h in zip(blocks, homes, strict=True) if h == home])
+            for home in range(3)
+        ]
+        assert merged(noted, [node for part in parts for node in part]) == expected
+    assert sum(node.count for node in expected) == count
+    assert len(expected) == bin(count).count("1")
 
 
 def many_threads(client: Any) -> dict[str, int]:

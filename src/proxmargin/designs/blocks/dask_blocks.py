@@ -16,8 +16,8 @@ from proxmargin.designs.bad_entries import Entry, bad_entry, sentence
 from proxmargin.designs.base import Design, Index
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import SizedBlocks, stacked
-from proxmargin.designs.blocks.placement import Client, Group, Placement
-from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine, Task
+from proxmargin.designs.blocks.placement import Client, Group, Node, Placement, Reply, merged
+from proxmargin.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.designs.compressed import canonical
 from proxmargin.designs.convert import as_design
 from proxmargin.runtime.optional import library_of, optional
@@ -54,9 +54,9 @@ class BlockFacts(NamedTuple):
 class DaskDesign(SizedBlocks):
     """Blocks of rows that are futures of a client.
 
-    A pass is a task for each thread that has blocks (`Placement`): the blocks of a thread are
-    combined in their order, then those of the threads. Vectors with an entry a sample travel to the
-    workers of their blocks, and back.
+    A pass is a task for each thread that has blocks (`Placement`), which combines the answers of
+    neighbouring ones, in an order that does not depend on where blocks are (`Node`). Vectors with
+    an entry a sample travel to the workers of their blocks, and back.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class DaskDesign(SizedBlocks):
     ) -> tuple[Arrays, Arrays]:
         def asked(numbers: Sequence[int]) -> Any:
             mine = [tuple(each[self._parts[k]] for each in cut) for k in numbers]
-            return Request(task, combine, shared, mine)
+            return Request(task, combine, shared, mine, list(numbers))
 
         found, small = self.placement.answers(_answer, asked, combine)
         self.ledger.charge(1.0)
@@ -212,12 +212,15 @@ class Request:
     ----------
     cuts : list of tuples of arrays
         The rows of each block.
+    numbers : list of int
+        Of the blocks.
     """
 
     task: Task
     combine: Combine
     shared: Arrays
     cuts: list[Arrays]
+    numbers: list[int]
 
     def __sizeof__(self) -> int:
         """Bytes of the arrays, which Dask asks for."""
@@ -226,18 +229,19 @@ class Request:
         return int(sizeof(list(self.shared)) + sizeof(self.cuts))
 
 
-def _answer(blocks: Sequence[Any], asked: Request, anchor: Any) -> Answer:
+def _answer(blocks: Sequence[Any], asked: Request, anchor: Any) -> Reply:
     """A pass over the blocks of a thread, in their order."""
-    joined, small = [], None
-    for X, cut in zip(blocks, asked.cuts, strict=True):
-        rows, more = asked.task(as_design(X), asked.shared, cut)
+    joined: list[Arrays] = []
+    nodes: list[Node] = []
+    for X, cut, number in zip(blocks, asked.cuts, asked.numbers, strict=True):
+        rows, small = asked.task(as_design(X), asked.shared, cut)
         joined.append(rows)
-        small = more if small is None else asked.combine(small, more)
-    return tuple(np.concatenate(each) for each in zip(*joined, strict=True)), small or ()
+        nodes = merged(asked.combine, [*nodes, Node(number, 1, small)])
+    return tuple(np.concatenate(each) for each in zip(*joined, strict=True)), nodes
 
 
-def _picked(blocks: Sequence[Any], asked: Any, anchor: Any) -> Answer:
-    return tuple(X[index] for X, index in zip(blocks, asked, strict=True)), ()
+def _picked(blocks: Sequence[Any], asked: Any, anchor: Any) -> Reply:
+    return tuple(X[index] for X, index in zip(blocks, asked, strict=True)), []
 
 
 # -- on the client

@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from proxmargin.datasets.chunk import DataLostError
-from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine
+from proxmargin.designs.blocks.tasks import Arrays, Combine
 from proxmargin.runtime.optional import library_of
 
-__all__ = ["Asked", "Client", "Group", "Placement"]
+__all__ = ["Asked", "Client", "Group", "Node", "Placement", "Reply", "merged"]
 
 FAN_IN = 8  # answers that are combined at a time, by a worker or by the client
 INLINE = 1 << 17  # bytes of arguments that travel with a task, through the scheduler
@@ -25,6 +26,22 @@ Client = Any
 
 Asked = Callable[[Sequence[int]], Any]
 """``asked(numbers)``: what a task gets besides the blocks of these numbers."""
+
+
+class Node(NamedTuple):
+    """The combined answer of ``count`` blocks from number ``first`` on.
+
+    Counts are powers of two that divide ``first``: which answers are combined with which is fixed
+    by the numbers of the blocks, so that sums have the same bits wherever the blocks are.
+    """
+
+    first: int
+    count: int
+    small: Arrays
+
+
+Reply = tuple[Arrays, list[Node]]
+"""Of a group: its arrays by rows, and its other answers."""
 
 
 class Group(NamedTuple):
@@ -73,10 +90,10 @@ class Placement:
         return self._groups
 
     def answers(
-        self, function: Callable[..., Answer], asked: Asked, combine: Combine
+        self, function: Callable[..., Reply], asked: Asked, combine: Combine
     ) -> tuple[list[tuple[Group, Arrays]], Arrays]:
         """``function(blocks, asked, anchor)`` of all groups: the arrays by rows, and the rest
-        combined in the order of the groups.
+        combined.
 
         Raises
         ------
@@ -96,7 +113,7 @@ class Placement:
         raise DataLostError(f"the cluster cannot compute blocks any longer: {lost}") from lost
 
     def _submitted(
-        self, groups: list[Group], function: Callable[..., Answer], asked: Asked
+        self, groups: list[Group], function: Callable[..., Reply], asked: Asked
     ) -> list[Any]:
         blocks = [[self._blocks[k] for k in group.numbers] for group in groups]
         arguments = self._sent(groups, [asked(group.numbers) for group in groups])
@@ -110,15 +127,16 @@ class Placement:
         client = self._client
         if len(groups) <= FAN_IN:
             found = client.gather(answers, direct=self._direct)
-            small = _combined(combine, [each for _, each in found])
-            return [(group, rows) for group, (rows, _) in zip(groups, found, strict=True)], small
+            nodes = _joined(combine, [each for _, each in found])
+            rows = [each for each, _ in found]
+            return list(zip(groups, rows, strict=True)), _total(combine, nodes)
         rows = client.map(_of_rows, answers, pure=False)
         parts = client.map(_of_all, answers, pure=False)
         while len(parts) > 1:
             some = [parts[k : k + FAN_IN] for k in range(0, len(parts), FAN_IN)]
-            parts = client.map(_combined, [combine] * len(some), some, pure=False)
-        joined, small = client.gather([rows, parts[0]], direct=self._direct)
-        return list(zip(groups, joined, strict=True)), small
+            parts = client.map(_joined, [combine] * len(some), some, pure=False)
+        rows, nodes = client.gather([rows, parts[0]], direct=self._direct)
+        return list(zip(groups, rows, strict=True)), _total(combine, nodes)
 
     def _sent(self, groups: list[Group], arguments: list[Any]) -> list[Any]:
         """The arguments, or futures of them on the workers of their groups."""
@@ -218,19 +236,38 @@ def _is_loss(error: BaseException) -> bool:
     return library_of(error) == "distributed" or cancelled or isinstance(error, kinds)
 
 
+def _total(combine: Combine, nodes: Sequence[Node]) -> Arrays:
+    """All nodes combined in the order of the blocks."""
+    return reduce(combine, [each.small for each in nodes]) if nodes else ()
+
+
 # -- tasks on the workers
 
 
-def _of_rows(answer: Answer) -> Arrays:
-    return answer[0]
+def merged(combine: Combine, nodes: Sequence[Node]) -> list[Node]:
+    """The nodes in their order, neighbours that make a larger one combined."""
+    found: list[Node] = []
+    for node in sorted(nodes, key=lambda each: each.first):
+        found.append(node)
+        while len(found) > 1 and _are_halves(found[-2], found[-1]):
+            right, left = found.pop(), found.pop()
+            small = combine(left.small, right.small)
+            found.append(Node(left.first, 2 * left.count, small))
+    return found
 
 
-def _of_all(answer: Answer) -> Arrays:
-    return answer[1]
+def _are_halves(left: Node, right: Node) -> bool:
+    starts = left.first % (2 * left.count) == 0
+    return starts and left.count == right.count and left.first + left.count == right.first
 
 
-def _combined(combine: Combine, parts: Sequence[Arrays]) -> Arrays:
-    total = parts[0]
-    for each in parts[1:]:
-        total = combine(total, each)
-    return total
+def _of_rows(reply: Reply) -> Arrays:
+    return reply[0]
+
+
+def _of_all(reply: Reply) -> list[Node]:
+    return reply[1]
+
+
+def _joined(combine: Combine, parts: Sequence[list[Node]]) -> list[Node]:
+    return merged(combine, [node for nodes in parts for node in nodes])
