@@ -280,7 +280,7 @@ def test_what_is_added_to_what_does_not_depend_on_where_blocks_are(count: int) -
             for home in range(3)
         ]
         assert merged(noted, [node for part in parts for node in part]) == expected
-    assert sum(node.count for node in expected) == count
+    assert sum(node.size for node in expected) == count
     assert len(expected) == bin(count).count("1")
 
 

@@ -29,14 +29,14 @@ Asked = Callable[[Sequence[int]], Any]
 
 
 class Node(NamedTuple):
-    """The combined answer of ``count`` blocks from number ``first`` on.
+    """The combined answer of ``size`` blocks from number ``first`` on.
 
-    Counts are powers of two that divide ``first``: which answers are combined with which is fixed
+    Sizes are powers of two that divide ``first``: which answers are combined with which is fixed
     by the numbers of the blocks, so that sums have the same bits wherever the blocks are.
     """
 
     first: int
-    count: int
+    size: int
     small: Arrays
 
 
@@ -252,13 +252,13 @@ def merged(combine: Combine, nodes: Sequence[Node]) -> list[Node]:
         while len(found) > 1 and _are_halves(found[-2], found[-1]):
             right, left = found.pop(), found.pop()
             small = combine(left.small, right.small)
-            found.append(Node(left.first, 2 * left.count, small))
+            found.append(Node(left.first, 2 * left.size, small))
     return found
 
 
 def _are_halves(left: Node, right: Node) -> bool:
-    starts = left.first % (2 * left.count) == 0
-    return starts and left.count == right.count and left.first + left.count == right.first
+    starts = left.first % (2 * left.size) == 0
+    return starts and left.size == right.size and left.first + left.size == right.first
 
 
 def _of_rows(reply: Reply) -> Arrays:
