@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from proxmargin.designs import (
 from proxmargin.designs.blocks import ChunkedDesign, scanned
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
 from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
+from proxmargin.designs.blocks.placement import Group, Placement, merged
 
 
 def _strided(matrix: np.ndarray) -> np.ndarray:
@@ -58,20 +60,29 @@ def _chunked(data: Any, rows: int) -> ChunkedDesign:
     return scanned(Dataset(source, rows), lambda chunk: chunk).design
 
 
-class InlineClient:
-    """Computes at once what a cluster would compute elsewhere."""
+class InlinePlacement(Placement):
+    """Blocks in memory, of which every second one is on another worker."""
 
-    def submit(self, function: Any, *arguments: Any, pure: bool) -> Any:
-        return function(*arguments)
+    def __init__(self, blocks: list[Any]) -> None:
+        self._blocks = blocks
+        numbers = (range(0, len(blocks), 2), range(1, len(blocks), 2))
+        self._groups = [Group("here", tuple(each), None) for each in numbers if each]
 
-    def gather(self, futures: Any) -> Any:
-        return futures
+    def answers(self, function: Any, asked: Any, combine: Any) -> Any:
+        found = [
+            function([self._blocks[k] for k in group.numbers], asked(group.numbers), group.anchor)
+            for group in self.groups
+        ]
+        nodes = merged(combine, [node for _, each in found for node in each])
+        rows = [each for each, _ in found]
+        small = reduce(combine, [node.small for node in nodes]) if nodes else ()
+        return list(zip(self.groups, rows, strict=True)), small
 
 
 def _in_blocks(data: Any, rows: int) -> DaskDesign:
     """Blocks of so many rows, as on the workers of a cluster."""
     blocks = [data[k : k + rows] for k in range(0, data.shape[0], rows)]
-    return DaskDesign(InlineClient(), blocks, [facts_of(each, np.inf) for each in blocks])
+    return DaskDesign(InlinePlacement(blocks), [facts_of(each, np.inf) for each in blocks])
 
 
 def _moved(base: Design) -> StandardizedDesign:

@@ -60,17 +60,16 @@ class DaskDesign(SizedBlocks):
 
     Parameters
     ----------
-    client : Client
-    blocks : futures of arrays or CSR matrices
+    placement : Placement
+        Of futures of arrays or CSR matrices.
     facts : what `facts_of` says of each
     """
 
-    def __init__(self, client: Client, blocks: Sequence[Any], facts: Sequence[BlockFacts]) -> None:
+    def __init__(self, placement: Placement, facts: Sequence[BlockFacts]) -> None:
         sizes = [each.rows for each in facts]
         nnz = sum(each.stored for each in facts) if facts[0].stored >= 0 else None
         super().__init__(sizes, facts[0].features, nnz)
-        nbytes = [each.nbytes for each in facts]
-        self.placement, self._bytes = Placement(client, blocks, nbytes), sum(nbytes)
+        self.placement, self._bytes = placement, sum(each.nbytes for each in facts)
         ends = np.cumsum([0, *sizes])
         self._parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
@@ -153,7 +152,8 @@ def on_workers(X: Any, most: float) -> DaskDesign:
         blocks[k] if facts[k].ready else client.submit(_prepared, blocks[k], pure=False)
         for k in live
     ]
-    return DaskDesign(client, ready, [facts[k] for k in live])
+    facts = [facts[k] for k in live]
+    return DaskDesign(Placement(client, ready, [each.nbytes for each in facts]), facts)
 
 
 def gathered(values: Any, name: str, count: int) -> NDArray[Any]:
