@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from proxmargin import Dataset, SparseLogisticRegression, open_dataset
+from proxmargin.datasets import DataLostError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -264,3 +266,47 @@ def test_files_of_a_folder_are_not_held_open(table, tmp_path) -> None:
     dataset = open_dataset(tmp_path, target="y")
     assert dataset.n_rows == 12 * 23
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1
+
+
+def test_a_file_that_is_written_again_is_another_one(table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y)
+    np.save(tmp_path / "a.npy", X)
+    np.save(tmp_path / "b.npy", np.asfortranarray(X))
+    opened = [open_dataset(path, target="y")]
+    opened += [open_dataset(tmp_path / name, target=y) for name in ("a.npy", "b.npy")]
+    for dataset in opened:
+        assert sum(len(chunk.y) for chunk in dataset.chunks()) == 23
+    parquet(path, X + 1.0, y=y)
+    np.save(tmp_path / "a.npy", X + 1.0)
+    os.utime(tmp_path / "b.npy", ns=(0, 0))
+    for dataset in opened:
+        with pytest.raises(DataLostError, match="has changed since it was opened"):
+            list(dataset.chunks())
+    path.unlink()
+    with pytest.raises(DataLostError, match="cannot be read any longer"):
+        list(opened[0].chunks())
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ("Oslo", "must give a list of categories"),
+        ({"Oslo", "Rome"}, "must give a list of categories"),
+        ([], "gives no category"),
+        (["Oslo", "Rome", "Oslo"], "twice"),
+    ],
+)
+def test_categories_are_a_list_without_repeats(known: Any, message: str, table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y, city=["Oslo"] * 23)
+    with pytest.raises(ValueError, match=message):
+        open_dataset(path, target="y", columns={"x0": None, "city": known})
+
+
+def test_categories_of_another_type_are_refused(table, tmp_path) -> None:
+    X, y = table
+    path = parquet(tmp_path / "a.parquet", X, y=y, city=["Oslo"] * 23)
+    dataset = open_dataset(path, target="y", columns={"x0": None, "city": [1, 2]})
+    with pytest.raises(ValueError, match="are no values of a column of string"):
+        list(dataset.chunks())

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.datasets import DataLostError
-from proxmargin.designs.blocks import ChunkedDesign
+from proxmargin.designs.blocks import ChunkedDesign, scanned
 from tests.data import clouds, load_set, needs_data
 
 MODELS: dict[str, Any] = {
@@ -333,3 +334,36 @@ def test_a_matrix_of_chunks_may_be_sparse() -> None:
     model = pm.SparseLogisticRegression(alpha=0.005, tol=1e-10)
     streamed = model.fit(open_dataset(X, target=y, chunk_rows=41)).coef_
     np.testing.assert_allclose(model.fit(X, y).coef_, streamed, atol=1e-6)
+
+
+def test_chunks_that_come_on_top_are_a_loss_of_data() -> None:
+    X, y = sample()
+    dataset = open_dataset(X, target=y, chunk_rows=30)
+    design = scanned(dataset, lambda chunk: chunk).design
+    dataset.source.n_rows += 30
+    chunks = dataset.source.chunks
+
+    def more(rows: int) -> Any:
+        yield from chunks(rows)
+        yield next(iter(chunks(30)))
+
+    dataset.source.chunks = more
+    with pytest.raises(DataLostError, match="has changed since it was first read"):
+        design.scores(np.ones((X.shape[1], 1)))
+
+
+@pytest.mark.parametrize("model", [pm.DWD(), pm.MarginFDA(), pm.MarginMPM()], ids=str)
+def test_fewer_rows_than_features(model: Any, rng) -> None:
+    X = rng.standard_normal((20, 60))
+    y = X[:, 0] > 0
+    found = clone(model).fit(open_dataset(X, target=y, chunk_rows=6))
+    expected = clone(model).fit(X, y)
+    assert found.certificate_.converged
+    assert found.certificate_.primal == pytest.approx(expected.certificate_.primal, rel=1e-6)
+
+
+def test_many_inner_products_are_not_formed(monkeypatch, rng) -> None:
+    monkeypatch.setattr("proxmargin.designs.blocks.base.FEW_BYTES", 100)
+    X = rng.standard_normal((20, 60))
+    with pytest.raises(ValueError, match="inner products of all pairs of samples"):
+        pm.DWD().fit(open_dataset(X, target=X[:, 0] > 0))

@@ -59,8 +59,30 @@ def test_a_full_disk_is_an_error(everything_mapped, monkeypatch) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"temporary folder .*No space left.*set TMPDIR"):
         scratch.mapped(np.ones(10))
+
+
+def test_space_is_reserved_where_the_system_has_no_call_for_it(
+    everything_mapped, monkeypatch
+) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    monkeypatch.setattr(scratch, "LEAST_BYTES", 64)
+    np.testing.assert_array_equal(scratch.mapped(np.arange(25.0)), np.arange(25.0))
+
+
+def test_a_copy_is_no_view(everything_mapped, monkeypatch) -> None:
+    whole = scratch.mapped(np.arange(100.0))
+    monkeypatch.setattr(scratch, "LEAST_BYTES", 400)
+    for part in (whole[:10], whole):
+        copy = scratch.copied(part)
+        copy[0] = -1.0
+        assert whole[0] == 0.0
+
+
+def test_objects_stay_in_memory(everything_mapped) -> None:
+    labels = np.array(["a", 1, None], dtype=object)
+    assert scratch.mapped(labels) is labels
 
 
 @pytest.mark.parametrize("standardize", [False, True])

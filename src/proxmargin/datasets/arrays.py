@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.datasets.chunk import Chunk, DataLostError
+from proxmargin.datasets.chunk import Chunk, DataLostError, FileState
 
 __all__ = ["Arrays", "CompressedRows", "NpyRows", "column_of"]
 
@@ -48,6 +49,7 @@ class NpyRows:
             except (ValueError, KeyError) as error:
                 raise ValueError(f"{path} is not a file in NumPy's format: {error}") from error
             self._begin = stream.tell()
+            self._state = FileState.of(os.fstat(stream.fileno()))
         if dtype.hasobject:
             raise ValueError(f"{path} holds Python objects, which are not read")
         self.shape, self.dtype = shape, dtype
@@ -56,10 +58,12 @@ class NpyRows:
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
         if self._mapped is not None:
+            self._state.require(self.path)
             return np.ascontiguousarray(self._mapped[part])
         rows = part.stop - part.start
         out = np.empty((rows, *self.shape[1:]), self.dtype)
         with self.path.open("rb", buffering=0) as stream:
+            self._state.require(self.path, os.fstat(stream.fileno()))
             stream.seek(self._begin + part.start * self._row)
             into, done = out.reshape(-1).view(np.uint8), 0
             while done < into.size:

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["Chunk", "DataLostError", "Source"]
+__all__ = ["Chunk", "DataLostError", "FileState", "Source"]
 
 
 class DataLostError(OSError):
     """Data that could be read when a fit began can be read no longer."""
+
+
+class FileState(NamedTuple):
+    """Size and time of the last change of a file, which tell that it was written again."""
+
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        return cls(status.st_size, status.st_mtime_ns)
+
+    def require(self, path: Path, status: os.stat_result | None = None) -> None:
+        """Raise DataLostError if the file is another one now, or gone."""
+        try:
+            now = path.stat() if status is None else status
+        except OSError as error:
+            raise DataLostError(f"{path} cannot be read any longer: {error}") from error
+        if FileState.of(now) != self:
+            raise DataLostError(f"{path} has changed since it was opened")
 
 
 class Chunk(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.datasets.chunk import Chunk, DataLostError
+from proxmargin.datasets.chunk import Chunk, DataLostError, FileState
 from proxmargin.runtime.optional import optional
 
 __all__ = ["ParquetRows"]
@@ -33,6 +33,7 @@ class ParquetRows:
         self._parquet = optional("pyarrow.parquet", "reading Parquet files")
         self._arrow = optional("pyarrow", "reading Parquet files")
         self._files = _files_of(path)
+        self._states = [FileState.of(file.stat()) for file in self._files]
         found = [self._head(file) for file in self._files]
         first = found[0][0]
         self._check_columns(first, target, weight, path)
@@ -40,9 +41,11 @@ class ParquetRows:
         self._schema = _schema(first, columns, (target, weight), path, self._arrow)
         for file, (other, _) in zip(self._files, found, strict=True):
             self._check_same(file, other, first)
-        self._rows = [rows for _, rows in found]
         self._filter = None if filters is None else self._expression(filters)
-        self.n_rows = sum(map(self._passing, self._files)) if self._filters else sum(self._rows)
+        self.n_rows = sum(
+            self._passing(file) if self._filters else rows
+            for file, (_, rows) in zip(self._files, found, strict=True)
+        )
         self.names: tuple[str, ...] | None = tuple(
             name if known is None else f"{name}={value}"
             for name, known in self._schema.items()
@@ -56,30 +59,28 @@ class ParquetRows:
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
         wanted = [*self._schema, *(name for name in (self.target, self.weight) if name)]
-        for file, expected in zip(self._files, self._rows, strict=True):
+        for file, state in zip(self._files, self._states, strict=True):
+            state.require(file)
             with self._opened(file, lost=True) as opened:
-                if opened.metadata.num_rows != expected:
-                    raise DataLostError(
-                        f"{file} has another number of rows than when it was opened"
-                    )
                 for group in range(opened.num_row_groups):
                     first = 0
-                    for batch in self._batches(opened, file, group, rows, wanted):
+                    for batch in self._batches(opened, group, rows, wanted):
                         yield self._chunk(batch, f"{file}, row group {group}{self._note}", first)
                         first += batch.num_rows
+            state.require(file)  # rows of two versions may have been read
 
-    def _batches(
-        self, opened: Any, file: Path, group: int, rows: int, wanted: list[str]
-    ) -> Iterator[Any]:
-        """The rows of a row group that pass the filters, at most ``rows`` at a time."""
-        if not self._filters:
-            yield from opened.iter_batches(rows, row_groups=[group], columns=wanted)
-            return
-        (whole,) = self._data(file).get_fragments()
-        part = whole.subset(row_group_ids=[group])
-        asked = {"columns": wanted, "filter": self._filter, "batch_size": rows}
-        found = part.to_batches(**asked, use_threads=False)
-        yield from (batch for batch in found if batch.num_rows)
+    def _batches(self, opened: Any, group: int, rows: int, wanted: list[str]) -> Iterator[Any]:
+        """The rows of a row group that pass the filters, at most ``rows`` at a time.
+
+        A scanner of pyarrow, which filters by itself, holds several batches in memory.
+        """
+        columns = None if self._filters else wanted  # an expression does not tell its columns
+        for batch in opened.iter_batches(rows, row_groups=[group], columns=columns):
+            if not self._filters:
+                yield batch
+                continue
+            table = self._arrow.Table.from_batches([batch]).filter(self._filter).select(wanted)
+            yield from table.combine_chunks().to_batches()
 
     @property
     def _filters(self) -> bool:
@@ -132,7 +133,14 @@ class ParquetRows:
         """The number of the category of each row."""
         compute = optional("pyarrow.compute", "reading Parquet files")
         plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
-        found = compute.index_in(plain, value_set=self._arrow.array(known, type=plain.type))
+        try:
+            wanted = self._arrow.array(known, type=plain.type)
+        except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError) as error:
+            raise ValueError(
+                f"the categories of {name!r}, {list(known)}, are no values of a column of "
+                f"{plain.type}: {error}"
+            ) from error
+        found = compute.index_in(plain, value_set=wanted)
         if found.null_count:
             row = int(np.flatnonzero(~found.is_valid().to_numpy(zero_copy_only=False))[0])
             raise ValueError(
@@ -203,9 +211,18 @@ def _schema(schema: Any, columns: Any, others: Any, path: Path, arrow: Any) -> S
                 f"column {name!r} of {path} is {kind}, and must hold numbers: give its categories, "
                 f"columns={{{name!r}: [...]}}, or leave it out"
             )
-        if known is not None and not len(known):
-            raise ValueError(f"columns gives no category of {name!r}")
+        if known is not None:
+            _check_categories(name, known)
     return chosen
+
+
+def _check_categories(name: str, known: Any) -> None:
+    if isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):
+        raise ValueError(f"columns must give a list of categories of {name!r}, got {known!r}")
+    if not len(known):
+        raise ValueError(f"columns gives no category of {name!r}")
+    if len(set(known)) < len(known):
+        raise ValueError(f"columns gives a category of {name!r} twice: {list(known)}")
 
 
 def _is_number(kind: Any, arrow: Any) -> bool:

@@ -55,8 +55,7 @@ def open_dataset(
         columns but target and weight.
     filters : expression or list of tuples, optional
         Which rows of Parquet files are read, as of `pyarrow.parquet.read_table`:
-        ``[("age", ">", 17)]``, or an expression of `pyarrow.compute`. Row groups without any such
-        row are skipped.
+        ``[("age", ">", 17)]``, or an expression of `pyarrow.compute`.
     chunk_rows : int, optional
         Rows of a chunk; by default 32 MB of them.
 

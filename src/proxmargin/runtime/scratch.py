@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -36,14 +36,21 @@ def mapped_empty(shape: tuple[int, ...], dtype: DTypeLike = float) -> NDArray[An
     if size < LEAST_BYTES:
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile(prefix="proxmargin-") as file:
-        _reserve(file.fileno(), size)
+        try:
+            _reserve(file, size)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"no room for a vector of {size} bytes in the temporary folder "
+                f"{tempfile.gettempdir()} ({error.strerror}): set TMPDIR to another folder",
+            ) from error
         pages = _Pages(file.fileno(), size)
     return np.frombuffer(pages, dtype).reshape(shape)
 
 
 def mapped(values: NDArray[Any]) -> NDArray[Any]:
     """A copy that is mapped, or the array itself if it is small."""
-    if values.nbytes < LEAST_BYTES:
+    if values.nbytes < LEAST_BYTES or values.dtype.hasobject:
         return values
     copy = mapped_empty(values.shape, values.dtype)
     copy[...] = values
@@ -70,12 +77,17 @@ def beside(values: NDArray[Any], made: NDArray[Any]) -> NDArray[Any]:
 
 def copied(values: NDArray[Any]) -> NDArray[Any]:
     """A copy, mapped if ``values`` are."""
-    return mapped(values) if is_mapped(values) else np.array(values)
+    copy = mapped_empty(values.shape, values.dtype) if is_mapped(values) else np.empty_like(values)
+    copy[...] = values
+    return copy
 
 
-def _reserve(number: int, size: int) -> None:
+def _reserve(file: IO[bytes], size: int) -> None:
     """Reserve space: a write to a mapped page without it would end the process."""
     if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(number, 0, size)
-    else:
-        os.truncate(number, size)
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    zeros = bytes(min(size, LEAST_BYTES))
+    for start in range(0, size, len(zeros)):
+        file.write(zeros[: size - start])
+    file.flush()

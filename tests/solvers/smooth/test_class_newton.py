@@ -179,7 +179,7 @@ def test_more_coefficients_than_it_takes_end_the_method() -> None:
     assert choose(problem).following(problem) is not None
 
 
-def test_what_it_cannot_take_it_says(rng) -> None:
+def test_what_it_cannot_take_it_says(rng, monkeypatch) -> None:
     X, y = real("wine")
     problem = problem_of("softmax", X, y, ElasticNet(0.1, 0.1))
     objection = ClassNewton().objection
@@ -191,6 +191,8 @@ def test_what_it_cannot_take_it_says(rng) -> None:
     assert "Lipschitz" in str(objection(class_problem(rng)))
     net = ElasticNet(0.1)
     assert "compares" in str(objection(replace(multiclass_problem(rng), penalty=net)))
+    monkeypatch.setattr("proxmargin.solvers.smooth.class_newton.HESSIAN_BYTES", 1000)
+    assert "fit in memory" in str(objection(problem))
     with pytest.raises(UnsuitableSolverError):
         minimize(ridged, ClassNewton())
 

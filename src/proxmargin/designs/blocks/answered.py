@@ -15,7 +15,7 @@ from proxmargin.designs.blocks.base import BlockedDesign
 from proxmargin.designs.blocks.class_moments import indicators, spread_codes
 from proxmargin.designs.blocks.tasks import Answer, Arrays
 from proxmargin.designs.standardized import StandardizedDesign
-from proxmargin.rounding import UNIT, Enclosed
+from proxmargin.rounding import UNIT, Enclosed, gamma
 
 __all__ = ["Answered", "AnsweredDesign", "Answers", "Asked", "answered"]
 
@@ -23,7 +23,7 @@ Codes = NDArray[np.intp]
 
 COEF_ULPS = 8.0  # difference of coefficients from a multiple of the known ones, in unit roundoffs
 DUAL_ULPS = 32.0  # difference of a dual point from a known one, over its sum, in unit roundoffs
-OPERATIONS = 4.0  # roundings behind an entry of a combination of two known ones
+OPERATIONS = 4  # roundings behind an entry of a combination of two known ones
 RECALL_ERROR = 4.0 * DUAL_ULPS * UNIT  # of `AnsweredDesign.adjoint`, relative to each term
 
 
@@ -180,7 +180,7 @@ class AnsweredDesign(StandardizedDesign):
         known = Enclosed(*map(np.hstack, zip(self.known.along, self.known.of_ones, strict=True)))
         factors = found.T.reshape(-1, 1)
         sizes, size = np.abs(factors), float(np.abs(dual).sum())
-        error = known.error @ sizes + OPERATIONS * UNIT * (np.abs(known.values) @ sizes)
+        error = known.error @ sizes + gamma(OPERATIONS) * (np.abs(known.values) @ sizes)
         error += DUAL_ULPS * UNIT * size * self.column_bounds()[:, None]
         return Enclosed(known.values @ factors, error, known.sizes @ sizes)
 

@@ -16,6 +16,7 @@ from proxmargin.rounding import UNIT, Enclosed
 
 __all__ = ["BlockedDesign", "NeedsMemoryError", "SizedBlocks", "stacked"]
 
+FEW_BYTES = 1 << 28  # of data that are read into memory for products of all pairs of rows
 RECALL_ULPS = 8.0  # difference of a dual point from a multiple of a known one, in unit roundoffs
 
 
@@ -167,9 +168,12 @@ class BlockedDesign(Design):
         return ColumnsOfBlocks(self, index)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
-        raise NeedsMemoryError(
-            "inner products of all pairs of samples are not formed for data in blocks of rows"
-        )
+        if self.nbytes > FEW_BYTES:
+            raise NeedsMemoryError(
+                "inner products of all pairs of samples are formed for data in blocks of rows up "
+                f"to {FEW_BYTES >> 20} MB"
+            )
+        return self.rows(np.arange(self.n_samples))._outer_gram(weights, centre)
 
     def sweep_data(self) -> tuple[Any, ...]:
         raise NeedsMemoryError("data in blocks of rows have no columns that can be read cheaply")

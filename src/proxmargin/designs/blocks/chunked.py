@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,9 +72,10 @@ class ChunkedDesign(SizedBlocks):
 
     def _blocks(self) -> Iterator[tuple[Design, slice]]:
         start = 0
-        for chunk, size in zip(self.dataset.chunks(), self._sizes, strict=False):
-            if chunk.X.shape[0] != size:
-                raise DataLostError(f"{chunk.where} has changed since it was first read")
+        for chunk, size in zip_longest(self.dataset.chunks(), self._sizes):
+            if chunk is None or size is None or chunk.X.shape[0] != size:
+                where = "the data set" if chunk is None else chunk.where
+                raise DataLostError(f"{where} has changed since it was first read")
             yield as_design(chunk.X), slice(start, start + size)
             start += size
 
@@ -96,12 +98,10 @@ class ChunkedDesign(SizedBlocks):
     def _rows(self, index: Index) -> Design:
         if self._sample is not None and np.array_equal(index, self._sample[0]):
             return as_design(self._sample[1])
-        order, parts, start = np.unique(index), [], 0
+        order, parts = np.unique(index), []
         for block, part in self._blocks():
             inside = order[(order >= part.start) & (order < part.stop)] - part.start
             parts.append(block.rows(inside).matrix)  # type: ignore[attr-defined]
-            start = part.stop
-        assert start == self.n_samples
         self.ledger.charge(1.0)
         return as_design(stacked(parts)[np.searchsorted(order, index)])
 

@@ -32,6 +32,7 @@ __all__ = ["ClassNewton", "ClassPursuit"]
 KEEP_THRESHOLD = 0.97  # |gradient| above which a zero coefficient is in the set
 CLOSED_SET_FORCING = 1e-3  # residual over the violation, if pricing adds no coefficient
 RESIDUAL_FRACTION = 0.1  # residual over the tolerance, below which it is not reduced
+HESSIAN_BYTES = 1 << 31  # for copies of columns, and for curvatures of pairs of classes: 2 GiB
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
 WORK_PER_CALL = 400_000_000  # multiply-adds for Hessians and factors: a tenth of a second
@@ -141,6 +142,9 @@ class ClassNewton(Solver[ClassPursuit]):
             return "it reads columns, and centring would fill those of sparse data"
         if not float(problem.net.l1.min()) > 0:
             return "it needs an l1 norm of all features"
+        n, k = problem.design.n_samples, problem.loss.n_outputs
+        if 8 * n * max(2 * self.largest, k * k) > HESSIAN_BYTES:
+            return f"its Hessians of {n} samples and {k} classes might not fit in memory"
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ClassPursuit:
