@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from proxmargin.compiled.clock import compiling
 from proxmargin.datasets import Dataset
 from proxmargin.datasets.arrays import Arrays
 from proxmargin.designs import (
@@ -19,10 +20,12 @@ from proxmargin.designs import (
     StandardizedDesign,
     moments,
 )
-from proxmargin.designs.blocks import ChunkedDesign, scanned
+from proxmargin.designs.blocks import BlockedDesign, ChunkedDesign, scanned
+from proxmargin.designs.blocks.answered import Asked, answered
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
 from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
 from proxmargin.designs.blocks.placement import Group, Placement, merged
+from proxmargin.designs.blocks.together import Rendezvous, SharedBlocks
 
 
 def _strided(matrix: np.ndarray) -> np.ndarray:
@@ -85,6 +88,22 @@ def _in_blocks(data: Any, rows: int) -> DaskDesign:
     return DaskDesign(InlinePlacement(blocks), [facts_of(each, np.inf) for each in blocks])
 
 
+def _shared(blocks: BlockedDesign) -> SharedBlocks:
+    """Blocks as one of several fits sees them, where it is the last one left."""
+    meeting = Rendezvous(blocks, 1)
+    meeting._own.compiled = compiling.seconds
+    return SharedBlocks(blocks, meeting, 0)
+
+
+def _answered(base: Design) -> Design:
+    """A design that knows the answers for some coefficients."""
+    n, p = base.n_samples, base.n_features
+    asked = Asked(np.linspace(1.0, 2.0, p), 1, np.zeros(2))
+    codes = np.arange(n) % 2
+    (found,) = answered(base, codes, np.full(n, 1.0 / n), 2, [asked])
+    return found.design
+
+
 def _moved(base: Design) -> StandardizedDesign:
     """Features in other units, which standardising undoes."""
     p = base.n_features
@@ -130,6 +149,9 @@ DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
     "blocks elsewhere": lambda m: _in_blocks(m.astype(float), 2),
     "blocks elsewhere, CSR": lambda m: _in_blocks(sp.csr_matrix(m.astype(float)), 4),
     "standardized blocks elsewhere": lambda m: _standardized(_in_blocks(m.astype(float), 3)),
+    "shared chunks": lambda m: _shared(_chunked(m.astype(float), 3)),
+    "standardized shared chunks": lambda m: _standardized(_shared(_chunked(m.astype(float), 3))),
+    "answered chunks": lambda m: _answered(_chunked(m.astype(float), 3)),
     "device": lambda m: DeviceDesign(m.astype(float), np),
     "device, float32": lambda m: DeviceDesign(m.astype(np.float32), np),
     "standardized device": lambda m: _standardized(DeviceDesign(m.astype(float), np)),

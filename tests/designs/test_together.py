@@ -180,9 +180,7 @@ def test_an_error_reaches_those_who_asked_and_ends_the_others(blocks) -> None:
     assert sorted(ended) == [0, 1, 2, 3]
 
 
-def test_what_a_design_cannot_answer_is_the_error_of_the_one_that_asks(
-    blocks, monkeypatch
-) -> None:
+def test_what_a_design_cannot_answer_is_the_error_of_the_one_that_asks(blocks, monkeypatch) -> None:
     monkeypatch.setattr("proxmargin.designs.blocks.base.FEW_BYTES", 0)
 
     def ask(k: int, view: BlockedDesign) -> str:

@@ -45,8 +45,8 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def bounded_memory(monkeypatch):
     """Files are read as on a small machine, and must keep to it."""
-    for module in ("memory", "tables.streams", "tables.width"):
-        monkeypatch.setattr(f"proxmargin.files.{module}.free_bytes", lambda: FREE)
+    for module in ("runtime.memory", "files.tables.streams", "files.tables.width"):
+        monkeypatch.setattr(f"proxmargin.{module}.free_bytes", lambda: FREE)
     before = peak_memory()
     yield
     assert peak_memory() - before < GROWTH
