@@ -167,7 +167,7 @@ class AnsweredDesign(StandardizedDesign):
 
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
         t, known = self.known.multiple(coef), self.known
-        if t is None:
+        if not t:  # for zero the intercept alone would have a tighter bound
             return self.base.precise_scores(coef, intercept)
         moved = known.scores.times(t).plus(intercept - t * known.intercept)
         sizes = moved.sizes + abs(t * known.intercept)
