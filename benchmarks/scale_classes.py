@@ -14,7 +14,9 @@ from benchmarks.report import seconds, table
 CLASSES = 10
 INFORMATIVE = 30  # features with an effect
 EFFECT = 0.5  # standard deviation of an effect
-ALPHA, L1_RATIO, TOL = 0.001, 0.9, 1e-6
+ALPHA = 0.001  # penalty, of the mean loss
+L1_RATIO = 0.9  # share of the l1 norm in it
+TOL = 1e-6  # relative gap
 ROWS_AT_ONCE = 20_000  # made at a time
 WARM_ROWS = 3_000  # of a fit before the clock starts, which compiles kernels
 

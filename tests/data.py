@@ -84,3 +84,17 @@ def clouds(n: int = 40, p: int = 4, apart: float = 0.6) -> tuple[np.ndarray, np.
     rng = np.random.default_rng(17)
     y = (np.arange(n) % 5 < 2).astype(int)
     return rng.standard_normal((n, p)) + apart * (2 * y[:, None] - 1), y
+
+
+class Vanishing:
+    """An array that cannot be read any longer after so many chunks."""
+
+    def __init__(self, X: np.ndarray, reads: int) -> None:
+        self.X, self.left = X, reads
+        self.shape, self.dtype = X.shape, X.dtype
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        self.left -= 1
+        if self.left < 0:
+            raise FileNotFoundError("X.npy")
+        return self.X[part]

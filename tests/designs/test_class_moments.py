@@ -13,7 +13,9 @@ from proxmargin.designs.blocks.answered import Answered, Asked, answered
 from proxmargin.designs.blocks.class_moments import class_moments, rows_with
 from proxmargin.losses import MinimaxFisher
 
-N, P, CLASSES = 90, 5, 3
+N = 90
+P = 5
+CLASSES = 3
 
 
 def chunked(X: np.ndarray, rows: int) -> Design:

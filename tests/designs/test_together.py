@@ -20,7 +20,8 @@ from proxmargin.designs.blocks.together import blocks_under, each_in_common, ove
 from tests.cases.designs import _chunked
 from tests.designs.test_chunked import derivatives
 
-N, P = 40, 6
+N = 40
+P = 6
 
 
 @pytest.fixture

@@ -27,7 +27,9 @@ from proxmargin.designs.blocks.dask_blocks import DaskDesign, on_workers
 from proxmargin.designs.convert import as_design
 from tests.data import clouds, load_set
 
-ROWS, FEATURES, BLOCKS = 24_000, 40, 6
+ROWS = 24_000
+FEATURES = 40
+BLOCKS = 6
 PICKED_ROWS = {"covtype": 5000}
 ALONE = {"processes": True, "threads_per_worker": 1, "dashboard_address": None}
 

@@ -14,7 +14,7 @@ import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.datasets import DataLostError
 from proxmargin.designs.blocks import ChunkedDesign, scanned
-from tests.data import clouds, load_set, needs_data
+from tests.data import Vanishing, clouds, load_set, needs_data
 
 MODELS: dict[str, Any] = {
     "huberized": lambda: pm.HuberizedSVC(alpha=0.02, l1_ratio=0.9),
@@ -296,20 +296,6 @@ def test_models_are_saved_and_certified_as_those_of_data_in_memory(tmp_path) -> 
     assert pm.certify(model, dataset, None).gap == pytest.approx(
         pm.certify(model, X, y).gap, rel=1e-3, abs=1e-12
     )
-
-
-class Vanishing:
-    """An array that cannot be read any longer after so many chunks."""
-
-    def __init__(self, X: np.ndarray, reads: int) -> None:
-        self.X, self.left = X, reads
-        self.shape, self.dtype = X.shape, X.dtype
-
-    def __getitem__(self, part: slice) -> np.ndarray:
-        self.left -= 1
-        if self.left < 0:
-            raise FileNotFoundError("X.npy")
-        return self.X[part]
 
 
 def test_a_file_that_vanishes_leaves_the_last_certified_model(monkeypatch) -> None:

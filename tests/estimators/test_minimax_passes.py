@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.datasets import DataLostError
-from tests.data import clouds
+from tests.data import Vanishing, clouds
 from tests.oracles import exact
 
 MODELS = [pm.MarginFDA, pm.MarginMPM]
@@ -255,20 +255,6 @@ def test_any_solver_and_a_warm_start_take_no_more_passes(make) -> None:
     assert streamed.certificate_.converged
     assert not np.allclose(first, streamed.coef_)
     assert streamed.certificate_.n_passes == PASSES - 1
-
-
-class Vanishing:
-    """An array that cannot be read any longer after so many chunks."""
-
-    def __init__(self, X: np.ndarray, reads: int) -> None:
-        self.X, self.left = X, reads
-        self.shape, self.dtype = X.shape, X.dtype
-
-    def __getitem__(self, part: slice) -> np.ndarray:
-        self.left -= 1
-        if self.left < 0:
-            raise FileNotFoundError("X.npy")
-        return self.X[part]
 
 
 @BOTH

@@ -22,8 +22,9 @@ from proxmargin.estimators.runs import MATRICES, VECTORS
 from proxmargin.inputs.beyond_memory import namespace_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.smooth.pass_newton import PassNewton
+from tests.data import Vanishing
 from tests.designs.test_device import every_library, on_device
-from tests.estimators.test_beyond_memory import Vanishing, counted
+from tests.estimators.test_beyond_memory import counted
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:600] / 16.0, Y[:600]

@@ -10,7 +10,8 @@ from proxmargin.compiled.losses.class_forms import bends, best_shift, evaluated
 from proxmargin.losses import Multinomial, PairwiseSquaredHinge
 from proxmargin.losses.classes.comparison import SmoothComparison
 
-CLASSES, SAMPLES = 4, 30
+CLASSES = 4
+SAMPLES = 30
 LOSSES = {
     "softmax": lambda *of: Multinomial(*of),
     "softmax with a margin": lambda *of: Multinomial(*of, margin=1.0),
