@@ -65,6 +65,18 @@ def test_beta_is_no_worse_than_the_sigmoid_it_contains() -> None:
     assert losses["beta"] < losses["sigmoid"]
 
 
+@pytest.mark.parametrize("method", ["isotonic", "beta"])
+def test_maps_of_each_class_know_the_scores_of_the_others(method) -> None:
+    """A common shift of the scores of a sample tells nothing of its class."""
+    generator = np.random.default_rng(1)
+    scores = generator.standard_normal((1500, 3))
+    truth = np.exp(log_softmax(2.0 * scores, axis=1))
+    codes = np.array([generator.choice(3, p=p) for p in truth])
+    shifted = scores + 3.0 * generator.standard_normal((1500, 1))
+    found = fit_calibrator(method, shifted, codes, np.ones(1500)).probabilities(shifted)
+    assert np.sqrt(np.mean((found - truth) ** 2)) < 0.05
+
+
 def test_several_classes_are_mapped_by_multinomial_regression() -> None:
     found = fit_calibrator("sigmoid", MANY, MANY_CODES, np.ones(300)).probabilities(MANY)
     expected = LogisticRegression(C=1e6).fit(MANY, MANY_CODES).predict_proba(MANY)

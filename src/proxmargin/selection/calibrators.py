@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import expit, log_expit, log_softmax, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -30,6 +30,7 @@ FIT_TOLERANCE = 1e-8  # of its gradient
 FIT_ITERATIONS = 1000  # of a map with a few parameters
 # range of the logarithm of the factor on scores of unit scale
 LOG_FACTORS = (-10.0, 10.0)
+SURE = float(np.finfo(np.float64).eps)  # probabilities nearer to 0 or 1 have these log-odds
 
 
 class Calibrator(ABC):
@@ -90,13 +91,16 @@ class _OfTwo(Calibrator):
 
 @dataclass(frozen=True, eq=False)
 class _EachClass(Calibrator):
-    """A map of its own for each class against the rest, divided by their sum."""
+    """A map of the log-odds of a first calibrator for each class against the rest; the results
+    divided by their sum."""
 
-    each: tuple[Callable[[Array], Array], ...]
+    first: Calibrator
+    each: tuple[Map, ...]
 
     def probabilities(self, scores: Array) -> Array:
+        odds = _log_odds(self.first, scores)
         found = np.column_stack(
-            [one(column) for one, column in zip(self.each, scores.T, strict=True)]
+            [one(column) for one, column in zip(self.each, odds.T, strict=True)]
         )
         total = found.sum(axis=1, keepdims=True)
         return np.divide(
@@ -104,14 +108,25 @@ class _EachClass(Calibrator):
         )
 
 
+def _log_odds(calibrator: Calibrator, scores: Array) -> Array:
+    """Of each class against the rest, (n_samples, n_classes); finite."""
+    found = calibrator.probabilities(scores)
+    return np.asarray(logit(np.clip(found, SURE, 1.0 - SURE)))
+
+
 def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
-    """A method for two classes, also for each class against the rest."""
+    """A method for two classes, also for each class against the rest.
+
+    With more than two classes the score of one says little without those of the others: the maps
+    take the log-odds of the `_sigmoid` of all scores in its place.
+    """
 
     def make(scores: Array, codes: Codes, weights: Array) -> Calibrator:
         if scores.ndim == 1:
             return _OfTwo(fit(scores, codes == 1, weights))
-        columns = enumerate(scores.T)
-        return _EachClass(tuple(fit(column, codes == k, weights) for k, column in columns))
+        first = _sigmoid(scores, codes, weights)
+        columns = enumerate(_log_odds(first, scores).T)
+        return _EachClass(first, tuple(fit(column, codes == k, weights) for k, column in columns))
 
     return make
 
