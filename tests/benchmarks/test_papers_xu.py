@@ -136,7 +136,9 @@ def test_recovery_is_judged_by_counts_accuracy_and_order(
         return np.tile([relevant, noise, accuracy], (len(pairs), 1))
 
     monkeypatch.setattr(recovery, "_recovered", recovered)
-    monkeypatch.setattr(recovery, "_best_pair", lambda method, data: (0.1, 1.0))
+    monkeypatch.setattr(
+        recovery, "_scores", lambda method, rho, draws: np.zeros((draws, len(recovery.PAIRS)))
+    )
     outcome = small("X3")
     assert outcome.verdict is verdict
     assert "| 60 | 20 (0.1) | 20.0 (0.0) |" in outcome.body
@@ -155,12 +157,20 @@ def test_pairs_of_table_3_are_fitted_by_the_printed_solvers() -> None:
     np.testing.assert_array_equal(first[0], first[2])  # B-PGH and GCD, one minimiser
 
 
-def test_a_pair_is_found_by_its_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "FINE", [(0.3, 1.0), (0.02, 1.0)])
-    monkeypatch.setattr(recovery, "PILOTS", (1, 2))
-    method = recovery.HUBERIZED
-    assert recovery._by_counts(method, 0.0, (16.0, 0.0, 100.0)) == (0.3, 1.0)
-    assert recovery._by_counts(method, 0.0, (20.0, 60.0, 100.0)) == (0.02, 1.0)
+def test_of_pairs_with_equal_scores_the_largest_is_taken() -> None:
+    scores = np.zeros(len(recovery.PAIRS))
+    assert recovery._best(scores) == recovery.PAIRS[-1]
+    scores[[3, 7]] = 0.5, 0.5 + 1e-14  # rounding
+    assert recovery._best(scores) == recovery.PAIRS[7]
+    scores[3] = 0.51
+    assert recovery._best(scores) == recovery.PAIRS[3]
+
+
+def test_pairs_are_scored_on_each_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "PAIRS", [(0.2, 1.0), (2.0, 1.0)])  # the second leaves nothing
+    scores = recovery._scores(recovery.HUBERIZED, 0.0, 2)
+    assert scores.shape == (2, 2)
+    assert (scores[:, 0] > 0.9).all() and (scores[:, 1] < 0.8).all()
 
 
 # ---- Tables 4, 5 and 9 --------------------------------------------------------------------------
