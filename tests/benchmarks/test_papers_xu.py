@@ -170,7 +170,8 @@ def test_pairs_are_scored_on_each_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "PAIRS", [(0.2, 1.0), (2.0, 1.0)])  # the second leaves nothing
     scores = recovery._scores(recovery.HUBERIZED, 0.0, 2)
     assert scores.shape == (2, 2)
-    assert (scores[:, 0] > 0.9).all() and (scores[:, 1] < 0.8).all()
+    assert (scores[:, 0] > 0.9).all()
+    assert (scores[:, 1] < 0.8).all()
 
 
 # ---- Tables 4, 5 and 9 --------------------------------------------------------------------------

@@ -30,7 +30,7 @@ SHAPES = {
     Size.SMALL: Shapes((10, 100, 300), (300, 1000, 3000), 1000, 50, 50),
     Size.FULL: Shapes((10, 100, 1000), (1000, 10_000, 63_000), 10_000, 1000, 100),
 }
-MOST = {Size.SMALL: 3000, Size.FULL: 200_000}  # iterations
+MOST = {Size.SMALL: 50_000, Size.FULL: 200_000}  # iterations
 PASSES = 2000  # of LIBLINEAR
 LIBLINEAR = "LIBLINEAR"
 PRINTED = "Algorithm 4 as printed"
