@@ -184,9 +184,10 @@ class PrimalSide(Side):
         return self.loss.value(image)
 
     def penalty_value(self, u: Array) -> float:
-        point = self.point(u, u)
-        intercept = self.problem.intercept.value(point.intercept[None, :])
-        return self.problem.penalty.value(point.coef) + intercept
+        # an intercept whose scores are centred is free up to a shift: its constraint, to which the
+        # loss is invariant, holds as `prox` meets it, in the coordinates of u
+        intercept = self.problem.intercept.value(u[-1:])
+        return self.problem.penalty.value(u[:-1] / self.scale) + intercept
 
     def divergence(self, u: Array, image: Array, base: Array, partner: Array) -> float:
         return self.loss.fenchel_young(image, partner)

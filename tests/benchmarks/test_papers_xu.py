@@ -166,6 +166,21 @@ def test_of_pairs_with_equal_scores_the_largest_is_taken() -> None:
     assert recovery._best(scores) == recovery.PAIRS[3]
 
 
+def test_an_order_of_counts_must_hold_for_all_pairs_of_equal_scores() -> None:
+    few, many = np.array([[20.0, 1.0], [19.0, 3.0]]), np.array([[18.0, 9.0], [17.0, 4.0]])
+    assert recovery._order("", 0.8, few, many, 0).holds
+    assert recovery._order("", 0.8, many, few, 0).holds is False
+    assert recovery._order("", 0.8, few, np.vstack([many, few[:1]]), 0).holds is None
+
+
+def test_pairs_within_one_standard_error_of_the_best_count_as_equal() -> None:
+    scores = np.zeros((4, len(recovery.PAIRS)))
+    scores[:, 2] = 1.0
+    scores[:, 5] = (1.2, 0.6, 1.1, 0.9)  # 0.05 below, standard error 0.13
+    assert recovery._equal(scores) == [recovery.PAIRS[2], recovery.PAIRS[5]]
+    assert recovery._best(scores.mean(axis=0)) == recovery.PAIRS[2]
+
+
 def test_pairs_are_scored_on_each_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "PAIRS", [(0.2, 1.0), (2.0, 1.0)])  # the second leaves nothing
     scores = recovery._scores(recovery.HUBERIZED, 0.0, 2)

@@ -22,7 +22,8 @@ from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["Run"]
 
-# a solver stalls if its best gap has not made progress in the last half of its iterations
+# a solver stalls if its best gap has not made progress in the last half of its iterations, nor the
+# solver by what it measures itself (`State.moved_at`)
 STALL_FACTOR = 0.99  # ratio of gaps that counts as progress
 STALL_ITERATIONS = 10_000  # fewest iterations without progress
 # fewer where rounding, which no step reduces, is within two orders of magnitude of the gap
@@ -173,7 +174,8 @@ class Run:
         return best is not None and best.is_negative and not gap.is_negative
 
     def is_stalled(self, state: State) -> bool:
-        idle, best = state.n_iter - self.last_progress, self.incumbent.best
+        idle = state.n_iter - max(self.last_progress, state.moved_at)
+        best = self.incumbent.best
         rounded = best is not None and best.rounding >= ROUNDED_SHARE * best.gap
         patience = ROUNDED_ITERATIONS if rounded else max(STALL_ITERATIONS, state.n_iter // 2)
         return state.finished or (self.stop.rule is None and idle > patience)

@@ -84,6 +84,9 @@ class State:
         The solver's own gap meets its tolerance: a certificate is due.
     interrupted : bool
         A run inside the last step was interrupted; the state holds the best point of that run.
+    moved_at : int
+        The last iteration of which the solver knows that it still moved, though the gap may not
+        show it: the run is not taken for stalled soon after it.
     """
 
     n_iter: int = 0
@@ -93,6 +96,7 @@ class State:
     exact: bool = False
     claims: bool = False
     interrupted: bool = False
+    moved_at: int = 0
 
     def but(self, **changes: Any) -> Self:
         """The same state with other values of some attributes.

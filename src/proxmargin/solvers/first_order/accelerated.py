@@ -56,6 +56,7 @@ SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart 
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200
+PROGRESS = 0.01  # relative fall of F by which a run still moves, whatever its gap
 POINT_RESIDUAL_EVERY = 100  # iterations; its gradient costs a product with the data
 
 
@@ -87,6 +88,8 @@ class Accelerated(State):
         F(u).
     lowest, lowest_at : float, int
         Smallest F so far, and the last iteration that came close to it (`allowed_rise`).
+    mark : float
+        F at `moved_at`, when it had last fallen by the share `PROGRESS`.
     measured : bool
         A rule asks for the residuals.
     stop : Stop
@@ -114,6 +117,7 @@ class Accelerated(State):
     objective: float = np.inf
     lowest: float = np.inf
     lowest_at: int = 0
+    mark: float = np.inf
     measured: bool = False
     stop: Stop = field(default_factory=Stop)
     step_residual: float = np.inf
@@ -173,7 +177,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         On the primal side, precondition: scale every feature to unit variance.
     max_stalled : float >= 1
         Iterations with F farther above the smallest F than `allowed_rise`, if also half of all,
-        after which the method ends: if no step length works it cycles. Infinite in the paper.
+        after which the method ends: if no step length works it cycles. Infinite in the paper, and
+        the run then never ends for want of progress, only by its rule and limits.
 
     Notes
     -----
@@ -265,9 +270,12 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         moved = trial.u - state.u
         size = float(np.linalg.norm(moved))
         low = objective <= state.lowest + self.allowed_rise * abs(state.lowest) or n_iter == 1
+        fallen = objective < state.mark - PROGRESS * abs(state.mark) or n_iter == 1
         fresh = replace(
             state,
             n_iter=n_iter,
+            mark=objective if fallen else state.mark,
+            moved_at=n_iter if fallen or np.isinf(self.max_stalled) else state.moved_at,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=size / (1.0 + float(np.linalg.norm(state.u))),
             finished=not trial.lipschitz < MAX_LIPSCHITZ or np.array_equal(trial.u, trial.base.u),
@@ -280,7 +288,9 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             fresh = self._with_residuals(side, trial, fresh)
         if n_iter - fresh.lowest_at > max(self.max_stalled, n_iter // 2):
             fresh = replace(fresh, finished=True)
-        if self._goes_uphill(side, state, trial, n_iter):
+        # the printed algorithms stop before they restart
+        ends = fresh.measured and state.stop.rule is not None and state.stop.rule.met(fresh)
+        if not ends and self._goes_uphill(side, state, trial, n_iter):
             return self._restarted(state, fresh)
         return replace(
             fresh,
