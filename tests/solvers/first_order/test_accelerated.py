@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 from proxmargin import History, LogisticRegression, MulticlassSVC, NuSVC, SparseLogisticRegression
-from proxmargin.certificates.certificate import Certificate
+from proxmargin.loop import run
 from proxmargin.loop.outcome import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* stopped before")
@@ -90,15 +90,16 @@ def test_a_step_that_meets_the_rule_is_kept_though_it_goes_uphill() -> None:
     assert ended[-1][2] != ended[-2][2]
 
 
-def certificate(**options: Any) -> Certificate:
-    """Of a nu-SVM whose features differ by four orders of magnitude: F falls for long."""
+@pytest.mark.parametrize("max_stalled", [1000, np.inf])
+def test_a_run_whose_objective_falls_is_not_taken_for_stalled(
+    max_stalled: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Features that differ by four orders of magnitude: F falls for long before the gap does."""
+    monkeypatch.setattr(run, "STALL_ITERATIONS", 500)
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((40, 12))
-    y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(40) > 0, 1, -1)
-    model = NuSVC(nu=0.3, solver="fapg", solver_options=options, max_iter=14_000)
-    return model.fit(X * np.logspace(0, 4, 12), y).certificate_
-
-
-def test_a_run_whose_objective_falls_is_not_taken_for_stalled() -> None:
-    assert certificate().stop_reason == Status.ITERATION_LIMIT.value
-    assert certificate(max_stalled=np.inf).stop_reason == Status.ITERATION_LIMIT.value
+    X = rng.standard_normal((80, 30))
+    y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(80) > 0, 1, -1)
+    options = {"max_stalled": max_stalled}
+    model = NuSVC(nu=0.3, solver="fapg", solver_options=options, max_iter=1500)
+    told = model.fit(X * np.logspace(0, 4, 30), y).certificate_
+    assert told.stop_reason == Status.ITERATION_LIMIT.value
