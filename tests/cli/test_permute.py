@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from proxmargin import DWD, SVC, permutation_test
+from proxmargin import DWD, SVC, HuberizedSVC, permutation_test
 from proxmargin.cli import main
-from proxmargin.cli.failures import OK, USAGE
+from proxmargin.cli.failures import INTERRUPTED, OK, USAGE
 
 
 def test_it_prints_the_test_and_draws_it(capsys, tmp_path) -> None:
@@ -34,6 +36,50 @@ def test_json_has_what_the_function_returns(capsys) -> None:
     assert told["null"] == found.null.tolist()
     assert told["pvalue"] == found.pvalue
     assert told["largest_gap"] is None
+
+
+def test_json_states_what_the_p_value_depends_on(capsys) -> None:
+    command = ["permute", "wine", "--model", "SVC", "--statistic", "accuracy", "--folds", "3"]
+    options = ["--C", "0.3", "--class-weight", "balanced", "--permutations", "4", "--seed", "3"]
+    assert main([*command, *options, "--json", "-q"]) == OK
+    told = json.loads(capsys.readouterr().out)
+    X, y = load_wine(return_X_y=True)
+    found = permutation_test(
+        SVC(**told["parameters"]),
+        X,
+        y,
+        statistic=told["statistic"],
+        n_permutations=told["asked"],
+        cv=told["folds"],
+        random_state=told["seed"],
+    )
+    assert told["null"] == found.null.tolist()
+    assert told["parameters"]["C"] == 0.3
+    assert told["interrupted"] is False
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_ctrl_c_prints_what_is_complete_and_exits_with_130(as_json, monkeypatch, capsys) -> None:
+    fits, original = [], HuberizedSVC._fit_recorded
+
+    def signalled(self, *arguments):
+        fits.append(1)
+        if len(fits) == 31:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(HuberizedSVC, "_fit_recorded", signalled)
+    command = ["permute", "breast_cancer", "--model", "HuberizedSVC", "--alpha", "0.1"]
+    shown = ["--json"] if as_json else []
+    assert main([*command, "--permutations", "200", "-q", *shown]) == INTERRUPTED
+    out, err = capsys.readouterr()
+    assert "interrupted: the test is that of" in err
+    if as_json:
+        told = json.loads(out)
+        assert (told["asked"], told["interrupted"]) == (200, True)
+        assert told["permutations"] == len(told["null"]) < 200
+    else:
+        assert "of 200 (interrupted), drawn by chance" in out
 
 
 def test_three_classes_need_an_accuracy(capsys) -> None:

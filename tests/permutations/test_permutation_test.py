@@ -131,6 +131,7 @@ def test_few_labelings_are_all_taken() -> None:
     found = permutation_test(DWD(), X, y, n_permutations=100)
     assert found.exact
     assert found.n_permutations == comb(8, 4)
+    assert (found.asked, found.interrupted) == (100, False)
     # the given labels, and the same with the classes interchanged
     assert found.pvalue == pytest.approx(2 / comb(8, 4))
     assert "70 all labelings" in str(found)
@@ -253,6 +254,11 @@ def test_fits_that_end_early_are_counted_in_one_warning() -> None:
         ({"statistic": "mean"}, ValueError, "statistic must be"),
         ({"n_permutations": 0}, ValueError, "n_permutations must be"),
         ({"groups": [0, 1]}, ValueError, "groups must have one entry a sample"),
+        ({"groups": ["a", None, "b"] * 8}, ValueError, "groups has no value in row 1 "),
+        ({"groups": [0.0, 1.0, np.nan] * 8}, ValueError, "groups has no value in row 2 "),
+        ({"groups": pd.Series([1, 2, pd.NA] * 8, dtype="Int64")}, ValueError, "value in row 2 "),
+        ({"groups": ["a", "b", 3] * 8}, ValueError, "groups must be of one type: row 2 .* has 3"),
+        ({"groups": [{k: 1} for k in range(24)]}, ValueError, "groups must be .* have an order"),
         ({"y": ["a"] * 24}, ValueError, "one class"),
         ({"y": ["a", "b", "c"] * 8}, ValueError, "statistic='accuracy'"),
         ({"estimator": StandardScaler()}, TypeError, "must be a classifier"),
@@ -292,6 +298,72 @@ def test_an_exact_p_value_counts_the_given_labels_whatever_the_solver_draws() ->
         assert min(found) >= 1 / comb(8, 4)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda pairs: pairs.tolist(),
+        lambda pairs: [f"p{each:02}" for each in pairs],
+        lambda pairs: pd.Series(pairs).astype("category"),
+        lambda pairs: pd.Series([f"p{each:02}" for each in pairs], dtype=object),
+        lambda pairs: pd.Series(pd.to_datetime("2020-01-01") + pd.to_timedelta(pairs, unit="D")),
+    ],
+)
+def test_groups_may_be_of_any_type_with_an_order(given) -> None:
+    X, y = noise()
+    pairs = np.tile(np.arange(12), 2)
+    options = {"n_permutations": 5, "random_state": 0}
+    expected = permutation_test(DWD(), X, y, groups=pairs, **options)
+    found = permutation_test(DWD(), X, y, groups=given(pairs), **options)
+    np.testing.assert_array_equal(found.null, expected.null)
+    permutation_test(SVC(), X, y, groups=given(pairs), statistic="accuracy", cv=3, **options)
+
+
+class TestPiles:
+    """Where labels can be separated, t is that of the spread that overfitting leaves."""
+
+    @pytest.mark.parametrize("model", [SVC(), MarginFDA()])
+    def test_they_are_told_once_with_numbers(self, model) -> None:
+        X, y = noise(p=400, shift=1.0)
+        words = r"of \d+ of 40 permutations the spread within the classes is less than 0\.1"
+        with pytest.warns(UserWarning, match=words) as told:
+            permutation_test(model, X, y, statistic="t", n_permutations=40, random_state=0)
+        assert len(told) == 1
+
+    @pytest.mark.parametrize(("model", "p"), [(DWD(), 8), (SVC(C=1e-5), 100), (SVC(), 4)])
+    def test_directions_without_piles_are_not(self, model, p) -> None:
+        X, y = noise(p=p, shift=1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            permutation_test(model, X, y, statistic="t", n_permutations=40, random_state=0)
+
+    def test_nor_are_classes_that_lie_far_apart(self) -> None:
+        X, y = noise(8, 2, shift=99.0)  # all labelings, the given one with classes interchanged too
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = permutation_test(SVC(), X, y, statistic="t", n_permutations=100)
+        assert found.pvalue == 2 / comb(8, 4)
+
+
+def test_a_statistic_that_is_not_finite_has_no_p_value() -> None:
+    class Broken(LinearSVC):
+        """Has no direction for labels that begin with a class ``of``."""
+
+        def __init__(self, of="a"):
+            super().__init__()
+            self.of = of
+
+        def fit(self, X, y):
+            super().fit(X, y)
+            self.coef_ = self.coef_ * (np.nan if y[0] == self.of else 1.0)
+            return self
+
+    X, y = noise()
+    with pytest.raises(ValueError, match="'mean-difference' of the given labels is nan"):
+        permutation_test(Broken("a"), X, y, n_permutations=10, random_state=0)
+    with pytest.raises(ValueError, match=r"of \d of 10 permutations is not finite"):
+        permutation_test(Broken("b"), X, y, n_permutations=10, random_state=0)
+
+
 @pytest.mark.parametrize("statistic", ["mean-difference", "accuracy"])
 def test_an_interruption_leaves_the_test_of_what_is_complete(statistic, monkeypatch) -> None:
     X, y = noise()
@@ -311,6 +383,9 @@ def test_an_interruption_leaves_the_test_of_what_is_complete(statistic, monkeypa
         )
     complete = 59 if statistic == "mean-difference" else 19
     assert found.n_permutations == complete
+    assert found.interrupted
+    assert found.asked == 200
+    assert f"{complete} random labelings, interrupted of 200;" in str(found)
     assert 1 / (1 + complete) <= found.pvalue <= 1.0
 
 

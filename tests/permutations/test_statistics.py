@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import ttest_ind
 from sklearn.metrics import roc_auc_score
 
-from proxmargin.permutations.statistics import OF_PROJECTIONS
+from proxmargin.permutations.statistics import OF_PROJECTIONS, spread_of_t
 
 
 def test_each_labeling_has_the_statistic_of_a_reference() -> None:
@@ -26,3 +26,21 @@ def test_projections_without_spread_have_a_statistic_of_zero() -> None:
     assert OF_PROJECTIONS["t"](flat, second)[0] == 0.0
     assert OF_PROJECTIONS["mean-difference"](flat, second)[0] == 0.0
     assert OF_PROJECTIONS["auc"](flat, second)[0] == 0.5
+
+
+def test_classes_on_two_points_are_as_far_apart_as_rounding_allows() -> None:
+    second = np.array([[True], [False], [True], [False], [False]])
+    found = OF_PROJECTIONS["t"](np.where(second, 3.0, -1.0), second)[0]
+    assert np.isfinite(found)
+    assert found > 1e14
+
+
+def test_the_spread_within_classes_follows_from_t() -> None:
+    rng = np.random.default_rng(0)
+    up, down = rng.standard_normal((200, 1)) + 5.0, rng.standard_normal((200, 1)) * 2.0
+    second = np.repeat([[True], [False]], 200, axis=0)
+    t = OF_PROJECTIONS["t"](np.concatenate([up, down]), second)
+    pooled = np.sqrt((up.var(ddof=1) + down.var(ddof=1)) / 2)  # classes of one size
+    expected = pooled / (up.mean() - down.mean())
+    np.testing.assert_allclose(spread_of_t(t, np.array([200, 200])), expected)
+    assert spread_of_t(np.zeros(1), np.array([2, 3]))[0] == np.inf

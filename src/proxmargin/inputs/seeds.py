@@ -1,13 +1,18 @@
-"""Seeds drawn from whatever ``random_state`` may be."""
+"""Seeds drawn from whatever ``random_state`` may be, and handed to all parts of a model."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-__all__ = ["drawn_seeds"]
+__all__ = ["SEEDS", "drawn_seeds", "seeded_model", "seeded_splitter"]
+
+SEEDS = 2**32  # how many scikit-learn takes as random_state
+STATE = "random_state"
 
 
 def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
@@ -35,3 +40,35 @@ def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
             f"RandomState or None, got {random_state!r}"
         ) from error
     return [int(seed) for seed in source.randint(below, size=count, dtype=np.uint64)]
+
+
+def seeded_model(estimator: Any, seed: int) -> Any:
+    """A clone whose random parts draw from ``seed``, at any depth: steps of a pipeline, splitters
+    of a search. Those that have a ``random_state`` of their own keep it."""
+    model = clone(estimator)
+    parameters = model.get_params(deep=True)
+    states = [
+        name
+        for name, value in parameters.items()
+        if value is None and name.rpartition("__")[2] == STATE
+    ]
+    splitters = [name for name, value in parameters.items() if _is_unseeded(value)]
+    names = sorted([*states, *splitters])  # seeds do not depend on the order of parameters
+    seeds = dict(zip(names, drawn_seeds(seed, len(names), below=SEEDS), strict=True))
+    changes = {name: seeded_splitter(parameters[name], seeds[name]) for name in splitters}
+    return model.set_params(**changes, **{name: seeds[name] for name in states})
+
+
+def seeded_splitter(cv: Any, seed: int) -> Any:
+    """The splitter; a copy with a seed if it shuffles and has none."""
+    if not _is_unseeded(cv):
+        return cv
+    seeded = copy(cv)
+    setattr(seeded, STATE, seed)
+    return seeded
+
+
+def _is_unseeded(value: Any) -> bool:
+    """Whether it is a splitter that draws other folds whenever it is asked."""
+    is_splitter = hasattr(value, "split") and hasattr(value, STATE)
+    return is_splitter and getattr(value, STATE) is None and getattr(value, "shuffle", True)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score
 
 from proxmargin.designs import Design, as_design
 from proxmargin.designs.samples import is_sparse
@@ -26,7 +23,7 @@ from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.labelings import Axes, principal_axes
 
-__all__ = ["CrossValidatedAccuracy", "Measure", "Measured", "OneByOne", "SideBySide"]
+__all__ = ["Measure", "Measured", "OneByOne", "SideBySide", "until_interrupted"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -231,45 +228,3 @@ def _is_plain(model: Any) -> bool:
 
 def _signs(codes: Codes) -> Array:
     return np.where(codes > 0, 1.0, -1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class CrossValidatedAccuracy:
-    """The accuracy of a classifier on held-out samples, for each labeling.
-
-    Parameters
-    ----------
-    estimator : classifier
-    X : array or matrix
-    classes : labels
-    cv : a splitter of scikit-learn
-    groups : (n_samples,) or None
-        For splitters that keep groups together.
-    """
-
-    estimator: Any
-    X: Any
-    classes: NDArray[Any]
-    cv: Any
-    groups: Any
-    block: ClassVar[int] = 10
-    in_processes: ClassVar[bool] = True
-
-    def __call__(self, codes: Codes) -> Measured:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            accuracies = until_interrupted(self._accuracy, codes)
-        return Measured(np.array(accuracies), np.full(len(accuracies), np.nan))
-
-    def _accuracy(self, codes: Codes) -> float:
-        """Over folds that a splitter draws anew, from the same state of its generator."""
-        with parallel_config(backend="sequential"):  # it is labelings that run side by side
-            scores = cross_val_score(
-                self.estimator,
-                self.X,
-                self.classes[codes],
-                groups=self.groups,
-                cv=deepcopy(self.cv),
-                scoring="accuracy",
-            )
-        return float(scores.mean())

@@ -6,34 +6,22 @@ import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
-from proxmargin.inputs.seeds import drawn_seeds
-from proxmargin.inputs.validation import (
-    check_choice,
-    check_folds,
-    check_labels,
-    check_number,
-    validated,
-)
-from proxmargin.permutations.fits import (
-    CrossValidatedAccuracy,
-    Measure,
-    Measured,
-    OneByOne,
-    SideBySide,
-)
+from proxmargin.inputs.seeds import SEEDS, drawn_seeds, seeded_model
+from proxmargin.inputs.validation import check_choice, check_labels, check_number, validated
+from proxmargin.permutations.fits import Measure, Measured, OneByOne, SideBySide
+from proxmargin.permutations.groups import checked_groups
+from proxmargin.permutations.held_out import CrossValidatedAccuracy, splitter_of
 from proxmargin.permutations.labelings import (
     DRAWN_TOGETHER,
     Codes,
@@ -41,7 +29,7 @@ from proxmargin.permutations.labelings import (
     count_labelings,
     drawn_labelings,
 )
-from proxmargin.permutations.statistics import OF_PROJECTIONS
+from proxmargin.permutations.statistics import OF_PROJECTIONS, spread_of_t
 from proxmargin.runtime.cluster import Carried
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import Progress
@@ -54,7 +42,8 @@ Array = NDArray[np.float64]
 ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how
 STATISTICS = (*OF_PROJECTIONS, *ACCURACY)
 TIE = 1e-7  # relative difference of statistics that are equal up to rounding: mirrored labelings
-SEEDS = 2**32  # what scikit-learn takes as random_state
+PILED = 0.1  # spread within classes over the difference of their means: overfitting, if permuted
+EXACT_PILE = 1e-3  # the same, of the order of what solvers leave of zero
 BLOCK_ENTRIES = 1 << 22  # signs of labelings held at a time: 32 MB each of a few arrays
 
 
@@ -78,6 +67,11 @@ class PermutationTest:
     exact : bool
     largest_gap : float
         The largest relative duality gap of all fits; NaN if they have no certificates.
+    asked : int
+        The parameter ``n_permutations``: more than were taken if there are no more labelings, or
+        after an interruption.
+    interrupted : bool
+        Whether it was ended by Ctrl-C before it had all of its permutations.
     """
 
     name: str
@@ -87,6 +81,8 @@ class PermutationTest:
     zscore: float
     exact: bool
     largest_gap: float
+    asked: int
+    interrupted: bool
 
     @property
     def n_permutations(self) -> int:
@@ -94,9 +90,10 @@ class PermutationTest:
 
     def __str__(self) -> str:
         kind = "all" if self.exact else "random"
+        end = f", interrupted of {self.asked}" if self.interrupted else ""
         return (
             f"{self.name} {self.statistic:.4g}, p = {self.pvalue:.4g}, z = {self.zscore:.2f} "
-            f"({self.n_permutations} {kind} labelings; largest gap {self.largest_gap:.1e})"
+            f"({self.n_permutations} {kind} labelings{end}; largest gap {self.largest_gap:.1e})"
         )
 
 
@@ -133,17 +130,22 @@ def permutation_test(
     statistic : {'mean-difference', 't', 'auc', 'accuracy'}
         Of the projections: the difference of the class means, Welch's t, or the area under the ROC
         curve (1 for all labels that can be separated: of no use with more features than samples).
-        'accuracy' (also called 'accuracy-cv') is the mean accuracy on held-out folds.
+        'accuracy' (also called 'accuracy-cv') is the mean accuracy on held-out folds. Where samples
+        pile up on the margins (`SVC` with large C, `MarginFDA`, other models with more features
+        than samples) t is large for any labels, and larger for random ones: use 'mean-difference'.
     n_permutations : int >= 1, default 1000
         If there are no more different labelings than this, each is taken once: an exact test.
     groups : (n_samples,), optional
-        Labels are permuted within each group only: pairs, batches, centres. Splitters get them too.
+        Labels are permuted within each group only: pairs, batches, centres. Splitters get them too,
+        and with metadata routing estimators that ask for them.
     cv : int or splitter, default 5
-        Folds for 'accuracy': stratified, and of whole groups where there are groups.
+        Folds for 'accuracy': stratified, and of whole groups where there are groups. Every training
+        part has to hold all classes, also of permuted labels.
     n_jobs : int, optional
         Parallel jobs. The result does not depend on it.
     random_state : int, numpy.random.Generator, RandomState or None
-        Draws the permutations, and is the ``random_state`` of estimators of other packages.
+        Draws the permutations, and a seed for each ``random_state`` that is None: of the estimator,
+        its parts (steps of a pipeline) and the splitters.
     verbose : int
         Shows progress on standard error if positive.
 
@@ -155,7 +157,8 @@ def permutation_test(
     ------
     ValueError
         Invalid parameters or data, named in the message; one class, or more than two for a
-        statistic of projections; groups of one class each, so that there is no other labeling.
+        statistic of projections; groups of one class each, so that there is no other labeling;
+        folds that train on some classes only; a statistic that is not finite.
     TypeError
         The estimator is no classifier.
 
@@ -164,7 +167,8 @@ def permutation_test(
     ConvergenceWarning
         Fits missed their tolerance; names how many and the largest gap.
     UserWarning
-        After Ctrl-C: the test is that of the permutations that were complete.
+        After Ctrl-C: the test is that of the permutations that were complete. With 't': samples of
+        permuted labels pile up.
 
     References
     ----------
@@ -184,32 +188,34 @@ def permutation_test(
     check_number("n_permutations", n_permutations, low=1, integer=True)
     n_permutations = int(n_permutations)
     X, codes, classes = _checked(estimator, X, y, statistic)
-    blocks = _group_codes(groups, codes)
+    groups, blocks = checked_groups(groups, codes.size)
     distinct = count_labelings(codes, blocks, n_permutations)
     if distinct == 1:
         raise ValueError("groups hold samples of one class each: no other labeling is possible")
     exact = distinct <= n_permutations
     (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
-    model = _repeatable(estimator, seed)
-    with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
-        measure = _measure(model, X, codes, classes, statistic, cv, groups)
+    model = seeded_model(estimator, seed)
+
+    def others(block: int) -> Iterator[Codes]:
         if exact:
-            others = iter([all_labelings(codes, blocks)[:, 1:]])
-        else:
-            block = _block(measure, codes.size)
-            others = drawn_labelings(codes, blocks, n_permutations, seed, block)
+            return iter([all_labelings(codes, blocks)[:, 1:]])
+        return drawn_labelings(codes, blocks, n_permutations, seed, block)
+
+    with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
+        if statistic in ACCURACY:
+            cv = splitter_of(cv, classes[codes], None if groups is None else blocks, seed)
+        measure = _measure(model, X, codes, classes, statistic, cv, groups)
+        block = _block(measure, codes.size)
+        if isinstance(measure, CrossValidatedAccuracy):
+            measure.check(codes, others(block))
         count = distinct - 1 if exact else n_permutations
         label = f"{type(estimator).__name__}, {statistic}: labelings" if verbose else None
-        found = _measured(measure, codes, others, count, n_jobs, label)
-    return _concluded(statistic, found, exact, count, getattr(estimator, "tol", 0.0))
-
-
-def _repeatable(estimator: Any, seed: int) -> Any:
-    """A clone that fits the same labels to the same model whenever it is asked."""
-    model = clone(estimator)
-    if "random_state" in model.get_params(deep=False) and not isinstance(model, MarginEstimator):
-        model.set_params(random_state=seed)
-    return model
+        found = _measured(measure, codes, others(block), count, n_jobs, label)
+    _check_finite(statistic, found.statistics)
+    _warn_of_gaps(found.gaps, getattr(estimator, "tol", 0.0))
+    if statistic == "t":
+        _warn_of_piles(found.statistics, np.bincount(codes))
+    return _concluded(statistic, found, exact, count, n_permutations)
 
 
 def _block(measure: Measure, samples: int) -> int:
@@ -241,15 +247,6 @@ def _checked(estimator: Any, X: Any, y: Any, statistic: str) -> tuple[Any, Codes
     return X, codes.astype(np.min_scalar_type(-classes.size)), classes
 
 
-def _group_codes(groups: Any, codes: Codes) -> Codes:
-    if groups is None:
-        return np.zeros(codes.size, dtype=np.intp)
-    given = np.asarray(groups)
-    if given.shape != codes.shape:
-        raise ValueError(f"groups must have one entry a sample, ({codes.size},), got {given.shape}")
-    return np.unique(given, return_inverse=True)[1].astype(np.intp)
-
-
 def _measure(
     estimator: Any,
     X: Any,
@@ -260,39 +257,9 @@ def _measure(
     groups: Any = None,
 ) -> Measure:
     if statistic in ACCURACY:
-        splitter = _splitter(cv, codes, classes, groups)
-        return CrossValidatedAccuracy(estimator, X, classes, splitter, groups)
+        return CrossValidatedAccuracy(estimator, X, classes, cv, groups)
     single = OneByOne(estimator, X, classes, OF_PROJECTIONS[statistic])
     return SideBySide.of(single, codes)
-
-
-def _splitter(cv: Any, codes: Codes, classes: NDArray[Any], groups: Any) -> Any:
-    """The folds of the accuracy; a number of folds means whole groups, where there are groups."""
-    check_folds("cv", cv)
-    if not isinstance(cv, Integral):
-        return check_cv(cv, classes[codes], classifier=True)
-    least = int(np.bincount(codes).min())
-    if least < int(cv):
-        raise ValueError(
-            f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
-        )
-    if groups is None:
-        return check_cv(cv, classes[codes], classifier=True)
-    count = np.unique(groups).size
-    if count < int(cv):
-        raise ValueError(
-            f"cv={cv} folds of whole groups need as many groups, and there are {count}"
-        )
-    splitter = StratifiedGroupKFold(int(cv))
-    # permutations within groups do not change these folds
-    for train, _ in splitter.split(codes, codes, groups):
-        lacking = np.setdiff1d(codes, codes[train])
-        if lacking.size:
-            raise ValueError(
-                f"cv={cv} folds of whole groups leave training rows without class "
-                f"{classes[lacking[0]]!s}: give fewer folds, or merge groups"
-            )
-    return splitter
 
 
 def _measured(
@@ -324,7 +291,10 @@ def _measured(
                 interrupts.pending = True
                 break
             progress.advance(found[-1].gaps.size)
-    return Measured(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    whole = Measured(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    if whole.statistics.size < 2:
+        raise KeyboardInterrupt("before any permutation was complete")
+    return whole
 
 
 def _of_part(measure: Carried[Measure], part: Codes) -> Measured:
@@ -337,16 +307,14 @@ def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:
         yield labelings[:, start : start + size]
 
 
-def _concluded(name: str, found: Measured, exact: bool, asked: int, tol: float) -> PermutationTest:
-    """``asked``: the labelings besides the given one, of which ``found`` may lack the last."""
-    if found.statistics.size < 2:
-        raise KeyboardInterrupt("before any permutation was complete")
+def _concluded(name: str, found: Measured, exact: bool, count: int, asked: int) -> PermutationTest:
+    """``count``: the labelings besides the given one, of which ``found`` may lack the last."""
     observed, others = float(found.statistics[0]), found.statistics[1:]
-    if others.size < asked:
+    interrupted = others.size < count
+    if interrupted:
         exact = False
-        message = f"interrupted: the test is that of {others.size} of {asked} permutations"
+        message = f"interrupted: the test is that of {others.size} of {count} permutations"
         warnings.warn(message, stacklevel=users_level())
-    _warn_of_gaps(found.gaps, tol)
     # the given labeling is one of all, and with drawn ones as likely as each of them
     reached = 1 + int(np.count_nonzero(others >= observed - TIE * abs(observed)))
     null = np.append(observed, others) if exact else others
@@ -354,7 +322,37 @@ def _concluded(name: str, found: Measured, exact: bool, asked: int, tol: float) 
     zscore = (observed - float(null.mean())) / spread if spread > 0 else float("nan")
     known = found.gaps[~np.isnan(found.gaps)]
     gap = float(known.max()) if known.size else float("nan")
-    return PermutationTest(name, observed, null, reached / (1 + others.size), zscore, exact, gap)
+    pvalue = reached / (1 + others.size)
+    return PermutationTest(name, observed, null, pvalue, zscore, exact, gap, asked, interrupted)
+
+
+def _check_finite(name: str, statistics: Array) -> None:
+    """Raise ValueError for a statistic that is no number, which no p-value can be computed from."""
+    if not np.isfinite(statistics[0]):
+        raise ValueError(f"statistic={name!r} of the given labels is {statistics[0]}: no p-value")
+    wrong = np.flatnonzero(~np.isfinite(statistics))
+    if wrong.size:
+        raise ValueError(
+            f"statistic={name!r} of {wrong.size} of {statistics.size - 1} permutations is not "
+            f"finite (the first: {statistics[wrong[0]]}): no p-value"
+        )
+
+
+def _warn_of_piles(statistics: Array, sizes: Codes) -> None:
+    """Warn where t says how well labels are overfitted: random ones better than the given ones,
+    whose structure is in the way."""
+    observed, *others = spread_of_t(statistics, sizes)
+    permuted = np.array(others)
+    piled = int(np.count_nonzero(permuted < min(PILED, observed * (1 - TIE))))
+    if piled or observed < EXACT_PILE:
+        warnings.warn(
+            f"statistic='t' divides by a spread that overfitting makes vanish: of {piled} of "
+            f"{permuted.size} permutations the spread within the classes is less than {PILED:g} of "
+            "the difference of their means, and less than that of the given labels (the least "
+            f"{permuted.min():.1e}, given labels {observed:.1e}). Its p-value says little where "
+            "samples pile up: take statistic='mean-difference'",
+            stacklevel=users_level(),
+        )
 
 
 def _warn_of_gaps(gaps: Array, tol: float) -> None:

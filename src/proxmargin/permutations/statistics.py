@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-__all__ = ["OF_PROJECTIONS", "Statistic"]
+__all__ = ["OF_PROJECTIONS", "Statistic", "spread_of_t"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -25,10 +25,19 @@ def mean_difference(projections: Array, second: Mask) -> Array:
 
 
 def t_statistic(projections: Array, second: Mask) -> Array:
-    """Welch's t: the difference of the means over its standard error."""
+    """Welch's t: the difference of the means over its standard error, which is no less than the
+    rounding of a projection."""
     (mean, error), (other, its_error) = (_moments(projections, m) for m in (second, ~second))
-    spread = np.sqrt(error + its_error)
+    rounding = np.finfo(np.float64).eps * np.abs(projections).max(axis=0)
+    spread = np.maximum(np.sqrt(error + its_error), rounding)
     return np.divide(mean - other, spread, out=np.zeros_like(mean), where=spread > 0)
+
+
+def spread_of_t(t: Array, sizes: NDArray[np.integer]) -> Array:
+    """The standard deviation within the classes over the difference of their means, from Welch's t
+    of two classes of these sizes (their variances averaged as t does)."""
+    scaled = np.abs(t) * np.sqrt((1.0 / sizes).sum())
+    return np.divide(1.0, scaled, out=np.full_like(scaled, np.inf), where=scaled > 0)
 
 
 def auc(projections: Array, second: Mask) -> Array:

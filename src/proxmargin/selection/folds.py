@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, RowView, as_design
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.inputs.folds import row_numbers
 from proxmargin.inputs.targets import Targets
 from proxmargin.paths.path import compute_path, unmet_of
 from proxmargin.paths.sharing import fitted_grid
@@ -149,7 +150,7 @@ def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
     """
     count = data.targets.codes.size
     folds = [
-        Fold(k, *(_row_numbers(k, part, count) for part in parts)) for k, parts in enumerate(splits)
+        Fold(k, *(row_numbers(k, part, count) for part in parts)) for k, parts in enumerate(splits)
     ]
     if not folds:
         raise ValueError("cv makes no folds: it is to make at least one")
@@ -159,20 +160,6 @@ def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
             what = "with positive sample_weight " if fold.test.size else ""
             raise ValueError(f"cv: fold {fold.number} holds out no rows {what}to judge models by")
     return folds
-
-
-def _row_numbers(fold: int, part: Any, count: int) -> Index:
-    given = np.asarray(part)
-    if given.size and given.dtype.kind not in "biu":
-        raise ValueError(
-            f"cv: fold {fold} has rows of type {given.dtype}: give row numbers, or a mask"
-        )
-    rows = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.intp)
-    beyond = rows[(rows < -count) | (rows >= count)]
-    if beyond.size or (given.dtype == np.bool_ and given.size != count):
-        what = f"row {beyond[0]}" if beyond.size else f"a mask of {given.size} rows"
-        raise ValueError(f"cv: fold {fold} has {what}, but X has {count} rows")
-    return rows
 
 
 @dataclass(frozen=True, eq=False)

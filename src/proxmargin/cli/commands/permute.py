@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+# parameters that do not change what is fitted
+OF_RUNS = frozenset({"callbacks", "verbose", "warm_start", "random_state", "n_jobs"})
+
 
 class _Unweighted(argparse.Action):
     """``--weights`` of the other commands."""
@@ -79,12 +82,24 @@ def run(arguments: argparse.Namespace) -> int:
         with picture(arguments.plot) as axes:
             PermutationDisplay(test).plot(axes)
     if arguments.json:
-        told = {"data": table.describe(), "model": arguments.model, "groups": arguments.groups}
+        told = {"data": table.describe(), **_asked(arguments, estimator)}
         print_json({**told, **_numbers(test), "null": test.null})
     else:
         print(f"{arguments.model} on {table.source}: {shown_settings(estimator)}\n")
         print_facts(_facts(test, table.groups))
-    return failures.OK
+    return failures.interrupted() if test.interrupted else failures.OK
+
+
+def _asked(arguments: argparse.Namespace, estimator: Any) -> dict[str, Any]:
+    """What has to be stated with a p-value, so that others get the same from the data."""
+    parameters = estimator.get_params(deep=False)
+    return {
+        "model": arguments.model,
+        "parameters": {name: each for name, each in parameters.items() if name not in OF_RUNS},
+        "groups": arguments.groups,
+        "folds": arguments.folds if arguments.statistic.startswith("accuracy") else None,
+        "seed": arguments.seed,
+    }
 
 
 def _numbers(test: PermutationTest) -> dict[str, Any]:
@@ -94,6 +109,8 @@ def _numbers(test: PermutationTest) -> dict[str, Any]:
         "pvalue": test.pvalue,
         "zscore": test.zscore,
         "permutations": test.n_permutations,
+        "asked": test.asked,
+        "interrupted": test.interrupted,
         "exact": test.exact,
         "largest_gap": test.largest_gap,
     }
@@ -101,12 +118,13 @@ def _numbers(test: PermutationTest) -> dict[str, Any]:
 
 def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:
     kind = "all different ones" if test.exact else "drawn by chance"
+    of_all = f" of {test.asked} (interrupted)" if test.interrupted else ""
     if groups is not None:
         kind += f", within {len(set(groups.tolist()))} groups"
     return {
         test.name: number(test.statistic, ".6g"),
         "p-value": number(test.pvalue, ".4g"),
         "z-score": number(test.zscore, ".3g"),
-        "labelings": f"{test.n_permutations}, {kind}",
+        "labelings": f"{test.n_permutations}{of_all}, {kind}",
         "largest gap": number(test.largest_gap, ".1e"),
     }
