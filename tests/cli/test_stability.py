@@ -19,6 +19,8 @@ class TestStability:
         assert main([*words, "--json"]) == OK
         told = json.loads(capsys.readouterr().out)
         assert (told["q"], told["threshold"], told["half_samples"]) == (3, 0.75, 10)
+        stated = {"n_features": 13, "n_pairs": 5, "assumption": "unimodal", "seed": 0}
+        assert stated.items() <= told.items()
         assert all(row["frequency"] >= 0.75 for row in told["stable"])
         lines = table.read_text().splitlines()
         assert lines[0] == "feature,frequency,stable,cluster"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -12,12 +14,13 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import confusion_matrix, log_loss, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     cross_val_predict,
     cross_val_score,
@@ -37,7 +40,9 @@ from proxmargin import (
     HuberizedSVC,
     HuberizedSVCCV,
     MarginFDA,
+    save_model,
 )
+from proxmargin.files.errors import ModelFileError
 from tests.estimators.test_scikit_learn import checks_of
 
 
@@ -331,3 +336,74 @@ def test_what_is_wrong_is_named(model, error, words) -> None:
     X, _ = load_breast_cancer(return_X_y=True)
     with pytest.raises(error, match=words):
         model.fit(X[:300], np.where(np.arange(300) < 90, 1, 0))
+
+
+def test_a_number_of_folds_keeps_groups_whole() -> None:
+    """Copies of a sample in the training part would make noise look separable."""
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.standard_normal((30, 100)), np.arange(30) % 2, np.arange(30)
+    X, y, groups = (np.repeat(each, 3, axis=0) for each in (X, y, groups))
+    expected = CalibratedMargin(SVC(), cv=StratifiedGroupKFold(5)).fit(X, y, groups=groups)
+    found = CalibratedMargin(SVC(), cv=5).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(found.oof_scores_, expected.oof_scores_)
+    search = HuberizedSVCCV(alphas=4, keep_scores=True)
+    found = clone(search).fit(X, y, groups=groups)
+    expected = clone(search).set_params(cv=StratifiedGroupKFold(5)).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(found.oof_scores_, expected.oof_scores_)
+    for model in (search, CalibratedMargin(SVC())):
+        with pytest.raises(ValueError, match="groups has 3"):
+            model.fit(X, y, groups=groups % 3)
+    with config_context(enable_metadata_routing=True):
+        routed = CalibratedMargin(SVC(), cv=5).fit(X, y, groups=groups)
+        direct = clone(search).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(direct.oof_scores_, expected.oof_scores_)
+    assert np.corrcoef(routed.oof_scores_, y)[0, 1] < 0.5
+
+
+def test_weights_and_folds_that_cannot_be_are_refused() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:100], y[:100]
+    with pytest.raises(ValueError, match="sample_weight must be >= 0"):
+        CalibratedMargin(LinearSVC()).fit(X, y, np.where(np.arange(100) == 3, -1.0, 1.0))
+    folds = [(np.arange(80), np.arange(79, 100))]
+    with pytest.raises(ValueError, match="cv: fold 0 holds out row 79"):
+        CalibratedMargin(SVC(), cv=folds).fit(X, y)
+
+
+def test_a_map_that_reverses_the_classifier_is_warned_of() -> None:
+    rng = np.random.default_rng(1)
+    y, told, falling = np.arange(40) % 2, 0, 0
+    for _ in range(4):
+        X = rng.standard_normal((40, 300))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = CalibratedMargin(SVC()).fit(X, y)
+        words = [str(each.message) for each in caught if "reverses" in str(each.message)]
+        first, last = model.calibrator_.probabilities(np.array([-1.0, 1.0]))[:, 1]
+        assert len(words) == (last < first)
+        if words:
+            assert f"AUC is {roc_auc_score(y, model.oof_scores_):.3f}" in words[0]
+        told, falling = told + len(words), falling + (last < first)
+    assert told == falling > 0
+
+
+def test_rejected_samples_are_left_out_of_metrics_by_the_mask() -> None:
+    """As in the recipe of docs/probabilities.md."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = CalibratedMargin(SVC(standardize=True), reject_cost=0.1)
+    np.testing.assert_array_equal(
+        cross_val_score(model, X, y, cv=3),
+        cross_val_score(model, X, y, cv=3, scoring=lambda m, X, y: m.score(X, y)),
+    )
+    model.fit(X[:300], y[:300])
+    kept = ~model.rejects(X[300:])
+    table = confusion_matrix(y[300:][kept], model.predict(X[300:])[kept])
+    assert 0 < table.sum() == kept.sum() < kept.size
+    assert np.trace(table) / table.sum() == model.score(X[300:], y[300:])
+
+
+def test_a_calibrated_model_is_no_model_file(tmp_path) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = CalibratedMargin(SVC(standardize=True)).fit(X, y)
+    with pytest.raises(ModelFileError, match="save its estimator"):
+        save_model(model, tmp_path / "model.pmz")

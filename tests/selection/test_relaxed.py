@@ -196,3 +196,16 @@ def test_what_cannot_be_relaxed_is_refused_in_words(data) -> None:
         with pytest.raises(ValueError, match=r"relaxed must be True, False or numbers in \[0, 1\]"):
             HuberizedSVCCV(relaxed=wrong, **SETTINGS).fit(X, y)
     assert "relaxed" not in HuberizedSVC().get_params()
+
+
+def test_what_relaxed_fits_lack_is_said() -> None:
+    X, y = overlapping()
+    X = np.column_stack([X, X[:, 0] * 2.0])
+    twice = HuberizedSVCCV(l1_ratios=[0.5], alphas=[0.05, 0.02], relaxed=[0.0], standardize=True)
+    with pytest.raises(ValueError, match=r"relaxed=\[0.0\].*separate the classes, or are linearly"):
+        twice.fit(X, y)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 20)), np.arange(40) % 2
+    X[:, 0] += 9.0 * y
+    with pytest.warns(UserWarning, match=r"no features; relaxed=\[0.0\]: .*separate the classes"):
+        HuberizedSVCCV(alphas=[10.0, 1.0, 0.5], cv=3, relaxed=[0.0]).fit(X, y)

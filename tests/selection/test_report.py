@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.svm import SVC as ScikitSVC
 
 from proxmargin import (
     SVC,
@@ -148,3 +151,48 @@ def test_a_stable_feature_that_is_not_used_stands_by_the_class_that_it_tells_bes
     row = frame[frame["feature"] == 3].iloc[0]
     assert row["class"] == 2
     assert row["auc"] > 0.8
+
+
+def test_the_selection_is_matched_by_name_or_refused(data) -> None:
+    X, y = data
+    stable = StabilitySelection(LASSO, n_pairs=10, q=3, threshold=0.7, random_state=0)
+    model = clone(LASSO).fit(X, y)
+    turned = clone(stable).fit(X[X.columns[::-1]], y)
+    report = feature_report(model, X, y, stability=turned, cv=None).set_index("feature")
+    expected = turned.to_frame().set_index("feature").loc[report.index]
+    assert report["frequency"].tolist() == expected["frequency"].tolist()
+    assert report["stable"].tolist() == expected["stable"].tolist()
+    assert report["stable"].any()
+    renamed = clone(stable).fit(X.rename(columns={"mean area": "size"}), y)
+    with pytest.raises(ValueError, match=r"stability was fitted to other features.*'mean area'"):
+        feature_report(model, X, y, stability=renamed)
+    with pytest.raises(ValueError, match="stability was fitted to the classes"):
+        feature_report(model, X, y, stability=clone(stable).fit(X, y + 1))
+    with pytest.raises(TypeError, match="stability must be a fitted StabilitySelection, got str"):
+        feature_report(model, X, y, stability="x")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classifiers_of_scikit_learn_are_reported(data) -> None:
+    X, y = data
+    model = LogisticRegression(max_iter=300).fit(X, y)
+    report = feature_report(model, X, y, cv=StratifiedKFold(3)).set_index("feature")
+    scale, ranks = X.std(ddof=0).to_numpy(), []
+    for train, _ in StratifiedKFold(3).split(X, y):
+        coef = clone(model).fit(X.to_numpy()[train], y.iloc[train]).coef_[0]
+        ranks.append(rankdata(-np.abs(coef * scale)))
+    np.testing.assert_allclose(report["rank"].loc[X.columns], np.mean(ranks, axis=0))
+    wine, classes = load_wine(return_X_y=True)
+    pairs = ScikitSVC(kernel="linear").fit(wine, classes)
+    with pytest.raises(TypeError, match="pairs of classes"):
+        feature_report(pairs, wine, classes)
+
+
+def test_folds_of_ranks_keep_groups_whole(data) -> None:
+    X, y = data
+    model, groups = clone(LASSO).fit(X, y), np.arange(200) // 5
+    found = feature_report(model, X, y, cv=3, groups=groups)
+    folds = list(StratifiedGroupKFold(3).split(X, y, groups))
+    pandas.testing.assert_frame_equal(found, feature_report(model, X, y, cv=folds))
+    with pytest.raises(ValueError, match="groups must be one a row"):
+        feature_report(model, X, y, groups=groups[:3])

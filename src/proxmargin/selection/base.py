@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import check_cv
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
@@ -53,10 +52,11 @@ from proxmargin.selection.folds import (
 )
 from proxmargin.selection.parameters import constructor
 from proxmargin.selection.predicting import PredictsWithBest
-from proxmargin.selection.relaxed import check_relaxed, mixed_models, shares_of
+from proxmargin.selection.relaxed import check_refits, check_relaxed, mixed_models, shares_of
 from proxmargin.selection.results import PublishesResults, out_of_fold
 from proxmargin.selection.routing import RoutesMetadata
 from proxmargin.selection.scoring import judge_of
+from proxmargin.selection.splitting import splitter_of
 
 __all__ = ["CrossValidated"]
 
@@ -134,7 +134,8 @@ class CrossValidated(
         offset : (n_samples,), optional
             Added to the scores in the fits and for the held-out rows; as in the plain classifier.
         **params
-            ``groups`` for the splitter; with scikit-learn's metadata routing whatever splitter and
+            ``groups``, which folds keep whole if ``cv`` is a number or a splitter that does so;
+            with scikit-learn's metadata routing whatever splitter and
             scorer ask for.
 
         Returns
@@ -203,6 +204,7 @@ class CrossValidated(
             _stop_if_interrupted(progress)
             if self.keep_scores:
                 self.oof_scores_ = out_of_fold(data, folds, plan.shape, results)
+            check_refits(self.cv_scores_, self._shares)
             row, column = CHOICES[self.selection](self.cv_scores_)
             self._publish_choice(row, column)
             fits = sum(one.fits for one in results)
@@ -351,7 +353,7 @@ class CrossValidated(
         return default_grid(template, template._reassembled(assembly), int(values), self.eps)
 
     def _folds(self, data: Data, arguments: Mapping[str, Any]) -> list[Fold]:
-        splitter = check_cv(self.cv, data.labels, classifier=True)
+        splitter = splitter_of(self.cv, data.labels, arguments.get("groups"))
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
 

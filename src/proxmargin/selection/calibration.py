@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import check_cv
+from sklearn.metrics import roc_auc_score
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -25,15 +25,20 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_method_params,
-    _check_sample_weight,
     check_is_fitted,
     column_or_1d,
 )
 
 from proxmargin.estimators.frames import users_level
-from proxmargin.inputs.validation import check_choice, check_flag, check_number
+from proxmargin.inputs.validation import (
+    check_choice,
+    check_flag,
+    check_number,
+    validated_weights,
+)
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
+from proxmargin.selection.splitting import check_disjoint, routed_splitter, splitter_of
 from proxmargin.selection.weights import weight_argument
 
 __all__ = ["CalibratedMargin"]
@@ -138,29 +143,38 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             Weights of the samples, in the fits and in the map. They count samples: weight 2 is a
             repeated row. Of a pipeline the last step gets them.
         **params
-            ``groups`` for splitters that keep groups together; with scikit-learn's metadata routing
-            whatever classifier and splitter ask for. The map has the weights in any case.
+            ``groups``, which folds keep whole if ``cv`` is a number or a splitter that does so;
+            with scikit-learn's metadata routing whatever classifier and splitter ask for. The map
+            has the weights in any case.
 
         Raises
         ------
         ValueError
             An invalid parameter or invalid data, named in the message; a class with fewer samples
-            than folds, or that a training part lacks; scores of pairs of classes; a kernel matrix
+            than folds, or that a training part lacks; fewer groups than folds; a fold that holds
+            out rows of its training part; scores of pairs of classes; a kernel matrix
             with ``ensemble``; an ``offset``, which held-out scores would lack.
         TypeError
             The estimator has no ``decision_function``, or takes no ``sample_weight`` and gets one.
+
+        Warns
+        -----
+        UserWarning
+            When the map falls as the scores rise, which reverses the classifier; names the AUC of
+            the held-out scores. When weights are likely shares.
         """
         self._check_parameters()
         X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
         check_classification_targets(y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        weights = validated_weights(sample_weight, X)
         fitting, splitting = self._routed(weights, params)
         live = np.ones(len(y), bool) if weights is None else weights > 0
         self.classes_ = np.unique(y[live])  # classes without weight are as good as absent
         codes = np.minimum(np.searchsorted(self.classes_, y), max(self.classes_.size - 1, 0))
-        splitter = check_cv(self.cv, y, classifier=True)
+        splitter = splitter_of(self.cv, y, splitting.get("groups"))
         self._check_classes(codes[live], splitter.get_n_splits(X, y, **splitting))
         folds = list(splitter.split(X, y, **splitting))
+        check_disjoint(folds, len(y))
         plain, fitting = self._plain(X, y, fitting, folds)
         self.estimators_ = self._fitted_to_folds(plain, X, y, fitting, folds)
         if not self.ensemble and not hasattr(self, "estimator_"):
@@ -172,6 +186,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.calibrator_ = fit_calibrator(
             self.method, scores[used], codes[rows][used], counted[used]
         )
+        if scores.ndim == 1:
+            self._warn_of_reversed(scores[used], codes[rows][used], counted[used])
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
@@ -217,7 +233,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             .add_self_request(self)
             .add(estimator=classifier, method_mapping=mapping().add(caller="fit", callee="fit"))
             .add(
-                splitter=check_cv(self.cv, classifier=True),
+                splitter=routed_splitter(self.cv),
                 method_mapping=mapping().add(caller="fit", callee="split"),
             )
         )
@@ -281,6 +297,19 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         times[times == 0] = np.nan
         self.oof_scores_ = total / times.reshape(-1, *[1] * (every.ndim - 1))
         return every, numbers
+
+    def _warn_of_reversed(self, scores: Array, codes: NDArray[np.intp], weights: Array) -> None:
+        """Warn of a map that falls: it predicts the class against which the scores speak."""
+        ends = self.calibrator_.probabilities(np.array([scores.min(), scores.max()]))[:, 1]
+        if ends[1] < ends[0]:
+            area = roc_auc_score(codes, scores, sample_weight=weights)
+            warnings.warn(
+                f"the map of the held-out scores, whose AUC is {area:.3f}, reverses the "
+                "classifier: probabilities fall as scores rise; on held-out rows the scores are "
+                "no better than chance, and there may be nothing to learn in these data",
+                UserWarning,
+                stacklevel=users_level(),
+            )
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""

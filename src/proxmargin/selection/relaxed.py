@@ -29,7 +29,15 @@ from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Point, Problem
 from proxmargin.unshrunk import are_separated
 
-__all__ = ["Mixed", "check_relaxed", "mixed_models", "mixed_paths", "shares_of"]
+__all__ = [
+    "NO_REFIT",
+    "Mixed",
+    "check_refits",
+    "check_relaxed",
+    "mixed_models",
+    "mixed_paths",
+    "shares_of",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -37,6 +45,7 @@ Index = NDArray[np.intp]
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # gammas of relaxed=True, those of glmnet
 VALUE_ROUNDING = 1e-12  # relative rounding of an objective, added to gaps that are not small
 SOLVER = "relaxed"
+NO_REFIT = "the chosen features separate the classes, or are linearly dependent"
 BECAUSE = "coefficients of the penalised minimiser mixed with an unpenalised fit of its features"
 
 
@@ -90,6 +99,21 @@ def check_relaxed(template: MarginEstimator, n_classes: int) -> None:
         )
 
 
+def check_refits(scores: Array, shares: Sequence[float]) -> None:
+    """Raise ValueError if only relaxed fits were asked for, and none has a score on every fold.
+
+    Parameters
+    ----------
+    scores : (n_l1_ratios * n_shares, n_strengths, n_folds)
+    """
+    if 1.0 not in shares and not np.isfinite(scores.mean(axis=2)).any():
+        raise ValueError(
+            f"relaxed={list(shares)}: no strength has an unpenalised fit with a score on every "
+            f"fold: {NO_REFIT}; add 1 to relaxed for the penalised models, or give stronger "
+            "penalties (the scoring may also have given no number)"
+        )
+
+
 def mixed_paths(path: Path, assembly: Assembly, shares: Sequence[float]) -> Iterator[Mixed]:
     """The path for each gamma; the unpenalised fits are made once."""
     everywhere = np.ones(len(path), np.bool_)
@@ -125,8 +149,8 @@ def mixed_models(
     (parts,), (exists,) = _refits(path, assembly, [column])
     if not exists:
         warnings.warn(
-            "the features chosen on all rows separate the classes, or are linearly dependent: they "
-            "have no fit without a penalty, and the penalised model is kept (gamma_=1)",
+            f"relaxed: on all rows {NO_REFIT}; they have no fit without a penalty, and the "
+            "penalised model is kept (gamma_=1)",
             UserWarning,
             stacklevel=users_level(),
         )

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_is_fitted
+from sklearn.svm import SVC as ScikitSVC
+from sklearn.svm import NuSVC as ScikitNuSVC
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from proxmargin.designs import Design, as_design, moments
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.validation import check_number, validated_features, validated_weights
 from proxmargin.runtime.optional import optional
+from proxmargin.selection.splitting import splitter_of
 from proxmargin.selection.stability.clusters import partners_of
 from proxmargin.selection.stability.selector import StabilitySelection
 
@@ -39,21 +42,27 @@ def feature_report(
     cv: Any = 5,
     partners: float = 0.8,
     sample_weight: Any = None,
+    groups: Any = None,
 ) -> pd.DataFrame:
     """The features of a fitted model with what a reader of a list of features asks for.
 
     Parameters
     ----------
     estimator : a fitted linear classifier, also a cross-validated one
+        Of this package, or one with ``coef_`` of scikit-learn, which is fitted again to the
+        training rows alone.
     X, y, sample_weight
         The data that it was fitted to.
     stability : fitted StabilitySelection, optional
-        Adds frequencies, and the stable features that the model does not use.
+        Adds frequencies, and the stable features that the model does not use. Of data frames
+        its columns may be in another order: features are matched by name.
     cv : int, splitter or None, default 5
         Folds on whose training parts the model, with its strength fixed, is fitted again for the
         ranks; None leaves them out.
     partners : float in (0, 1], default 0.8
         Absolute correlation from which another feature is named as a partner.
+    groups : (n_samples,), optional
+        Samples that the folds of ``cv`` keep together.
 
     Returns
     -------
@@ -73,19 +82,26 @@ def feature_report(
     Raises
     ------
     TypeError
-        The model has no coefficients.
+        The model has no coefficients, or those of pairs of classes; ``stability`` is no
+        StabilitySelection; there are weights, and the model takes none.
     ValueError
-        The data are not those of the model; a parameter is out of its range.
+        The data are not those of the model; ``stability`` has other features or classes; a
+        parameter is out of its range.
     ImportError
         pandas is not installed.
     """
     pandas = optional("pandas", "a report of features")
     check_number("partners", partners, low=0.0, low_open=True, high=1.0)
-    data = _Data.checked(estimator, X, y, sample_weight)
-    table = _Table(data, np.atleast_2d(estimator.coef_), estimator.classes_)
+    if not (stability is None or isinstance(stability, StabilitySelection)):
+        raise TypeError(
+            f"stability must be a fitted StabilitySelection, got {type(stability).__name__}"
+        )
+    data = _Data.checked(estimator, X, y, sample_weight, groups)
+    table = _Table(data, _coefficients(estimator), estimator.classes_)
     rows, features = table.used()
-    if stability is not None:
-        rows, features = _with_stable(rows, features, stability, table)
+    stable = None if stability is None else _Stable.of(stability, estimator, table)
+    if stable is not None:
+        rows, features = stable.added(rows, features, table)
     names = data.names
     frame: dict[str, Any] = {
         "feature": names[features],
@@ -95,14 +111,24 @@ def feature_report(
         "sign": np.sign(table.coef[rows, features]).astype(int),
         "auc": table.areas(rows, features),
     }
-    if stability is not None:
-        frame["frequency"] = stability.max_frequencies_[features]
-        frame["stable"] = stability.get_support()[features]
+    if stable is not None:
+        frame["frequency"] = stable.frequencies[features]
+        frame["stable"] = stable.support[features]
     if cv is not None:
         ranks = table.ranks(estimator, cv)
         frame["rank"], frame["folds"] = (each[rows, features] for each in ranks)
     frame["partners"] = _partners(data, features, partners)
     return pandas.DataFrame(frame)
+
+
+def _coefficients(estimator: Any) -> Array:
+    """One row for two classes, and one a class for more."""
+    given: Any = estimator.coef_
+    coef = np.atleast_2d(given.toarray() if hasattr(given, "toarray") else given)
+    count = len(estimator.classes_)
+    if isinstance(estimator, ScikitSVC | ScikitNuSVC) and count > 2:
+        raise TypeError(f"{type(estimator).__name__} has coefficients of pairs of classes")
+    return np.asarray(coef, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +140,10 @@ class _Data:
     y: NDArray[Any]
     weights: Array
     names: NDArray[Any]
+    groups: NDArray[Any] | None
 
     @classmethod
-    def checked(cls, estimator: Any, X: Any, y: Any, sample_weight: Any) -> _Data:
+    def checked(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> _Data:
         name = type(estimator).__name__
         check_is_fitted(estimator)
         if not hasattr(estimator, "coef_"):
@@ -125,6 +152,9 @@ class _Data:
         labels, weights = np.asarray(y), validated_weights(sample_weight, given)
         if labels.shape != (given.shape[0],):
             raise ValueError(f"y must be one label a row, ({given.shape[0]},), got {labels.shape}")
+        parts = None if groups is None else np.asarray(groups)
+        if parts is not None and parts.shape != labels.shape:
+            raise ValueError(f"groups must be one a row, {labels.shape}, got {parts.shape}")
         weights = np.ones(labels.size) if weights is None else weights
         unknown = np.setdiff1d(labels[weights > 0], estimator.classes_)
         if unknown.size:
@@ -132,7 +162,8 @@ class _Data:
         live = weights > 0
         kept = given if live.all() else given[np.flatnonzero(live)]
         names = getattr(estimator, "feature_names_in_", np.arange(given.shape[1]))
-        return cls(kept, as_design(kept), labels[live], weights[live], names)
+        parts = None if parts is None else parts[live]
+        return cls(kept, as_design(kept), labels[live], weights[live], names, parts)
 
     @property
     def shares(self) -> Array:
@@ -184,7 +215,8 @@ class _Table:
         """Mean ranks in the folds that use a feature, and the share of these folds."""
         plain = getattr(estimator, "best_estimator_", estimator)
         total, times = np.zeros_like(self.coef), np.zeros_like(self.coef)
-        splits = list(check_cv(cv, self.data.y, classifier=True).split(self.data.X, self.data.y))
+        data = self.data
+        splits = list(splitter_of(cv, data.y, data.groups).split(data.X, data.y, data.groups))
         for train, _ in splits:
             weights = np.zeros(self.data.y.size)
             weights[train] = self.data.weights[train]
@@ -194,9 +226,8 @@ class _Table:
                     f"cv: the training rows of a fold have no sample of class {missing[0]!s}: "
                     "choose fewer folds"
                 )
-            model = clone(plain).set_params(callbacks=(), verbose=0)
-            model.fit(self.data.X, self.data.y, sample_weight=weights)
-            sizes = np.abs(self.per_deviation(np.atleast_2d(model.coef_)))
+            model = _refitted(plain, self.data, weights)
+            sizes = np.abs(self.per_deviation(_coefficients(model)))
             used = sizes > 0
             total += np.where(used, rankdata(-sizes, axis=1), 0.0)
             times += used
@@ -204,19 +235,67 @@ class _Table:
         return mean, times / len(splits)
 
 
-def _with_stable(
-    rows: Index, features: Index, stability: StabilitySelection, table: _Table
-) -> tuple[Index, Index]:
-    """The rows and, after them, the stable features that the model does not use."""
-    support, count = stability.get_support(), table.coef.shape[1]
-    if support.size != count:
+def _refitted(plain: Any, data: _Data, weights: Array) -> Any:
+    """A copy of the model, fitted to the rows of positive weight.
+
+    Models of this package leave out rows without weight, and are spared a copy of the data.
+    """
+    model = clone(plain)
+    if isinstance(model, MarginEstimator):
+        model.set_params(callbacks=(), verbose=0)
+        return model.fit(data.X, data.y, sample_weight=weights)
+    rows = np.flatnonzero(weights)
+    if np.all(weights[rows] == 1.0):
+        return model.fit(data.X[rows], data.y[rows])
+    if not has_fit_parameter(model, "sample_weight"):
+        raise TypeError(f"sample_weight: {type(model).__name__} takes none: give cv=None")
+    return model.fit(data.X[rows], data.y[rows], sample_weight=weights[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Stable:
+    """Frequencies and the stable features, in the order of the model's features."""
+
+    frequencies: Array
+    support: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, stability: StabilitySelection, estimator: Any, table: _Table) -> _Stable:
+        """Raises ValueError if the selection was fitted to other features or classes."""
+        check_is_fitted(stability)
+        support, count = stability.stable_, table.coef.shape[1]
+        if support.size != count:
+            raise ValueError(
+                f"stability was fitted to {support.size} features, and the model has {count}"
+            )
+        if not np.array_equal(stability.classes_, table.classes):
+            raise ValueError(
+                f"stability was fitted to the classes {list(stability.classes_)}, and the model "
+                f"to {list(table.classes)}"
+            )
+        order = _order_of(stability, estimator, count)
+        return cls(stability.max_frequencies_[order], support[order])
+
+    def added(self, rows: Index, features: Index, table: _Table) -> tuple[Index, Index]:
+        """The rows and, after them, the stable features that the model does not use."""
+        absent = np.setdiff1d(np.flatnonzero(self.support), features)
+        absent = absent[np.argsort(-self.frequencies[absent], kind="stable")]
+        marked = table.marked_by(absent)
+        return np.concatenate([rows, marked]), np.concatenate([features, absent])
+
+
+def _order_of(stability: Any, estimator: Any, count: int) -> Index:
+    """The place of each feature of the model in the selection: by name, where both have names."""
+    own, other = (getattr(each, "feature_names_in_", None) for each in (estimator, stability))
+    if own is None or other is None:
+        return np.arange(count)
+    places = {name: place for place, name in enumerate(other)}
+    missing = [name for name in own if name not in places]
+    if missing:
         raise ValueError(
-            f"stability was fitted to {support.size} features, and the model has {count}"
+            f"stability was fitted to other features than the model: it has no {missing[0]!r}"
         )
-    absent = np.setdiff1d(np.flatnonzero(support), features)
-    absent = absent[np.argsort(-stability.max_frequencies_[absent], kind="stable")]
-    marked = table.marked_by(absent)
-    return np.concatenate([rows, marked]), np.concatenate([features, absent])
+    return np.array([places[name] for name in own], np.intp)
 
 
 def _partners(data: _Data, features: Index, level: float) -> list[str]:

@@ -20,6 +20,7 @@ from proxmargin.paths.strength import Strength
 from proxmargin.runtime.optional import optional
 from proxmargin.selection.choice import standard_errors
 from proxmargin.selection.folds import Data, Fold, Judged
+from proxmargin.selection.relaxed import NO_REFIT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,10 +105,21 @@ class PublishesResults:
         free = 0 if factors is None else int(np.count_nonzero(np.asarray(factors) == 0))
         if path is not None and path.n_nonzero[column] <= free:
             advice = f"its model has no features{' with a penalty' if free else ''}"
+        if self._lacks_refits(column):
+            advice += (
+                f"; relaxed={getattr(self, 'relaxed', False)!r}: on some fold the next one has no "
+                f"fit without a penalty, as {NO_REFIT}; add 1 to relaxed for the penalised models"
+            )
         warnings.warn(
             f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
             stacklevel=users_level(),
         )
+
+    def _lacks_refits(self, column: int) -> bool:
+        """Whether a relaxed fit was chosen at an end of the grid beside one that does not exist."""
+        place = self.best_index_ // self.cv_scores_.shape[1]
+        beside = self.cv_scores_[place, column - 1 if column else 1]
+        return self._shares[place % len(self._shares)] < 1.0 and bool(np.isnan(beside).any())
 
     def _of_complete_folds(self) -> Self:
         """A copy with the scores of complete folds only, after an interruption; else the object."""

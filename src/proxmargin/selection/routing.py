@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -20,6 +19,7 @@ from sklearn.utils.metadata_routing import (
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.selection.scoring import Asked, judge_of
+from proxmargin.selection.splitting import routed_splitter
 
 __all__ = ["RoutesMetadata"]
 
@@ -39,7 +39,7 @@ class RoutesMetadata:
         router = MetadataRouter(owner=self).add_self_request(self)
         fit = MethodMapping
         router.add(
-            splitter=check_cv(self.cv, classifier=True),
+            splitter=routed_splitter(self.cv),
             method_mapping=fit().add(caller="fit", callee="split"),
         )
         judge = judge_of(self.scoring, self._template())

@@ -9,7 +9,8 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -25,6 +26,7 @@ from proxmargin import (
     margin_path,
 )
 from proxmargin.selection.stability.pairs import half_of
+from tests.data import data_root, load_set
 
 LASSO = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
 HUBER = HuberizedSVC(l1_ratio=1.0, standardize=True)
@@ -372,3 +374,33 @@ def test_noise_alone_stays_below_the_bound() -> None:
         model = StabilitySelection(LASSO, threshold=0.6, pfer=1.0, random_state=seed).fit(X, y)
         stable.append(model.get_support().sum())
     assert np.mean(stable) <= 1.0
+
+
+def test_the_most_frequent_features_stand_in_where_too_few_are_stable(data) -> None:
+    X, y = data
+    strict = StabilitySelection(LASSO, n_pairs=5, q=2, threshold=1.0, random_state=0)
+    noise = np.random.default_rng(0).standard_normal(X.shape)
+    assert not clone(strict).fit(noise, y).get_support().any()
+    kept = clone(strict).set_params(min_features=3)
+    with pytest.warns(UserWarning, match="0 features are stable: min_features=3 takes the 3"):
+        kept.fit(noise, y)
+    assert kept.get_support().sum() == 3
+    assert kept.max_frequencies_[~kept.get_support()].max() <= (
+        kept.max_frequencies_[kept.get_support()].min()
+    )
+    assert not kept.stable_.any()
+    assert not kept.to_frame()["stable"].any()
+    with pytest.raises(ValueError, match="min_features"):
+        clone(strict).set_params(min_features=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["colon", "leukemia"])
+def test_the_documented_pipeline_has_a_score_on_every_fold(name) -> None:
+    """The recipe of docs/selection.md."""
+    if not (data_root() / "data" / f"{name}.npz").exists():
+        pytest.skip(f"{name} is not in {data_root()}")
+    X, y = load_set(name)
+    stable = StabilitySelection(LASSO, q=12, pfer=1, min_features=1, n_pairs=25, random_state=0)
+    scores = cross_val_score(make_pipeline(stable, LogisticRegression(max_iter=1000)), X, y)
+    assert np.isfinite(scores).all()
+    assert scores.mean() > 0.55

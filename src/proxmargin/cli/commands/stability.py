@@ -144,6 +144,10 @@ def _print(arguments: argparse.Namespace, model: Any, table: Table, saved: str |
             "data": table.describe(),
             "model": arguments.model,
             "half_samples": 2 * model.n_pairs,
+            "n_features": model.n_features_in_,
+            "n_pairs": model.n_pairs,
+            "assumption": model.assumption,
+            "seed": model.random_state,
         }
         print_json({**told, **facts, "stable": stable, "saved": saved})
         return

@@ -19,9 +19,11 @@ ESTIMATORS: Allowed = {name: ("proxmargin", name) for name in sorted(model_names
 COMPOSED: Mapping[str, str] = {
     name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving
 }
-# selectors, which are no models: what to do instead
-SELECTORS: Mapping[str, str] = {
-    "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features"
+# no models of one set of coefficients: what to do instead
+OTHERS: Mapping[str, str] = {
+    "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features",
+    "CalibratedMargin": "save its estimator, fitted to all samples, and calibrate the loaded one "
+    "again: CalibratedMargin(load_model(path)).fit(X, y)",
 }
 
 # the packages of kernels, losses and penalties, and the table of solvers, which knows them all

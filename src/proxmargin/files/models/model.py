@@ -151,7 +151,7 @@ def _chosen(estimator: Any) -> Any:
 
 def _refuse_unknown(estimator: Any) -> None:
     name = type(estimator).__name__
-    instead = {**known.COMPOSED, **known.SELECTORS}
+    instead = {**known.COMPOSED, **known.OTHERS}
     if name in instead:
         raise ModelFileError(f"A {name} cannot be stored: {instead[name]}.")
     if not known.is_known(known.ESTIMATORS, estimator):

@@ -101,6 +101,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         Draws the halves.
     verbose : int, default 0
         1 shows progress on standard error after two seconds.
+    min_features : int, default 0
+        Where fewer features are stable, `get_support` and `transform` take as many of the most
+        frequent ones, with a warning: a pipeline needs one at least on every fold. ``stable_``
+        and the bounds are of the stable ones alone.
 
     Attributes
     ----------
@@ -109,6 +113,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         entered the path at this or a stronger penalty, among the first ``q`` to enter. Features
         with penalty factor 0 do not compete: 1.
     max_frequencies_ : (n_features,)
+    stable_ : (n_features,) bool
     alphas_ : (n_alphas,)
         From the strongest penalty.
     threshold_ : float
@@ -152,6 +157,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        min_features: int = 0,
     ) -> None:
         self.estimator = estimator
         self.n_pairs = n_pairs
@@ -167,6 +173,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.min_features = min_features
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -177,6 +184,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         ----------
         X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
         y : (n_samples,) labels of any type
+            Samples must be independent: rows of one patient would fall into both halves.
         sample_weight : (n_samples,), optional
             Weights in the fits. Halves are drawn from the samples of positive weight, each as
             likely as any other.
@@ -203,7 +211,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             When fits ended before their gap met ``tol``; names the worst gap.
         UserWarning
             When features are constant: they do not count in the bounds. When ``q`` is more than
-            the samples of a half.
+            the samples of a half. When fewer than ``min_features`` are stable.
         """
         terms = self._checked_terms()
         template = self._template()
@@ -237,6 +245,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         terms = Terms.checked(self)
         check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
         check_number("cluster", self.cluster, low=0.0, low_open=True, high=1.0, optional=True)
+        check_number("min_features", self.min_features, low=0, integer=True)
         check_threads(self.n_jobs)
         return terms
 
@@ -315,7 +324,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.frequencies_ = _spread(counts / len(entries), task, self._free(task))
         self.max_frequencies_ = self.frequencies_[:, -1].copy()
         stable = terms.stable(counts[:, -1])
-        self._support = np.where(task.units >= 0, stable[task.units], self._free(task))
+        self.stable_ = np.where(task.units >= 0, stable[task.units], self._free(task))
+        self._support = self._at_least(int(self.min_features))
         self.threshold_, self.pfer_ = terms.threshold, terms.pfer
         self.q_ = mean if terms.q is None else terms.q
         self.fdr_ = min(1.0, terms.pfer / max(int(stable.sum()), 1))
@@ -325,6 +335,21 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 UserWarning,
                 stacklevel=users_level(),
             )
+
+    def _at_least(self, count: int) -> NDArray[np.bool_]:
+        """The stable features, or the most frequent ones where too few are stable."""
+        support: NDArray[np.bool_] = self.stable_.copy()
+        short = min(count, support.size) - int(np.count_nonzero(support))
+        if short > 0:
+            order = np.argsort(-self.max_frequencies_, kind="stable")
+            support[order[~support[order]][:short]] = True
+            warnings.warn(
+                f"{np.count_nonzero(self.stable_)} features are stable: min_features={count} "
+                f"takes the {short} most frequent others, for which the bound does not hold",
+                UserWarning,
+                stacklevel=users_level(),
+            )
+        return support
 
     def _free(self, task: Task) -> NDArray[np.bool_]:
         """The features without a penalty, which are in every model."""
@@ -360,7 +385,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         ImportError
             pandas is not installed.
         """
-        support = self._get_support_mask()
+        check_is_fitted(self, "max_frequencies_")
         pandas = optional("pandas", "a data frame of frequencies")
         order = np.argsort(-self.max_frequencies_, kind="stable")
         names = getattr(self, "feature_names_in_", np.arange(order.size))
@@ -368,7 +393,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             {
                 "feature": names[order],
                 "frequency": self.max_frequencies_[order],
-                "stable": support[order],
+                "stable": self.stable_[order],
                 "cluster": self.cluster_[order],
             }
         )
