@@ -30,10 +30,10 @@ def test_every_table_and_figure_has_a_command() -> None:
 
 
 def panel(**errors_and_zeros: tuple[float, float]) -> curves.Panel:
-    """A draw with the same numbers at each of three strengths but worse ones at the first."""
+    """Two equal draws with the same numbers at three strengths but worse ones at the first."""
     found = {}
     for name, pair in errors_and_zeros.items():
-        found[name] = np.array([[(pair[0] + 9.0, pair[1]), pair, (np.nan, np.nan)]])
+        found[name] = np.array([[(pair[0] + 9.0, pair[1]), pair, (np.nan, np.nan)]] * 2)
     return found
 
 
@@ -44,7 +44,41 @@ def test_curves_are_judged_by_the_best_strength_of_each_model() -> None:
     assert [claim.holds for claim in figure(good)] == [True, True]
     bad = {3: panel(hinge=(12.6, 94.8), square=(12.0, 95.4), **others)}
     assert [claim.holds for claim in figure({**good, 10: bad[3]})] == [False, False]
-    assert "12.6, +0.6 ± nan (square)" in figure(bad)[0].numbers
+    assert "12.6, +0.6 ± 0.0 (square: not so)" in figure(bad)[0].numbers
+
+
+def spread(found: curves.Panel, name: str, far: float) -> curves.Panel:
+    """With two draws of a model that are so far apart, in errors and zeros."""
+    apart = np.array([-far / 2, far / 2])[:, None, None]
+    return {**found, name: found[name] + apart}
+
+
+@pytest.mark.parametrize(
+    ("far", "holds"), [(0.9, [True, True]), (1.1, [None, None]), (9.0, [None, None])]
+)
+def test_differences_within_their_standard_error_are_open(
+    far: float, holds: list[bool | None]
+) -> None:
+    """The standard error of two draws is half their distance."""
+    others = {"logit": (30.0, 80.0), ONE_VS_ALL: (30.0, 80.0)}
+    good = panel(hinge=(11.5, 95.5), square=(12.0, 95.0), **others)
+    assert [one.holds for one in curves.DIGITS.claims({3: spread(good, "square", far)})] == holds
+    bad = panel(hinge=(12.0, 95.0), square=(11.5, 95.5), **others)
+    found = [one.holds for one in curves.DIGITS.claims({3: spread(bad, "square", far)})]
+    assert found == [None if one is None else not one for one in holds]
+    assert [one.holds for one in curves.DIGITS.claims({3: good, 5: bad})] == [False, False]
+
+
+def test_one_draw_tells_nothing_of_slight_differences() -> None:
+    one = {name: found[:1] for name, found in panel(hinge=(1.0, 9.0), square=(2.0, 8.0)).items()}
+    accurate, _, sparse = curves.TEXT.claims({5: one})
+    assert (accurate.holds, sparse.holds) == (None, None)
+
+
+@pytest.mark.parametrize(("zeros", "holds"), [(95.4, True), (95.0, None), (94.0, False)])
+def test_as_sparse_as_is_open_at_its_bound(zeros: float, holds: bool | None) -> None:
+    found = panel(hinge=(11.0, zeros), square=(12.0, 95.4))
+    assert curves.TEXT.claims({5: spread(found, "square", 0.4)})[2].holds is holds
 
 
 def test_slightly_more_accurate_is_not_slightly_less() -> None:
@@ -127,25 +161,37 @@ def fits(shift: dict[str, int]) -> leukemia.Fits:
     [
         ({}, Verdict.REPRODUCED),
         ({"logit": 2}, Verdict.IN_SHAPE),
-        ({"logit": 3}, Verdict.NOT),  # too far from the printed
+        ({"logit": 3}, Verdict.IN_SHAPE),  # far from the print, but no conclusion fails
         ({"hinge": 2}, Verdict.NOT),  # less accurate than square
         ({"square": -1}, Verdict.NOT),  # as accurate as hinge too often
     ],
 )
-def test_leukemia_is_judged_by_the_nearest_variant(shift: dict[str, int], verdict: Verdict) -> None:
-    far = fits(dict.fromkeys(NAMES, 9))
-    outcome = leukemia.judged_variants({"far": far, "near": fits(shift)})
+def test_leukemia_is_judged_by_the_printed_variant(shift: dict[str, int], verdict: Verdict) -> None:
+    """Not by another, be it as near to the print as can be."""
+    quadratic = {name: [9, 1, 1] for name in NAMES}
+    outcome = leukemia.judged_variants({"first": fits(shift), "as the print": fits({})}, quadratic)
     assert outcome.verdict is verdict
-    assert "Judged by: near" in outcome.body
+    assert "Judged by: first" in outcome.body
+    assert "at 2, 2, 2, 2 of the 16 strengths" in outcome.body
+    assert "| claim | first | as the print |" in outcome.body
+    assert outcome.body.count("| yes |\n") == 6  # every claim, of the last variant
+
+
+def test_the_printed_variant_has_intensities_and_blocks_that_follow_each_other() -> None:
+    first, *_ = leukemia.VARIANTS[Size.SMALL]
+    assert first is leukemia.VARIANTS[Size.FULL][0] is leukemia.AS_PRINTED
+    assert np.all(np.diff(first.groups) >= 0)
+    np.testing.assert_array_equal(np.bincount(first.groups)[:-1], leukemia.BLOCK)
+    np.testing.assert_allclose(first.prepared(X) / X, 1e-3)
 
 
 def test_claims_on_leukemia_are_strict() -> None:
     found = fits({})
-    assert all(claim.holds for claim in leukemia._claims(found))
+    assert [claim.holds for claim in leukemia._claims(found)] == [True, True, True]
     exact = {**found["l2"], "hinge": replace(found["l2"]["hinge"], errors=0)}
     claims = leukemia._claims({**found, "l2": exact})
-    assert [claim.holds for claim in claims] == [True, True, False, True]
-    assert "hinge: 0 against 0" in claims[2].numbers
+    assert [claim.holds for claim in claims] == [True, False, True]
+    assert "hinge: 0 against 0" in claims[1].numbers
 
 
 def test_claims_that_rest_on_an_uncertified_fit_are_not_tested() -> None:
@@ -153,9 +199,9 @@ def test_claims_that_rest_on_an_uncertified_fit_are_not_tested() -> None:
     loose = {**found["l2"], "logit": replace(found["l2"]["logit"], certified=False)}
     found = {**found, "l2": loose}
     claims = leukemia._claims(found)
-    assert [claim.holds for claim in claims] == [None, True, None, None]
-    assert claims[0].numbers.endswith("no certificate: logit with l2")
-    assert [claim.holds for claim in leukemia._numbers(found)] == [None, None]
+    assert [claim.holds for claim in claims] == [True, None, None]
+    assert claims[1].numbers.endswith("no certificate: logit with l2")
+    assert [claim.holds for claim in leukemia._numbers(found)] == [None, None, None]
     assert leukemia._table(found).count(leukemia.UNCERTIFIED) == 1
 
 
@@ -171,25 +217,70 @@ def test_seconds_are_judged_by_their_sums() -> None:
     assert "> 40.0 (5)" in times.judged_seconds({(3, 3.0): draws}).body
     late = [{**draws[0], "Algorithm 1": timed(2.9), "square, FISTA": timed(0.9)}]
     assert "about as long" in times.judged_seconds({(3, 3.0): late}).why  # the slower one
+    near = [draws[0], {**draws[1], "Algorithm 2": timed(3.5)}]  # 1.14 times in one draw
+    undecided = times.judged_seconds({(3, 3.0): near})
+    assert undecided.why.endswith("untested: Algorithm 2 is faster than Algorithm 1")
+    assert "ratios of the draws from 1.14 to 2.00" in undecided.body
     slow = [{**draws[0], "Algorithm 2": timed(40.0)}]
     outcome = times.judged_seconds({(3, 3.0): slow})
     assert outcome.verdict is Verdict.NOT
     assert "Algorithm 2 is faster than Algorithm 1" in outcome.why
 
 
-def test_a_quadratic_penalty_is_judged_by_the_gain_of_cutting_planes() -> None:
+def test_seconds_of_a_draw_are_those_of_all_cases() -> None:
+    names = ("Algorithm 1", "Algorithm 2", times.LINEAR, "square, FISTA", times.LOGISTIC)
+    one, two = (dict(zip(names, map(timed, taken), strict=True)) for taken in
+                [(2.0, 3.0, 9.0, 2.0, 9.0), (4.0, 2.0, 9.0, 2.0, 9.0)])  # fmt: skip
+    outcome = times.judged_seconds({(3, 3.0): [one], (3, 30.0): [two]})
+    assert "ratios of the draws from 1.20 to 1.20" in outcome.body  # 6 s against 5 s
+
+
+def test_what_needs_the_full_size_is_named() -> None:
+    (left,) = times.left_out(Size.SMALL)
+    assert left.holds is None
+    assert left.sentence == "the same at 1e-05 with 15,876 features, and for L/K = 5 and 10"
+    assert times.left_out(Size.FULL) == []
+
+
+KEPT = quadratic.Kept(50, (990, 1000), (300, 400), 1000)
+
+
+def test_a_quadratic_penalty_is_judged_by_the_printed_criterion() -> None:
     names = ("Algorithm 1", "Algorithm 2", quadratic.STRUCT)
     few, many = (dict(zip(names, map(timed, taken), strict=True)) for taken in
                  [(1.0, 2.0, 1.0), (10.0, 20.0, 5.0)])  # fmt: skip
     over = [dict.fromkeys(names, 0.01)]
     excess = {(3, 1.0): over, (50, 1.0): over}
-    loose = {(3, 1.0): [many], (50, 1.0): [few]}  # tell, but are not judged
     good = {(3, 1.0): [few], (50, 1.0): [many]}
-    outcome = quadratic.judged_quadratic(loose, good, excess)
+    bad = {(3, 1.0): [many], (50, 1.0): [few]}
+    to_equal = {(3, 1.0): [many]}  # tells, but is not judged
+    outcome = quadratic.judged_quadratic(good, to_equal, excess, KEPT)
     assert outcome.verdict is Verdict.IN_SHAPE
     assert outcome.picture is not None
-    assert "leaves the algorithms 1.0% to 1% above it" in outcome.why
-    assert quadratic.judged_quadratic(good, loose, excess).verdict is Verdict.NOT
+    assert "leaves the algorithms 1.0% to 1% above the least objective" in outcome.why
+    assert outcome.why.endswith("L/K = 3: 10.0 and 20.0 against 5.00 s")
+    assert quadratic.judged_quadratic(bad, to_equal, excess, KEPT).verdict is Verdict.NOT
+
+
+@pytest.mark.parametrize(("many", "holds"), [(2.5, True), (2.2, None), (1.8, None), (1.5, False)])
+def test_gains_below_a_factor_are_not_tested(many: float, holds: bool | None) -> None:
+    names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
+    first, last = (dict(zip(names, map(timed, taken), strict=True)) for taken in
+                   [(1.0, 2.0, 1.0), (1.0, many, 1.0)])  # fmt: skip
+    _, gain = quadratic._claims({(3, 1.0): [first], (50, 1.0): [last]})
+    assert gain.holds is holds
+
+
+@pytest.mark.parametrize(("most", "holds"), [(495, True), (496, False)])
+def test_fewer_features_are_half_of_them_at_every_strength(most: int, holds: bool) -> None:
+    fewer, numbers = quadratic._on_kept(KEPT._replace(sparse=(300, most)))
+    assert fewer.holds is holds
+    assert fewer.numbers == f"L/K = 50: at most {most} against at least 990 of 1,000"
+    assert numbers.holds is None
+
+
+def test_significant_coefficients_are_above_the_printed_threshold() -> None:
+    assert quadratic._significant([np.array([[1e-5, -2e-5, 3.0]]), np.zeros((1, 3))]) == (2, 0)
 
 
 def test_the_slower_algorithm_is_held_against_cutting_planes() -> None:
@@ -210,7 +301,7 @@ def test_algorithms_that_stay_far_from_the_optimum_are_not_tested() -> None:
         return [claim.holds for claim in quadratic._claims(cases)]
 
     assert holds(far, near) == [None, None]
-    assert holds(near, far) == [True, True]  # more than 2, not 0.07
+    assert holds(near, far) == [True, None]
     slow = {**far, quadratic.STRUCT: timed(10.0)}
     assert holds(slow, near) == [False, None]  # more than 6 times
     lost = {**near, quadratic.STRUCT: timed(60.0)}

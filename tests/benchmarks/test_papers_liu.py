@@ -7,18 +7,19 @@ import pytest
 from benchmarks.datasets import standardized
 from benchmarks.family_data import each_sample
 from benchmarks.papers import liu
-from benchmarks.papers.liu import expressions, printed, runs, simulated
+from benchmarks.papers.liu import expressions, parameters, printed, runs, simulated
 from benchmarks.papers.liu.runs import AUTO, Agreement, Run, fitted, strength
 from benchmarks.papers.table import Verdict
 
 from benchmarks import paper
 
-SPLIT = simulated._split((60, 0.5), 0)
+SPLIT = simulated.split_of((60, 0.5), 0)
 
 
 def test_every_table_has_a_command() -> None:
     """The paper has no figures."""
     named = {f"L{number}": f"Table {number}" for number in range(1, 5)}
+    named["LP"] = "Sections 3.1 and 3.2"
     assert {name: one.title.split(" of ")[0] for name, one in liu.TABLES.items()} == named
     assert named.keys() <= paper.TABLES.keys()
 
@@ -178,3 +179,94 @@ def test_genes_are_judged_by_zeros() -> None:
     standard = expressions.judged_genes(found(0, 0.824))
     assert standard.verdict is Verdict.IN_SHAPE
     assert standard.why.endswith("but not: the accuracy of the standard SVM")
+
+
+def series(iterations: tuple[float, ...], zeros: tuple[float, ...]) -> parameters.Series:
+    count = len(iterations)
+    return parameters.Series(iterations, zeros, (0.9,) * count, (0.1,) * count, 1000)
+
+
+def as_the_text_has_it() -> dict[parameters.Varied, parameters.Series]:
+    up, down = series((10, 20), (500, 600)), series((20, 10), (600, 500))
+    moved = {"lambda1": up, "lambda2": down, "rho": series((20, 10), (600, 601)), "alpha": down}
+    return {
+        each._replace(values=each.values[:2]): moved[each.parameter] for each in parameters.VARIED
+    }
+
+
+STEADY = {case: [10.0] * 10 for case in printed.SELECTED}
+
+
+def test_parameters_are_judged_by_the_text() -> None:
+    found = as_the_text_has_it()
+    outcome = parameters.judged_parameters({"few": found}, STEADY)
+    assert outcome.verdict is Verdict.IN_SHAPE  # there are no printed numbers
+    assert outcome.why == "what the paper concludes holds here"
+    first = {**STEADY, (500, 0.5): [9.4, *[10.0] * 9]}
+    outcome = parameters.judged_parameters({"few": found}, first)
+    assert outcome.verdict is Verdict.NOT
+    assert "8 of 9 cases; not p 500, r 0.5: by 0.6" in outcome.body
+
+
+@pytest.mark.parametrize(
+    ("parameter", "one", "sentence"),
+    [
+        ("lambda1", series((20, 10), (500, 600)), "a larger lambda1 takes more iterations"),
+        ("lambda1", series((10, 11), (500, 600)), "a larger lambda1 takes more iterations"),
+        ("lambda1", series((10, 20), (500, 505)), "a larger lambda1 gives more zeros"),
+        ("lambda2", series((10, 20), (600, 500)), "a larger lambda2 takes fewer"),
+        ("lambda2", series((20, 10), (500, 600)), "a larger lambda2 gives fewer"),
+        ("alpha", series((10, 20), (600, 500)), "a larger alpha takes fewer"),
+        ("alpha", series((20, 10), (500, 600)), "a larger alpha gives fewer"),
+        ("rho", series((20, 10), (500, 601)), "the zeros of ISVM2 are insensitive to rho"),
+    ],
+)
+def test_one_order_of_one_solver_makes_the_verdict(
+    parameter: str, one: parameters.Series, sentence: str
+) -> None:
+    found = as_the_text_has_it()
+    last = [each for each in found if each.parameter == parameter][-1]
+    good = parameters.judged_parameters({"few": found}, STEADY)
+    bad = parameters.judged_parameters({"few": found, "more": {**found, last: one}}, STEADY)
+    assert (good.verdict, bad.verdict) == (Verdict.IN_SHAPE, Verdict.NOT)
+    assert bad.why.startswith(f"not so here: {sentence}")
+    assert ";" not in bad.why
+
+
+def test_steps_against_an_order_are_told() -> None:
+    found = as_the_text_has_it()
+    each = next(one for one in found if one.parameter == "lambda2")
+    del found[each]
+    found[each._replace(values=(1.0, 2.0, 3.0))] = series((20, 8, 10), (600, 550, 500))
+    outcome = parameters.judged_parameters({"few": found}, STEADY)
+    assert "isvm2: 20 8 10, with a step against it" in outcome.body
+    assert outcome.verdict is Verdict.IN_SHAPE
+
+
+def test_accuracies_are_of_all_parameters_together() -> None:
+    found = as_the_text_has_it()
+    each = next(iter(found))
+    found[each] = found[each]._replace(accuracies=(0.9, 0.84))
+    outcome = parameters.judged_parameters({"few": found}, STEADY)
+    assert outcome.why.startswith("not so here: the accuracy is insensitive to all parameters")
+
+
+def test_one_parameter_is_varied_the_others_are_printed() -> None:
+    largest = strength(SPLIT.train) / 10.0
+    usual = {name: fitted(name, SPLIT, 10.0 * largest, 10.0) for name in ("isvm2", "isvm3")}
+    as_printed = {"lambda1": 10.0, "lambda2": 10.0, "rho": 50.0, "alpha": 1.2}
+    for each in parameters.VARIED:
+        (run,) = parameters._runs(each, as_printed[each.parameter], [SPLIT], [largest], 10.0)
+        np.testing.assert_array_equal(run.coef, usual[each.solver].coef)
+        (other,) = parameters._runs(each, each.values[0], [SPLIT], [largest], 10.0)
+        assert not np.array_equal(other.coef, run.coef), each
+
+
+def test_features_are_scaled_by_the_moments_of_some_samples() -> None:
+    data = np.random.default_rng(0).standard_normal((10, 3)) * 4.0 + 1.0
+    some = np.arange(10) < 6
+    found = expressions._moments(data, some)
+    np.testing.assert_allclose(found[some], standardized(data[some]))
+    np.testing.assert_allclose(
+        np.diff(found, axis=0) * data[some].std(axis=0), np.diff(data, axis=0)
+    )

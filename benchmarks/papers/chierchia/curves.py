@@ -24,7 +24,7 @@ SHARES = {
     Size.SMALL: (1.5, 3, 6, 15, 40, 100),
     Size.FULL: (1.5, 2, 3, 5, 10, 20, 40, 100, 300, 1000),
 }
-TESTED = {Size.SMALL: 1000, Size.FULL: 5000}
+TESTED = 5000  # samples
 TOL = 1e-3  # relative gap
 LIMIT = 600.0  # seconds a fit, of which a busy machine gives few
 SLACK = 0.5  # points: "as sparse as"
@@ -47,6 +47,7 @@ class Figure:
     features: Callable[[Any, Size], Any]
     groups: Callable[[Size], Any]
     claims: Callable[[Mapping[int, Panel]], list[Claim]]
+    remark: str
 
 
 def scattering(images: np.ndarray, size: Size) -> np.ndarray:
@@ -86,8 +87,10 @@ def _run(figure: Figure, size: Size) -> Outcome:
     )
     if left:
         told += f"; nan where a draw has no certificate, {left} fits in all, which are left out"
-    said = "\n\n".join([told, *body])
     claims = [*figure.claims(panels), *_untested(figure, size)]
+    if any(claim.holds is False for claim in claims):
+        body.append(figure.remark)
+    said = "\n\n".join([told, *body])
     outcome = judged(said, claims, picture=drawn(panels, shares))
     return replace(outcome, why=f"{outcome.why}; {_rests_on(figure, size)}")
 
@@ -117,7 +120,7 @@ def _cells(found: np.ndarray) -> list[str]:
 def _tested(figure: Figure, size: Size) -> tuple[Any, np.ndarray]:
     """The same samples to test for all draws, as in the paper, and their classes."""
     split = load_split(f"{figure.data}:{figure.classes}")
-    some = slice(TESTED[size])
+    some = slice(TESTED)
     return figure.features(split.X_test[some], size), split.y_test[some]
 
 
@@ -167,26 +170,31 @@ def _compared(
 ) -> Claim:
     """Hinge's errors (part 0) or zeros (1) at its best strength less those of the others.
 
-    ``agrees`` tells of a mean difference whether the sentence holds. The standard error is that of
-    paired differences.
+    ``agrees`` tells of a difference whether the sentence holds: untested where it depends on what
+    is within a standard error, of paired differences, of the mean.
     """
-    means, numbers = [], []
+    verdicts, numbers = [], []
     for each, panel in panels.items():
         ours, told = _best(panel["hinge"])[:, part], []
         for name in others:
             differences = ours - _best(panel[name])[:, part]
-            means.append(float(differences.mean()))
-            told.append(f"{means[-1]:+.1f} ± {_error(differences):.1f} ({name})")
+            mean, error = float(differences.mean()), _error(differences)
+            held = {agrees(mean + shift) for shift in (-error, 0.0, error)}
+            known = not np.isnan(mean + error) and len(held) == 1
+            verdicts.append(held.pop() if known else None)
+            told.append(f"{mean:+.1f} ± {error:.1f} ({name}: {WORDS[verdicts[-1]]})")
         numbers.append(f"L/K = {each}: {ours.mean():.1f}, {', '.join(told)}")
-    return Claim(sentence, _all(means, agrees), "; ".join(numbers))
+    return Claim(sentence, _all(verdicts), "; ".join(numbers))
 
 
-def _all(values: Sequence[float], agrees: Callable[[float], bool]) -> bool | None:
-    """Whether all agree; None if those do that are known, but some are NaN."""
-    known = [value for value in values if not np.isnan(value)]
-    if not all(agrees(value) for value in known):
+WORDS = {True: "so", False: "not so", None: "open"}
+
+
+def _all(verdicts: Sequence[bool | None]) -> bool | None:
+    """Whether all hold; None if those do that are known, but some are not."""
+    if False in verdicts:
         return False
-    return True if len(known) == len(values) else None
+    return None if None in verdicts else True
 
 
 def _less(difference: float) -> bool:
@@ -230,7 +238,7 @@ def _claims_text(panels: Mapping[int, Panel]) -> list[Claim]:
     told = "; ".join(
         f"L/K = {each}: {one:.1f} against {two:.1f}" for each, (one, two) in spreads.items()
     )
-    robust = _all([one - two for one, two in spreads.values()], _less)
+    robust = _all([None if np.isnan(one - two) else one < two for one, two in spreads.values()])
     return [
         _compared("hinge is slightly more accurate than square", panels, 0, ["square"], _less),
         Claim(
@@ -240,15 +248,24 @@ def _claims_text(panels: Mapping[int, Panel]) -> list[Claim]:
     ]
 
 
+DIGITS_REMARK = """So few samples are separable: from a few times the least C on, hinge has the
+solution of the largest margin, and its columns no longer change. Square and logit tend to the same
+solution as C grows, logit the slowest. So the fewest errors of square, on a grid that goes far
+enough, cannot be far above those of hinge, whereas on one that ends earlier hinge is the more
+accurate and the less sparse: both can be read from the columns, and the paper's strengths, as its
+numbers, are not printed. One-vs-all solves other problems, with less sparse and here somewhat more
+accurate classifiers. The paper calls its differences slight; it has them from 25 draws, all test
+samples, and maps with four times the coefficients of those of the small size."""
 DIGITS = Figure(
     "mnist",
     10,
     "group_linf",
     {Size.SMALL: (3, 5), Size.FULL: (3, 5, 10)},
-    {Size.SMALL: 3, Size.FULL: 25},
+    {Size.SMALL: 6, Size.FULL: 25},
     scattering,
     scattering_groups,
     _claims_digits,
+    DIGITS_REMARK,
 )
 TEXT = Figure(
     "news20",
@@ -259,13 +276,14 @@ TEXT = Figure(
     _words,
     _across_classes,
     _claims_text,
+    "",
 )
 COMMON = f"""Fits to a certified relative gap of {TOL:g}. The figures have no numbers: the paper's
 sentences are held against ours: "slightly more" is any difference of the right sign, "as sparse
 as" within {SLACK:g} points, of means at the strength with the fewest errors of each model; paired
-differences with their standard errors. Inferred: the strengths, here multiples of the least C that
-leaves a coefficient, of each model its own ({ONE_VS_ALL}: the least of its problems);
-{TESTED[Size.FULL]} samples to test, the same for all draws, {TESTED[Size.SMALL]} at the small size,
+differences with their standard errors, "open" where the answer changes within one of them.
+Inferred: the strengths, here multiples of the least C that leaves a coefficient, of each model its
+own ({ONE_VS_ALL}: the least of its problems); {TESTED} samples to test, the same for all draws,
 instead of all."""
 TABLES = {
     "CF1": PaperTable(
@@ -273,7 +291,7 @@ TABLES = {
         f"""Two layers of scattering coefficients, 81 maps of 14 x 14 (small size: every other row
 and column), a group for each place and class, L/K of 3, 5 and 10 (small size: 3 and 5), as printed;
 25 draws there. {COMMON}""",
-        (2.0, 180.0),
+        (5.0, 180.0),
         partial(_run, DIGITS),
     ),
     "CF2": PaperTable(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.datasets import standardized
 from benchmarks.multiclass_data import Split, genes
 from benchmarks.papers.chierchia import printed
-from benchmarks.papers.chierchia.models import NAMES, Fit, Penalised
+from benchmarks.papers.chierchia.models import NAMES, ONE_VS_ALL, Fit, Penalised
 from benchmarks.papers.chierchia.printed import LEUKEMIA
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
@@ -29,6 +29,7 @@ SHARES = {
 }
 TOL = 1e-4  # relative gap
 LIMIT = 20.0  # seconds a fit
+FINE = tuple(10.0 ** (0.2 * np.arange(16)))  # strengths of the quadratic norm, told one by one
 NEAR = 2  # errors of 34: the standard deviation of a binomial count at 6% is 1.4
 FACTOR = 2.0  # of two totals of non-zeros that agree
 OFTEN = 0.5  # share of the penalties; printed: 3 of 4
@@ -37,6 +38,8 @@ UNCERTIFIED = " (gap above the tolerance)"  # marks a cell
 
 Fits = Mapping[str, Mapping[str, Fit]]
 """By penalty and model."""
+Swept = Mapping[str, Sequence[int]]
+"""Test errors of the quadratic norm by model, at the strengths `FINE`."""
 
 
 class Variant(NamedTuple):
@@ -57,25 +60,40 @@ def _of_logarithms(X: np.ndarray) -> np.ndarray:
     return per_sample(np.log10(np.clip(X, FLOOR, CEILING)))
 
 
+def _as_published(X: np.ndarray) -> np.ndarray:
+    return X / 1000.0  # a common factor, which changes C only
+
+
 _ORDER = np.arange(printed.GENES)
-SCALED_SAMPLES = (
-    Variant("intensities, groups of neighbours", per_sample, _ORDER // BLOCK),
-    Variant(f"intensities, groups of every {BLOCKS}th gene", per_sample, _ORDER % BLOCKS),
-    Variant("logarithms, groups of neighbours", _of_logarithms, _ORDER // BLOCK),
+_NEIGHBOURS = _ORDER // BLOCK
+# phi(u) = u, and blocks follow each other in the definition of the mixed norm
+AS_PRINTED = Variant("intensities as published, blocks of neighbours", _as_published, _NEIGHBOURS)
+OTHERS = (
+    Variant("samples scaled, blocks of neighbours", per_sample, _NEIGHBOURS),
+    Variant(f"samples scaled, blocks of every {BLOCKS}th gene", per_sample, _ORDER % BLOCKS),
+    Variant("logarithms, samples scaled, blocks of neighbours", _of_logarithms, _NEIGHBOURS),
 )
-SCALED_GENES = Variant("genes standardised, groups of neighbours", standardized, _ORDER // BLOCK)
-VARIANTS = {Size.SMALL: SCALED_SAMPLES, Size.FULL: (*SCALED_SAMPLES, SCALED_GENES)}
+SCALED_GENES = Variant("genes standardised, blocks of neighbours", standardized, _NEIGHBOURS)
+VARIANTS = {
+    Size.SMALL: (AS_PRINTED, *OTHERS),
+    Size.FULL: (AS_PRINTED, *OTHERS, SCALED_GENES),
+}
 
 
 def _run(size: Size) -> Outcome:
-    return judged_variants({one.title: _fits(one, size) for one in VARIANTS[size]})
+    found = {one.title: _fits(one, size) for one in VARIANTS[size]}
+    return judged_variants(found, _swept())
+
+
+def _split(variant: Variant) -> Split:
+    X, y, train = genes("leukemia3")
+    X = variant.prepared(X)
+    return Split("leukemia3", X[train], y[train], X[~train], y[~train])
 
 
 def _fits(variant: Variant, size: Size) -> Fits:
     """Of each model the fit at its best strength; one without a certificate only if all are."""
-    X, y, train = genes("leukemia3")
-    X = variant.prepared(X)
-    split = Split("leukemia3", X[train], y[train], X[~train], y[~train])
+    split = _split(variant)
     found: dict[str, dict[str, Fit]] = {}
     for penalty in LEUKEMIA:
         groups = variant.groups if penalty.startswith("group") else None
@@ -90,21 +108,72 @@ def _fits(variant: Variant, size: Size) -> Fits:
     return found
 
 
+def _swept() -> Swept:
+    split = _split(AS_PRINTED)
+    models = [Penalised(name, "l2", None, TOL, LIMIT) for name in NAMES]
+    return {
+        model.name: [model.fitted(split, share * model.least(split)).errors for share in FINE]
+        for model in models
+    }
+
+
 def _cell(fit: Fit | printed.Cell) -> str:
     mark = "" if getattr(fit, "certified", True) else UNCERTIFIED
     return f"{fit.errors}; {' + '.join(str(count) for count in fit.nonzeros)}{mark}"
 
 
-def judged_variants(found: Mapping[str, Fits]) -> Outcome:
-    """By the variant with the most cells near the printed ones."""
-    title = max(found, key=lambda one: sum(_is_near(found[one]).values()))
-    parts = [f"Printed: errors of {printed.TESTED}; non-zeros of each class\n\n{_table(LEUKEMIA)}"]
-    parts += [f"Ours, {name}\n\n{_table(fits)}" for name, fits in found.items()]
-    chosen = (
-        f"Judged by: {title}, with the most errors near the printed ones of {len(found)} variants."
-    )
-    body = "\n\n".join([chosen, *parts])
-    return judged(body, _claims(found[title]), _numbers(found[title]))
+def judged_variants(found: Mapping[str, Fits], quadratic: Swept) -> Outcome:
+    """By the first variant, which is the printed one as far as it is printed."""
+    title, fits = next(iter(found.items()))
+    parts = [
+        f"Judged by: {title}.\n\n{_by_variant(found)}",
+        f"Printed: errors of {printed.TESTED}; non-zeros of each class\n\n{_table(LEUKEMIA)}",
+        *(f"Ours, {name}\n\n{_table(one)}" for name, one in found.items()),
+        _on_the_quadratic_norm(fits, quadratic),
+        ON_GROUPS,
+    ]
+    return judged("\n\n".join(parts), _claims(fits), _numbers(fits))
+
+
+def _by_variant(found: Mapping[str, Fits]) -> str:
+    """What the verdict would rest on with each of the variants."""
+    claims = [[*_claims(fits), *_numbers(fits)] for fits in found.values()]
+    rows = [
+        [some[0].sentence, *(WORDS[one.holds] for one in some)]
+        for some in zip(*claims, strict=True)
+    ]
+    return table(["claim", *found], rows)
+
+
+WORDS = {True: "yes", False: "no", None: "untested"}
+
+
+def _on_the_quadratic_norm(fits: Fits, quadratic: Swept) -> str:
+    least = [min(errors) for errors in quadratic.values()]
+    reached = [errors.count(min(errors)) for errors in map(list, quadratic.values())]
+    strong = [errors[-1] for errors in quadratic.values()]
+    theirs = [cell.errors for cell in LEUKEMIA["l2"].values()]
+    head = ["C over one over the mean squared norm", *(f"{share:.3g}" for share in FINE)]
+    rows = [[name, *map(str, errors)] for name, errors in quadratic.items()]
+    return f"""The quadratic norm at its best strength makes {_list(least)} errors here
+({_list(NAMES)}), in print {_list(theirs)}; no sparse norm can have fewer than none. The fewest are
+met at {_list(reached)} of the {len(FINE)} strengths below; at the largest C there are
+{_list(strong)}, to which the printed ones are nearer. So the strength explains the difference: "a
+simple trial-and-error strategy" in coarse steps misses the best one, a fine grid finds it. And
+{printed.TESTED} samples do not tell differences of one or two errors apart, as those between hinge
+and square are, in print as well as here.
+
+{table(head, rows)}"""
+
+
+def _list(values: Sequence[object]) -> str:
+    return ", ".join(str(value) for value in values)
+
+
+ON_GROUPS = f"""With the group norms the printed models have one block of {BLOCK} coefficients for
+the second class (ALL-T), {ONE_VS_ALL} with l_1,2 two; ours have more. So the blocks there are of
+other genes, in an order that is not printed, or of intensities that are prepared in another way;
+the errors with these norms (printed: 0 or 1) depend on both, as the tables show."""
 
 
 def _table(cells: Mapping[str, Mapping[str, Fit | printed.Cell]]) -> str:
@@ -126,8 +195,6 @@ def _errors(fits: Fits, name: str) -> list[int]:
 
 
 def _claims(fits: Fits) -> list[Claim]:
-    near = _is_near(fits)
-    far = [cell for cell, is_near in near.items() if not is_near]
     hinge, square = _errors(fits, "hinge"), _errors(fits, "square")
     fewer = sum(one < other for one, other in zip(hinge, square, strict=True))
     more = sum(one > other for one, other in zip(hinge, square, strict=True))
@@ -135,11 +202,6 @@ def _claims(fits: Fits) -> list[Claim]:
     best = {name: (min(_errors(fits, name)[1:]), _errors(fits, name)[0]) for name in NAMES}
     kept = max(sum(fits[p][name].nonzeros) for p in sparse for name in NAMES)
     claims = [
-        Claim(
-            f"errors within {NEAR} of the printed ones, with every penalty and model",
-            not far,
-            f"{len(near) - len(far)} of {len(near)}" + (f"; not {', '.join(far)}" if far else ""),
-        ),
         Claim(
             f"hinge is often more accurate than square (with at least {OFTEN:.0%} of the"
             " penalties, less accurate with none)",
@@ -160,7 +222,7 @@ def _claims(fits: Fits) -> list[Claim]:
     return [_tested(one, fits, names) for one, names in zip(claims, RESTS_ON, strict=True)]
 
 
-RESTS_ON = (NAMES, ("hinge", "square"), NAMES, NAMES)  # the models of each claim
+RESTS_ON = (("hinge", "square"), NAMES, NAMES)  # the models of each claim
 
 
 def _tested(claim: Claim, fits: Fits, names: Collection[str]) -> Claim:
@@ -185,7 +247,14 @@ def _numbers(fits: Fits) -> list[Claim]:
     equal = sum(fit.errors == cell.errors for fit, cell in cells)
     ratios = [sum(fit.nonzeros) / sum(cell.nonzeros) for fit, cell in cells]
     near = sum(1 / FACTOR <= ratio <= FACTOR for ratio in ratios)
+    close = _is_near(fits)
+    far = [name for name, is_near in close.items() if not is_near]
     claims = [
+        Claim(
+            f"errors within {NEAR} of the printed ones",
+            not far,
+            f"{len(close) - len(far)} of {len(close)}" + (f"; not {', '.join(far)}" if far else ""),
+        ),
         Claim("the printed errors", equal == len(ratios), f"{equal} of {len(ratios)} are equal"),
         Claim(
             f"totals of non-zeros within a factor of {FACTOR:g} of the printed ones",
@@ -199,16 +268,17 @@ def _numbers(fits: Fits) -> list[Claim]:
 TABLES = {
     "C1": PaperTable(
         "Table 1 of Chierchia et al.: leukemia, three classes",
-        f"""38 samples to train, 34 to test, blocks of {BLOCK} genes, for each model the strength
-with the fewest test errors, as printed; of equal errors here the fewest non-zeros, of
-{len(SHARES[Size.SMALL])} strengths (full size: {len(SHARES[Size.FULL])}), multiples of the least C
-that leaves a coefficient (l2: of one over the mean squared norm). Not printed is how the data are
-prepared. Here each sample is scaled to mean 0 and standard deviation 1, intensities or logarithms
-of those between {FLOOR:g} and {CEILING:g}; at the full size also each gene instead. Nor is it
-printed which genes form a block. The verdict is by the one variant with the most errors near the
-printed ones, so chosen after the fact. Fits to a certified relative gap of {TOL:g} in {LIMIT:g}
-seconds; others count only where no strength has one, and are marked.""",
-        (2.0, 8.0),
+        f"""38 samples to train, 34 to test, for each model the strength with the fewest test
+errors, as printed; of equal errors here the fewest non-zeros, of {len(SHARES[Size.SMALL])}
+strengths (full size: {len(SHARES[Size.FULL])}), multiples of the least C that leaves a coefficient
+(l2: of one over the mean squared norm). Printed is phi(u) = u, and that the blocks, of {BLOCK}
+genes, follow each other in the vector of coefficients: the verdict is by intensities as they are
+published, in the order of the source. Not printed is whether they were prepared beforehand, and in
+which order the genes stood: so other variants are shown, with samples scaled to mean 0 and standard
+deviation 1, logarithms of intensities between {FLOOR:g} and {CEILING:g}, blocks of genes that are
+not neighbours, and at the full size each gene standardised. Fits to a certified relative gap of
+{TOL:g} in {LIMIT:g} seconds; others count only where no strength has one, and are marked.""",
+        (3.0, 12.0),
         _run,
     )
 }

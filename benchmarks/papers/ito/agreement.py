@@ -21,7 +21,9 @@ __all__ = [
     "digits_agree",
     "faster",
     "is_same",
+    "median_over_printed",
     "starred",
+    "stood_for",
     "tested",
     "to_digits",
     "within_factor",
@@ -73,6 +75,22 @@ def faster(rival: str, where: str, pairs: Sequence[tuple[float, float]]) -> Clai
         parts.append(f"not run on {missing}" if missing else "no such data at this size")
     sentence = f"FAPG is faster than {rival} {where}"
     return Claim(sentence, tested(all(won), won), "; ".join(parts))
+
+
+def stood_for(claim: str, pairs: Sequence[tuple[float, float]]) -> Claim:
+    """About SeDuMi, which is not run here: untested, with the seconds of FAPG and Clarabel."""
+    run = [(ours, theirs) for ours, theirs in pairs if not np.isnan(theirs)]
+    told = ", ".join(f"{shown(ours)} against {shown(theirs)}" for ours, theirs in run)
+    beside = f"FAPG against Clarabel: {told} s" if run else "nor is Clarabel"
+    missing = len(pairs) - len(run)
+    left = f"; Clarabel not run on {missing}" if run and missing else ""
+    return Claim(claim, None, f"SeDuMi is not run; {beside}{left}")
+
+
+def median_over_printed(pairs: Sequence[tuple[float, float]]) -> str:
+    """The median of ours over the printed, of numbers that are both known."""
+    ratios = [ours / printed for ours, printed in pairs if np.isfinite([ours, printed]).all()]
+    return f"{np.median(ratios):.2g}" if ratios else "-"
 
 
 def but(names: Sequence[str]) -> str:

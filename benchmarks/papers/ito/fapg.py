@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -69,6 +70,7 @@ class Fit(NamedTuple):
     mean, most : of L_k
     gap : the certified relative gap
     model : the fitted estimator
+    residuals : L |alpha - beta|, one an iteration
     """
 
     seconds: float
@@ -78,11 +80,17 @@ class Fit(NamedTuple):
     most: float
     gap: float
     model: Any
+    residuals: Sequence[float] = ()
+
+    def iterations_to(self, goal: float) -> int:
+        """The first iteration with a residual below ``goal``, or the last one."""
+        below = np.flatnonzero(np.array(self.residuals) < goal)
+        return int(below[0]) + 1 if below.size else self.iterations
 
 
 @dataclass(frozen=True)
 class Recorded(FastProximalGradient):
-    """Algorithm 4, never ended for its course; it notes its L_k and certifies at the end.
+    """Algorithm 4, never ended for its course; it notes its course and certifies at the end.
 
     Parameters
     ----------
@@ -95,6 +103,8 @@ class Recorded(FastProximalGradient):
     careful: bool | None = False
     max_stalled: float = math.inf
     constants: list[float] = field(default_factory=list)
+    residuals: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
 
     check_every: ClassVar[int] = RARELY
 
@@ -103,6 +113,8 @@ class Recorded(FastProximalGradient):
             state = replace(state, next_lipschitz=state.next_lipschitz / self.decrease)
         fresh = super().step(problem, state)
         self.constants.append(fresh.lipschitz)
+        self.residuals.append(fresh.step_residual)
+        self.values.append(fresh.objective)
         return fresh
 
     def _decreased_lipschitz(self, side: Side, state: Accelerated, trial: Any) -> float:
@@ -112,25 +124,30 @@ class Recorded(FastProximalGradient):
         return float(trial.lipschitz)
 
 
-def nu_svm(data: DataSet, nu: float, most: int = MOST, as_printed: bool = False) -> Fit:
-    """(14), from the centre of its set, L_0 the largest diagonal entry."""
-    solver = Recorded(as_printed=as_printed)
+def nu_svm(data: DataSet, nu: float, most: int = MOST, **rules: Any) -> Fit:
+    """(14), from the centre of its set, L_0 the largest diagonal entry.
+
+    ``rules`` are those of `Recorded`, here as in the other models.
+    """
+    solver = Recorded(**rules)
     return _fitted(NuSVC(nu=nu, solver=solver), solver, data, EPSILON, most)
 
 
-def logistic(data: DataSet, C: float, most: int = MOST, floor: float = FLOOR) -> Fit:
+def logistic(data: DataSet, C: float, most: int = MOST, floor: float = FLOOR, **rules: Any) -> Fit:
     """(13) with xi ``floor``, from alpha = xi e and with L_0 = 1."""
-    solver = Recorded(first_lipschitz=1.0, first_point=floor, floor=floor)
-    tol = EPSILON / math.sqrt(data.labels.size)
-    return _fitted(LogisticRegression(C=C, solver=solver), solver, data, tol, most)
+    solver = Recorded(first_lipschitz=1.0, first_point=floor, floor=floor, **rules)
+    units = math.sqrt(data.labels.size)
+    fit = _fitted(LogisticRegression(C=C, solver=solver), solver, data, EPSILON / units, most)
+    return fit._replace(residuals=[units * one for one in fit.residuals])
 
 
-def mm_mpm(data: DataSet, kappa: float, most: int = MOST) -> Fit:
+def mm_mpm(data: DataSet, kappa: float, most: int = MOST, **rules: Any) -> Fit:
     """(17), from the origin, L_0 the largest diagonal entry of the two covariances."""
     first = kappa**2 * max(largest_variance(data.design[rows]) for rows in classes(data.labels))
-    solver = Recorded(first_lipschitz=first)
+    solver = Recorded(first_lipschitz=first, **rules)
     fit = _fitted(MarginMPM(kappa=kappa, solver=solver), solver, data, kappa * EPSILON, most)
-    return fit._replace(mean=fit.mean / kappa**2, most=fit.most / kappa**2)
+    residuals = [one / kappa for one in fit.residuals]
+    return fit._replace(mean=fit.mean / kappa**2, most=fit.most / kappa**2, residuals=residuals)
 
 
 def _fitted(model: Any, solver: Recorded, data: DataSet, tol: float, most: int) -> Fit:
@@ -145,6 +162,7 @@ def _fitted(model: Any, solver: Recorded, data: DataSet, tol: float, most: int) 
         float(np.max(constants)),
         told.relative_gap,
         model,
+        solver.residuals,
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DataSet
@@ -36,64 +39,108 @@ SOURCES = {
 }
 MOST = {Size.SMALL: 6000, Size.FULL: 100_000}  # iterations
 SAME = 0.1  # points: the printed digits
-EQUAL = 0.25  # points: a few of the samples, which decide between 84.7 and 84.8
+ERRORS = 2.0  # standard errors of a difference that decide which is better
+Hits = NDArray[np.bool_]
 
 
-def accuracies(data: DataSet, most: int) -> list[float]:
-    """Per cent of the samples that are classified rightly for each xi, and by LIBLINEAR."""
+def classified(data: DataSet, most: int) -> list[Hits]:
+    """Which samples are classified rightly for each xi, and by LIBLINEAR."""
     found, shares = [], np.full(data.labels.size, 1.0 / data.labels.size)
     for xi in XI:
         fit = fapg.logistic(data, C, most, floor=xi)
         scores = np.ravel(data.design @ fit.model.coef_[0])
         bias = training_error(MinimaxProbability(data.labels, shares, 1.0), scores)
-        found.append(100.0 * float(np.mean((scores + bias > 0) == (data.labels > 0))))
+        found.append((scores + bias > 0) == (data.labels > 0))
     rival = LogisticRegression(C=C, solver="liblinear", fit_intercept=False, tol=fapg.EPSILON)
     rival.fit(data.design, data.labels)
-    return [*found, 100.0 * float(rival.score(data.design, data.labels))]
+    return [*found, rival.predict(data.design) == data.labels]
 
 
 def _table_6(size: Size) -> Outcome:
-    rows, ours = [], {}
+    rows, hits = [], {}
     for name, source in SOURCES[size].items():
-        ours[name] = accuracies(load_scaled(source), MOST[size])
-        pairs = zip(FLOORS[name], ours[name], strict=True)
+        hits[name] = classified(load_scaled(source), MOST[size])
+        pairs = zip(FLOORS[name], map(_percent, hits[name]), strict=True)
         rows.append([f"{name} ({source})", *(f"{one:.1f}, {other:.1f}" for one, other in pairs)])
         print(f"{source}: {rows[-1]}", flush=True)
     head = ["% right: printed, ours", *(f"xi = {xi:g}" for xi in XI), "LIBLINEAR"]
-    return judged(table(head, rows), _claims(ours))
+    return judged(table(head, rows), _claims(hits), _printed_claims(hits))
 
 
-def _claims(ours: dict[str, list[float]]) -> list[Claim]:
-    spread = {name: max(one[1:4]) - min(one[1:4]) for name, one in ours.items()}
-    worse = {name: one[0] - max(one[1:4]) for name, one in ours.items()}
-    behind = {name: one[4] - min(one[1:4]) for name, one in ours.items()}
-    off = {
-        name: float(np.abs(np.subtract(one, FLOORS[name])[:4]).max())
-        for name, one in ours.items()
-        if is_same(name)
+def _percent(hits: Hits) -> float:
+    return 100.0 * float(np.mean(hits))
+
+
+def lead(ours: Hits, theirs: Hits) -> tuple[float, float]:
+    """Points by which the first is better, and their standard error, from the same samples."""
+    apart = ours.astype(float) - theirs.astype(float)
+    return 100.0 * float(apart.mean()), 100.0 * float(apart.std() / np.sqrt(apart.size))
+
+
+def _claims(hits: dict[str, list[Hits]]) -> list[Claim]:
+    spread = {
+        name: float(np.ptp([_percent(one) for one in found[1:4]])) for name, found in hits.items()
     }
+    told = ", ".join(f"{name} {value:.2f}" for name, value in spread.items())
+    floors = [
+        (f"{name}, {XI[k]:g}", found[k], found[0], printed[k] > printed[0])
+        for name, found in hits.items()
+        for printed in [FLOORS[name]]
+        for k in (1, 2, 3)
+    ]
+    rivals = [
+        (f"{name}, {XI[k]:g}", found[k], found[4], printed[k] > printed[4])
+        for name, found in hits.items()
+        for printed in [FLOORS[name]]
+        for k in range(4)
+    ]
     return [
         Claim(
             "the accuracy is the same for every xi <= 1e-3",
             max(spread.values()) <= SAME,
-            f"differences {_points(spread)}",
+            f"differences {told}",
         ),
-        Claim("no better with xi = 1e-2", max(worse.values()) <= EQUAL, _points(worse)),
-        Claim(
-            "no worse than LIBLINEAR, which has no bias",
-            max(behind.values()) <= EQUAL,
-            _points(behind),
-        ),
-        Claim(
-            f"the printed accuracies, where the data are the paper's ({', '.join(off)})",
-            max(off.values()) <= SAME,
-            f"off by at most {_points(off)}",
-        ),
+        _better("with xi <= 1e-3 it is better than with xi = 1e-2", floors),
+        _better("it is better than LIBLINEAR, which has no bias", rivals),
     ]
 
 
-def _points(values: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+def _better(sentence: str, cells: Sequence[tuple[str, Hits, Hits, bool]]) -> Claim:
+    """On the cells where the printed table has it so; see the protocol."""
+    leads = {name: lead(ours, theirs) for name, ours, theirs, printed in cells if printed}
+    better = [name for name, (gain, error) in leads.items() if gain > ERRORS * error]
+    worse = [name for name, (gain, error) in leads.items() if gain < -ERRORS * error]
+    even = len(leads) - len(better) - len(worse)
+    least = min(leads, key=lambda name: leads[name][0])
+    told = (
+        f"better in {len(better)}, within {ERRORS:g} standard errors in {even}, worse in"
+        f" {len(worse)}; least: {leads[least][0]:+.2f} ± {leads[least][1]:.2f} points ({least})"
+    )
+    others = len(cells) - len(leads)
+    return Claim(
+        f"{sentence} (in the {len(leads)} of {len(cells)} cells where it is in print)",
+        not worse if better or worse else None,
+        f"{told}; not better in print in {others}",
+    )
+
+
+def _printed_claims(hits: dict[str, list[Hits]]) -> list[Claim]:
+    off = {
+        name: max(
+            abs(_percent(ours) - printed)
+            for ours, printed in zip(found[:4], FLOORS[name][:4], strict=True)
+        )
+        for name, found in hits.items()
+        if is_same(name)
+    }
+    told = ", ".join(f"{name} {value:.2f}" for name, value in off.items())
+    return [
+        Claim(
+            f"the printed accuracies, where the data are the paper's ({', '.join(off)})",
+            max(off.values()) <= SAME,
+            f"off by at most {told}",
+        )
+    ]
 
 
 TABLES = {
@@ -102,6 +149,11 @@ TABLES = {
         f"""C = {C:g}, xi as printed, the bias by the fewest training errors, (26). Inferred:
 accuracy on the data that are fitted; the shape of the artificial data, whose random draws differ;
 a8a is a part of a9a here, and mushrooms have other codes; at the small size samples of both.
+"Better" is softened: a difference within {ERRORS:g} standard errors (of the samples on which two
+models differ) decides nothing, and a sentence holds if it is so beyond them in some cell and
+the contrary in none. It is judged where Table 6 itself has it so: the text says "for all cases"
+and "better", where mushrooms are 100.0 by LIBLINEAR also, and 99.4 with xi = 1e-2, and
+svmguide1 is 95.5 for every xi.
 At most {MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,}) iterations of Algorithm 4.""",
         (0.7, 30.0),
         _table_6,

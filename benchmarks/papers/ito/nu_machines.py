@@ -22,7 +22,9 @@ from benchmarks.papers.ito.agreement import (
     digits_agree,
     faster,
     is_same,
+    median_over_printed,
     starred,
+    stood_for,
     tested,
     within_factor,
 )
@@ -142,7 +144,8 @@ def _table_4(size: Size) -> Outcome:
     note = f"""Seconds, of FAPG with iterations in brackets and, where the rule was not met, the
 certified relative gap then. As printed, with 'dec' in every iteration, Algorithm 4 met its rule on
 {met} of {len(ours)} sets within {PRINTED_MOST:,} iterations. {STARRED} {NAMES_OUT_OF_REACH}"""
-    return judged(f"{note}\n\n{body}", _claims_4(ours))
+    told = f"{note}\n\n{body}\n\n{_explained(ours)}"
+    return judged(told, _claims_4(ours), _printed_4(ours))
 
 
 Row = tuple[Half, Half, float, float]  # linear, RBF; seconds of interior points and LIBLINEAR
@@ -154,14 +157,6 @@ def _claims_4(found: dict[str, Row]) -> list[Claim]:
     met = {name: one[0].fit.met for name, one in ours.items()}
     fewer = [name for name, fit in radials.items() if fit.iterations < ours[name][0].fit.iterations]
     return [
-        within_factor(
-            "the printed iterations with the linear kernel",
-            [(n, o[0].fit.iterations, NU_MACHINES[n].iterations) for n, o in ours.items()],
-        ),
-        within_factor(
-            "the printed iterations with the RBF kernel",
-            [(n, fit.iterations, NU_MACHINES[n].rbf_iterations) for n, fit in radials.items()],
-        ),
         Claim(
             f"FAPG meets the paper's rule on every set {OUR_CHECK}",
             tested(all(met.values()), met),
@@ -176,6 +171,38 @@ def _claims_4(found: dict[str, Row]) -> list[Claim]:
         *_large(ours),
         _wide(ours),
     ]
+
+
+def _printed_4(found: dict[str, Row]) -> list[Claim]:
+    ours = {name: row for name, row in found.items() if is_same(name)}
+    radials = {name: one[1].fit for name, one in ours.items() if one[1].fit is not None}
+    return [
+        within_factor(
+            "the printed iterations with the linear kernel",
+            [(n, o[0].fit.iterations, NU_MACHINES[n].iterations) for n, o in ours.items()],
+        ),
+        within_factor(
+            "the printed iterations with the RBF kernel",
+            [(n, fit.iterations, NU_MACHINES[n].rbf_iterations) for n, fit in radials.items()],
+        ),
+    ]
+
+
+def _explained(found: dict[str, Row]) -> str:
+    """The seconds of both methods with the RBF kernel over those printed."""
+    taken = {n: one[1] for n, one in found.items() if is_same(n) and one[1].fit is not None}
+    ours, theirs, races = [], [], []
+    for name, half in taken.items():
+        printed = NU_MACHINES[name]
+        ours.append((half.fit.seconds, printed.rbf_fapg))
+        theirs.append((half.libsvm, printed.rbf_libsvm))
+        races.append((printed.rbf_fapg, printed.rbf_libsvm))
+    return f"""With the RBF kernel FAPG takes {median_over_printed(ours)} times the seconds printed
+for it, in the median, and LIBSVM {median_over_printed(theirs)} times its own; in print FAPG takes
+{median_over_printed(races)} times those of LIBSVM on the same sets. The iterations agree, and an
+iteration here has two products with a factor of the kernel, on one thread, where the paper's has
+one with the kernel itself. So what turns is the speed of LIBSVM, another release on another
+machine, against that of products with small dense matrices."""
 
 
 def _radial_seconds(row: Row) -> tuple[float, float]:
@@ -202,7 +229,7 @@ def _large(ours: dict[str, Row]) -> list[Claim]:
     where = f"for m >= {LARGE:,}"
     return [
         faster("LIBSVM", where, [(one[0].fit.seconds, one[0].libsvm) for one in large]),
-        faster("SeDuMi (here Clarabel)", where, [(o[0].fit.seconds, o[2]) for o in large]),
+        stood_for(f"FAPG is faster than SeDuMi {where}", [(o[0].fit.seconds, o[2]) for o in large]),
     ]
 
 
@@ -250,7 +277,7 @@ def _table_5(size: Size) -> Outcome:
                 rows.append([starred(name), kernel, *cells])
     head = ["data", "kernel", *(f"{what}: printed, ours" for what in ("mean L", "largest", "L_f"))]
     note = f"{STARRED} {NAMES_OUT_OF_REACH}"
-    return judged(f"{note}\n\n{table(head, rows)}", _claims_5(halves))
+    return judged(f"{note}\n\n{table(head, rows)}", _claims_5(halves), _printed_5(halves))
 
 
 def _pairs(printed: Constants, half: Half) -> list[str]:
@@ -259,18 +286,24 @@ def _pairs(printed: Constants, half: Half) -> list[str]:
 
 
 def _claims_5(found: list[tuple[str, Constants, Half]]) -> list[Claim]:
-    """L_f belongs to the data and is held against its digits; L_k are those of a course."""
     halves = [one for one in found if is_same(one[0])]
     ratio, printed = _median_ratio(halves), _median_printed(halves)
     return [
-        digits_agree("L_f", [(n, half.lipschitz, p.lipschitz) for n, p, half in halves]),
-        within_factor("the mean L_k", [(n, half.fit.mean, p.mean) for n, p, half in halves]),
-        within_factor("the largest L_k", [(n, half.fit.most, p.most) for n, p, half in halves]),
         Claim(
             f"the mean L_k is much smaller than L_f ({MUCH:g} times, in the median)",
             tested(ratio >= MUCH, halves),
             f"{ratio:.3g} times, printed {printed:.3g}",
         ),
+    ]
+
+
+def _printed_5(found: list[tuple[str, Constants, Half]]) -> list[Claim]:
+    """L_f belongs to the data and is held against its digits; L_k are those of a course."""
+    halves = [one for one in found if is_same(one[0])]
+    return [
+        digits_agree("L_f", [(n, half.lipschitz, p.lipschitz) for n, p, half in halves]),
+        within_factor("the mean L_k", [(n, half.fit.mean, p.mean) for n, p, half in halves]),
+        within_factor("the largest L_k", [(n, half.fit.most, p.most) for n, p, half in halves]),
     ]
 
 
@@ -297,8 +330,9 @@ which follow from nu_min + {SHARE:g} (nu_max - nu_min) where the classes overlap
 10 as the text says. The printed iterations with the RBF kernel are read from two overlapping halves
 of a column of the text at hand, and left out where the halves do not fit. The kernel is given as
 its exact factor, which costs no iteration; up to {RADIAL[Size.SMALL]:,} (full size:
-{RADIAL[Size.FULL]:,}) samples. CPU seconds on this machine;
-SeDuMi is stood for by Clarabel, another interior point method."""
+{RADIAL[Size.FULL]:,}) samples. CPU seconds on this machine.
+SeDuMi is not run: what is said of it is untested; beside it are the seconds of Clarabel, another
+interior point method."""
 TABLES = {
     "I4": PaperTable("Table 4 of Ito et al.: nu-SVMs", PROTOCOL, (1.5, 120.0), _table_4),
     "I5": PaperTable("Table 5 of Ito et al.: constants L_k", PROTOCOL, (1.0, 90.0), _table_5),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf, sqrt
 from statistics import fmean, stdev
 from time import process_time
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito.agreement import OUR_MEASURE
+from benchmarks.papers.ito.kiwiel import random_pivots
 from benchmarks.papers.ito.printed import PROJECTIONS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import seconds, table
@@ -25,10 +28,12 @@ CLASS_TOTAL = 0.5  # of each of the two classes of the nu-SVM
 TRIALS = {Size.SMALL: 10, Size.FULL: 20}
 # of the methods, the two of the paper
 BISECTION = "bisection"
-BREAKPOINTS = "pivot"
-RIVAL = "the breakpoint search (here with a sampled pivot, not Kiwiel's with random ones)"
+BREAKPOINTS = "random pivots"
+SAMPLED = "pivot"  # the library's own
+RIVAL = "the breakpoint search with random pivots"
 WARM = "from a guess"
 DRIFT = 1e-3  # of the range: how far the points of a warm start have moved, as between iterations
+ERRORS = 2.0  # standard errors of the mean difference that decide which is faster
 WITHIN = 0.3  # of the printed mean rounds: other random points
 
 
@@ -44,6 +49,11 @@ Runs = dict[str, list[Run]]
 
 
 def _table_2(size: Size) -> Outcome:
+    with patch.dict(METHODS, {BREAKPOINTS: random_pivots}):
+        return _with_rival(size)
+
+
+def _with_rival(size: Size) -> Outcome:
     for name in METHODS:  # compiled before the first clock starts
         capped_simplex(np.arange(10_000.0), 1.0, 0.5, method=name)
     found: dict[Cell, Runs] = {}
@@ -73,7 +83,7 @@ def _runs(n: int, span: float, trials: int) -> Runs:
         for name in METHODS:
             runs[name].append(_run(point, name, [None, None]))
         guesses = [_theta(part) for part in _classes(before)]
-        runs[WARM].append(_run(point, BREAKPOINTS, guesses))
+        runs[WARM].append(_run(point, SAMPLED, guesses))
     return runs
 
 
@@ -129,9 +139,6 @@ def _deviation(runs: Sequence[Run]) -> float:
 
 
 def _claims(found: dict[Cell, Runs]) -> list[Claim]:
-    ratios = {
-        cell: _mean(runs[BREAKPOINTS]) / _mean(runs[BISECTION]) for cell, runs in found.items()
-    }
     spreads = [
         (_deviation(runs[BISECTION]), _deviation(runs[BREAKPOINTS])) for runs in found.values()
     ]
@@ -140,11 +147,7 @@ def _claims(found: dict[Cell, Runs]) -> list[Claim]:
         for cell, runs in found.items()
     }
     return [
-        Claim(
-            f"bisection is faster than {RIVAL}",
-            min(ratios.values()) > 1.0,
-            f"ratios of the times {_list(ratios.values())}; printed 1.7, 1.6, 1.9, 1.9",
-        ),
+        _faster(found),
         Claim(
             f"its times deviate less than those of {RIVAL}",
             all(one <= other for one, other in spreads),
@@ -158,6 +161,25 @@ def _claims(found: dict[Cell, Runs]) -> list[Claim]:
     ]
 
 
+def _faster(found: dict[Cell, Runs]) -> Claim:
+    """By the points that both were given: cells within `ERRORS` standard errors decide nothing."""
+    ratios, scores = [], []
+    for runs in found.values():
+        pairs = list(zip(runs[BREAKPOINTS], runs[BISECTION], strict=True))
+        saved = [theirs.milliseconds - ours.milliseconds for theirs, ours in pairs]
+        error = stdev(saved) / sqrt(len(saved))
+        ratios.append(_mean(runs[BREAKPOINTS]) / _mean(runs[BISECTION]))
+        scores.append(fmean(saved) / error if error > 0.0 else inf * fmean(saved))
+    faster = sum(score > ERRORS for score in scores)
+    slower = sum(score < -ERRORS for score in scores)
+    told = f"faster on {faster} of {len(scores)}, slower on {slower}, else within the errors"
+    return Claim(
+        f"bisection is faster than {RIVAL} (by {ERRORS:g} standard errors)",
+        slower == 0 if faster + slower else None,
+        f"{told}; ratios of the times {_list(ratios)}, printed 1.7, 1.6, 1.9, 1.9",
+    )
+
+
 def _list(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.2g}" for value in values)
 
@@ -169,9 +191,11 @@ TABLES = {
 deviations of {TRIALS[Size.FULL]} points, {TRIALS[Size.SMALL]} at the small size. CPU times of both
 classes, with checks of the input and the new array; rounds are trial values of the multipliers of
 both classes together, as the printed ones seem to be. `bisection` is Algorithm 2,
-`refined-bisection` Algorithm 5, `{BREAKPOINTS}` a breakpoint search of which a sample does most of
-the work, in place of Kiwiel's with random pivots; "{WARM}" is Newton's method from the multipliers
-of points that differ by up to {DRIFT:g} of the range. The caps of half of the entries of a class
+`refined-bisection` Algorithm 5, `{BREAKPOINTS}` the search of Kiwiel (2008) with random pivots,
+which shares its sums with them; `{SAMPLED}` is the library's own breakpoint search, of which a
+sample does most of the work and which the paper does not know; "{WARM}" is Newton's method from
+the multipliers of points that differ by up to {DRIFT:g} of the range. Its pivots are those of
+random entries. The caps of half of the entries of a class
 add up to its sum, so that h has a plateau at its root.""",
         (0.6, 1.2),
         _table_2,

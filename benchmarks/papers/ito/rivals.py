@@ -13,7 +13,16 @@ from benchmarks.papers.ito.fapg import EPSILON, timed
 from benchmarks.peers.family_clarabel import ClarabelPeer
 from benchmarks.report import seconds
 
-__all__ = ["COMPETITIVE", "LATE", "SMALL_PROGRAM", "interior_point", "liblinear", "libsvm", "shown"]
+__all__ = [
+    "COMPETITIVE",
+    "LATE",
+    "LIBLINEAR_PASSES",
+    "SMALL_PROGRAM",
+    "interior_point",
+    "liblinear",
+    "libsvm",
+    "shown",
+]
 
 LATE = float("inf")  # seconds of a rival that met its limit of iterations
 LIBSVM_STEPS = 3_000_000  # of one pair of samples

@@ -20,12 +20,25 @@ from proxmargin import SVC, ElasticNetSVC
 from proxmargin.certificates.certify import certify
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import Solver
-from proxmargin.loop.stopping import RelativeChange, Stop
+from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Rule, Stop
 from proxmargin.problem import Point
 from proxmargin.solvers.hinge.admm import AlternatingDirections
 from proxmargin.solvers.hinge.iterated_svm import Isvm2, Isvm3
 
-__all__ = ["AUTO", "TAU", "Agreement", "Run", "Split", "fitted", "machine", "strength"]
+__all__ = [
+    "AUTO",
+    "SOLVERS",
+    "TAU",
+    "Agreement",
+    "Run",
+    "Split",
+    "ended",
+    "fitted",
+    "isvm2",
+    "isvm3",
+    "machine",
+    "strength",
+]
 
 TAU = 1e-4  # of |u - w|, printed
 INNER = 1e-6  # accuracy of the inner problem of ISVM, which no certificate refines here
@@ -33,12 +46,25 @@ TOL = 1e-6  # relative gap of our own choice of a solver
 LIMIT = 10.0  # seconds a fit
 AUTO = "auto"
 SIGMAS = 3.0  # standard errors of the difference of two means; up to 90 are held together
-# stopped by the printed rules; isvm3 without the bound of rho that ours has
-SOLVERS: dict[str, Callable[[], tuple[Solver[Any], RelativeChange]]] = {
-    "isvm2": lambda: (Isvm2(rho=50.0), RelativeChange(TAU, times=1)),
-    "isvm3": lambda: (Isvm3(rho=10.0, growth=1.2, largest=np.inf), RelativeChange(TAU, times=1)),
-    "admm": lambda: (AlternatingDirections(setting="liu"), RelativeChange(TAU)),
-}
+Stopped = tuple[Solver[Any], Rule]
+"""A solver, and the rule that ends it."""
+
+
+def isvm2(rho: float = 50.0) -> Stopped:
+    return Isvm2(rho=rho), PrimalResidual(TAU)
+
+
+def isvm3(growth: float = 1.2) -> Stopped:
+    """Without the bound of rho that ours has."""
+    return Isvm3(rho=10.0, growth=growth, largest=np.inf), PrimalResidual(TAU)
+
+
+def _admm() -> Stopped:
+    return AlternatingDirections(setting="liu"), RelativeChange(TAU)
+
+
+# stopped by the printed rules
+SOLVERS: dict[str, Callable[[], Stopped]] = {"isvm2": isvm2, "isvm3": isvm3, "admm": _admm}
 
 
 @dataclass(frozen=True)
@@ -64,9 +90,9 @@ class Run:
         return int((self.coef == 0).sum())
 
 
-def machine(data: DataSet) -> SVC:
+def machine(data: DataSet, C: float = 1.0, *, bias: bool = True) -> SVC:
     """The standard support vector machine."""
-    return SVC(C=1.0, tol=TOL).fit(data.design, data.labels)
+    return SVC(C=C, tol=TOL, fit_intercept=bias).fit(data.design, data.labels)
 
 
 def strength(data: DataSet) -> float:
@@ -76,14 +102,22 @@ def strength(data: DataSet) -> float:
 
 def fitted(name: str, split: Split, l1: float, l2: float) -> Run:
     """By ISVM2, ISVM3 or ADMM until the printed rule, or by `AUTO` to a certified gap."""
+    if name != AUTO:
+        return ended(SOLVERS[name](), split, l1, l2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits that end early show in their gaps
-        return _to_the_gap(split, l1, l2) if name == AUTO else _by_the_rule(name, split, l1, l2)
+        return _to_the_gap(split, l1, l2)
 
 
-def _by_the_rule(name: str, split: Split, l1: float, l2: float) -> Run:
+def ended(stopped: Stopped, split: Split, l1: float, l2: float) -> Run:
+    """By a solver until its rule."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as above
+        return _by_the_rule(*stopped, split, l1, l2)
+
+
+def _by_the_rule(solver: Solver[Any], rule: Rule, split: Split, l1: float, l2: float) -> Run:
     X, y = split.train.design, split.train.labels
-    solver, rule = SOLVERS[name]()
     problem = mean_hinge(X, y, l1 / y.size, l2 / y.size)
     stop = Stop(tol=TAU, time_limit=LIMIT, rule=rule)
     start = time.process_time()

@@ -14,7 +14,7 @@ from benchmarks.papers.liu.runs import AUTO, Agreement, Run, Split, fitted, stre
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import seconds, table
 
-__all__ = ["TABLES", "judged_features", "judged_solvers"]
+__all__ = ["TABLES", "judged_features", "judged_solvers", "split_of"]
 
 TRAIN = 50  # samples
 TEST = 500  # samples
@@ -34,7 +34,7 @@ Case = tuple[int, float]
 """p and r."""
 
 
-def _split(case: Case, seed: int) -> Split:
+def split_of(case: Case, seed: int) -> Split:
     width, correlation = case
     rng = np.random.default_rng([SEED, width, int(10 * correlation), seed])
     train, test = (synthetic(n, width, RELEVANT, correlation, rng) for n in (TRAIN, TEST))
@@ -45,12 +45,12 @@ def _split(case: Case, seed: int) -> Split:
 
 
 def _solvers(size: Size) -> Outcome:
-    fitted(AUTO, _split((200, 0.5), 0), 1.0, 1.0)  # compiled beforehand
+    fitted(AUTO, split_of((200, 0.5), 0), 1.0, 1.0)  # compiled beforehand
     runs: dict[Case, dict[str, list[Run]]] = {}
     for case in SIMULATED:
         runs[case] = {name: [] for name in (*SOLVERS, AUTO)}
         for seed in range(DRAWS[size]):
-            split = _split(case, seed)
+            split = split_of(case, seed)
             l1 = strength(split.train)
             for name, found in runs[case].items():
                 found.append(fitted(name, split, l1, RIDGE))
@@ -178,7 +178,7 @@ def _features(size: Size) -> Outcome:
     for case in SELECTED:
         found[case] = [[] for _ in RIDGES]
         for seed in range(DRAWS[size]):
-            split = _split(case, seed)
+            split = split_of(case, seed)
             l1 = strength(split.train)
             for ridge, counts in zip(RIDGES, found[case], strict=True):
                 coef = fitted("isvm2", split, l1, float(ridge)).coef

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import OneHotEncoder
 
 from benchmarks.multiclass_data import Split, load_split
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu import xu2015
-from benchmarks.papers.xu.bounds import numbers
+from benchmarks.papers.xu.bounds import more, numbers
 from benchmarks.papers.xu.multiclass import by_cross_validation, ddag, fitted, joint, one_vs_all
 from benchmarks.report import table
+from proxmargin.stats import wilcoxon_signed_ranks
 
 __all__ = ["TABLES"]
 
@@ -21,12 +23,14 @@ HERE = ("dna", "glass", "letter", "poker", "usps", "wine")
 DRAWS = {Size.SMALL: 4, Size.FULL: 10}
 WITHIN = 3.0  # points of accuracy, beside the deviations over the draws
 DEVIATIONS = 2.0
+LEVEL = 0.05  # of the paper's tests
+EMPTY = 0.5  # lambda1 that leaves no coefficient on poker
 PAIRS = [(l1, l2) for l1 in (0.05, 0.01, 1e-3, 0.0) for l2 in (1.0, 0.1, 0.01, 1e-4)]
 STANDARD = "M-PGH, standardised"
 SCALED = "M-PGH"
 
 Accuracies = dict[str, np.ndarray]
-"""By method, in per cent, of each draw."""
+"""By method or data set, in per cent, of each draw."""
 
 
 def _table_11(size: Size) -> Outcome:
@@ -84,16 +88,79 @@ def _table_12(size: Size) -> Outcome:
         pairs = zip(theirs.values(), cells, strict=True)
         rows.append([name, *(cell for theirs, ours in pairs for cell in (f"{theirs:g}", ours))])
     head = ["data", *(word for name in METHODS for word in (f"{name}, printed", name))]
-    return _with_missing(
-        judged(f"{table(head, rows)}\n\n{WHY}", _claims(found), numbers(_off(found)))
-    )
+    body = f"""{table(head, rows)}
+
+{WHY}
+
+{table(HEAD_POKER, _poker_rows(DRAWS[size]))}"""
+    return _with_missing(judged(body, _claims(found), numbers(_off(found))))
 
 
 WHY = """On letter the huberized hinge of all classes depends on how the features are scaled: it
-is least accurate with [-1, 1], the scaling of the LIBSVM site, at any lambda. With sum-to-zero
-scores each sample pushes 25 classes down by a loss of their own, so that linear scores
-approximate the 26 classes badly; one-vs-all and DDAG do not share this. DDAG on dna: the printed
-33.7 % is less than naming the largest class gives, about a half."""
+is least accurate with [-1, 1], the scaling of the LIBSVM site, at any lambda; rows of unit length
+or no intercept help no more than standardising (42 % at best). With sum-to-zero scores each sample
+pushes 25 classes down by a loss of their own, so that linear scores approximate the 26 classes
+badly; one-vs-all and DDAG do not share this.
+
+DDAG on dna: the printed 33.7 % is less than naming the largest class gives, about a half, and looks
+like a gamma too large for 180 features, with which a kernel sees no neighbours: see the section on
+Table 14. With a grid that reaches smaller gamma the same method has over 90 %.
+
+glass and usps: OVA has its default C = 1, as printed; the paper does not say how features were
+scaled. On usps (50 samples) our M-PGH is below its printed number and our OVA at it.
+
+poker: the printed 35.1 % is not met by any preparation below, M-PGH with the pair of the best
+three-fold score on each: cards as numbers, as categories (suit and rank of each card as dummies),
+and hands sorted by rank. A linear rule of single cards has little to say of pairs and straights;
+the training part has nearly equal classes, so that weights of classes change little. The last
+column would explain it: with a lambda1 that leaves no coefficient, M-PGH names the first of the
+equal classes, "nothing in hand", half of all hands. A mean over 10 draws on some of which
+cross-validation ends at that model lies between both, as the printed one does; whether it did is
+not printed."""
+HEAD_POKER = (
+    "poker, features",
+    "M-PGH",
+    "OVA",
+    "M-PGH without coefficients",
+)
+
+
+def _categories(split: Split) -> Split:
+    """Each suit and rank as a dummy."""
+    encoder = OneHotEncoder(sparse_output=False).fit(np.vstack([split.X, split.X_test]))
+    X, X_test = (encoder.transform(part) for part in (split.X, split.X_test))
+    return Split(split.name, X, split.y, X_test, split.y_test)
+
+
+def _by_rank(split: Split) -> Split:
+    """Hands sorted by rank, standardised."""
+
+    def arranged(X: np.ndarray) -> np.ndarray:
+        cards = X.reshape(len(X), -1, 2)  # suit, rank
+        order = np.argsort(cards[:, :, 1], axis=1)
+        return np.take_along_axis(cards, order[:, :, None], axis=1).reshape(X.shape)
+
+    X, X_test = arranged(split.X), arranged(split.X_test)
+    return standardised(Split(split.name, X, split.y, X_test, split.y_test))
+
+
+PREPARATIONS: dict[str, Callable[[Split], Split]] = {
+    "numbers in [-1, 1]": _same,
+    "numbers, standardised": standardised,
+    "categories": _categories,
+    "numbers, hands sorted by rank": _by_rank,
+}
+
+
+def _poker_rows(draws: int) -> list[list[str]]:
+    rows = []
+    for label, prepared in PREPARATIONS.items():
+        splits = [prepared(load_split("poker", draw)) for draw in range(draws)]
+        tuned = by_cross_validation([joint(*pair) for pair in PAIRS], splits[0])
+        models = tuned, one_vs_all(), joint(EMPTY, 1.0)
+        cells = [np.mean([fitted(one, split).accuracy for split in splits]) for one in models]
+        rows.append([label, *(f"{cell:.1f}" for cell in cells)])
+    return rows
 
 
 def _accuracies(name: str, draws: int) -> Accuracies:
@@ -108,28 +175,50 @@ def _accuracies(name: str, draws: int) -> Accuracies:
 
 
 def _claims(found: Mapping[str, Accuracies]) -> list[Claim]:
-    best = {name: max(by[STANDARD].mean(), by[SCALED].mean()) for name, by in found.items()}
-    ova = {name: by["OVA"].mean() for name, by in found.items()}
-    dag = {name: by["DDAG"].mean() for name, by in found.items()}
-    others = [name for name in HERE if name != "letter"]
-    behind = [name for name in others if best[name] < ova[name]]
+    best = {name: max(by[STANDARD], by[SCALED], key=np.mean) for name, by in found.items()}
+    ova = {name: by["OVA"] for name, by in found.items()}
+    dag = {name: by["DDAG"] for name, by in found.items()}
     return [
-        Claim(
-            "M-PGH is better than OVA but for letter",
-            not behind and best["letter"] < ova["letter"],
-            "; ".join(f"{name}: {best[name]:.1f} against {ova[name]:.1f}" for name in HERE),
-        ),
+        _consistently(best, ova),
+        _comparable(best, dag),
         _higher("on the imbalanced poker M-PGH is much better than OVA", best, ova, ["poker"]),
         _higher("DDAG is better on glass and letter", dag, best, ["glass", "letter"]),
         _higher("DDAG is bad on dna", best, dag, ["dna"]),
     ]
 
 
-def _higher(
-    sentence: str, one: Mapping[str, float], two: Mapping[str, float], names: Sequence[str]
-) -> Claim:
-    told = "; ".join(f"{name}: {one[name]:.1f} against {two[name]:.1f}" for name in names)
-    return Claim(sentence, all(one[name] > two[name] + WITHIN for name in names), told)
+def _consistently(best: Accuracies, ova: Accuracies) -> Claim:
+    """Fails if OVA is better elsewhere by more than a standard error, or not so on letter."""
+    each = {name: more("", best[name], ova[name]) for name in HERE}
+    others = [each[name].holds for name in HERE if name != "letter"]
+    holds: bool | None = None
+    if each["letter"].holds or False in others:
+        holds = False
+    elif each["letter"].holds is False and None not in others:
+        holds = True
+    told = "; ".join(f"{name}: {one.numbers}" for name, one in each.items())
+    return Claim("M-PGH is consistently better than OVA but for letter", holds, told)
+
+
+def _comparable(best: Accuracies, dag: Accuracies) -> Claim:
+    """By the signed ranks that the paper compares both with."""
+    means = np.array([[best[name].mean(), dag[name].mean()] for name in HERE])
+    p = float(wilcoxon_signed_ranks(means).pvalue[0, 1])
+    sentence = f"M-PGH is comparable with DDAG (signed ranks as in Table 15, p >= {LEVEL:g})"
+    told = "; ".join(
+        f"{name}: {m:.1f} and {d:.1f}" for name, (m, d) in zip(HERE, means, strict=True)
+    )
+    return Claim(sentence, p >= LEVEL, f"p = {p:.3f}; {told}")
+
+
+def _higher(sentence: str, one: Accuracies, two: Accuracies, names: Sequence[str]) -> Claim:
+    """By more than `WITHIN`; untested where a difference is within its standard error."""
+    each = {name: more("", one[name], two[name]) for name in names}
+    told = "; ".join(f"{name}: {claim.numbers}" for name, claim in each.items())
+    if any(claim.holds is None for claim in each.values()):
+        return Claim(sentence, None, told)
+    by = [float((one[name] - two[name]).mean()) for name in names]
+    return Claim(f"{sentence} (by {WITHIN:g} points, ours)", min(by) > WITHIN, told)
 
 
 def _off(found: Mapping[str, Accuracies]) -> list[str]:
@@ -165,6 +254,6 @@ TABLES = {
         _table_11,
     ),
     "X12": PaperTable(
-        "Table 12 of Xu et al.: multiclass benchmark data", PROTOCOL, (3, 6), _table_12
+        "Table 12 of Xu et al.: multiclass benchmark data", PROTOCOL, (4, 8), _table_12
     ),
 }

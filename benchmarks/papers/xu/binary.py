@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from benchmarks.datasets import Floats, _stored, standardized
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu import xu2015
-from benchmarks.papers.xu.bounds import numbers
+from benchmarks.papers.xu.bounds import SIGNIFICANTLY, numbers
 from benchmarks.papers.xu.settings import huberized
 from benchmarks.report import seconds, table
 from proxmargin import ElasticNetSVC
@@ -148,22 +149,46 @@ def _parts(name: str, draw: int) -> tuple[Part, Part]:
 
 
 def _table_5(size: Size) -> Outcome:
-    rows, matched = [], {}
+    rows, matched, found = [], [], {}
     for name in SOURCES:
-        l1 = matched_strength(name)
-        matched[name] = over_draws(name, lambda method, part, l1=l1: l1, 1.0, size)
-        rows += result_rows(name, f"{l1:g}, by the printed support", matched[name], 1.0)
-        chosen = over_draws(name, _cross_validated, 1.0, size)
-        rows += result_rows(name, f"{FOLDS}-fold cross-validated", chosen, 1.0)
-    claims = [_best_accuracy(matched), _fastest(matched)]
-    body = f"{table(HEAD, rows)}\n\n{WHY_5}"
-    return with_missing(judged(body, claims, numbers(beyond_bounds(matched, 1.0))))
+        found[name] = over_draws(name, cross_validated, 1.0, size)
+        rows += result_rows(name, f"{FOLDS}-fold cross-validated", found[name], 1.0)
+        l1 = _matched_strength(name)
+        by_support = over_draws(name, lambda name, method, draw, l1=l1: l1, 1.0, size)
+        matched += result_rows(name, f"{l1:g}, by the printed support", by_support, 1.0)
+    body = f"""{table(HEAD, rows)}
+
+For information, not judged: with the lambda1 whose support has nearest the printed size.
+
+{table(HEAD, matched)}
+
+{WHY_5}"""
+    return with_missing(judged(body, _claims_5(found), numbers(beyond_bounds(found, 1.0))))
 
 
-WHY_5 = """GCD minimises the same function as B-PGH, and has the same solution where its gap is as
-small; the paper's, which differs on leuk by 9 points and by 130 features, is then not the
-minimiser. A fit at a limit of work, of iterations or CPU time, has not ended: its seconds, with a
-">", are a lower bound, and its features are not those of the solution."""
+def _claims_5(found: Mapping[str, Results]) -> list[Claim]:
+    return [
+        _best_accuracy(found),
+        _significantly_faster(found, "GCD"),
+        _significantly_faster(found, "ADMM"),
+        _fastest(found),
+        _same_accuracy(
+            found, "B-PGH-2", "B-PGH-2 has the accuracy of B-PGH (text: but on gisette)"
+        ),
+        _same_accuracy(found, "GCD", "GCD, run long enough, has the accuracy of B-PGH"),
+        _seldom_as_accurate(found),
+    ]
+
+
+WHY_5 = """Seconds: theirs are of Matlab 2010b, where an update of one coordinate costs an
+interpreted line; here B-PGH is NumPy and the loops of GCD are compiled. With few features GCD is
+then the faster one, on leuk, where its sweeps go over 7,129 of them, it is the slower one. The
+second stage of B-PGH-2 saves little at these sizes, as the paper says of its own (3.1.5).
+The printed supports are met by a smaller lambda1 than cross-validation takes here: its grid and
+its folds are not printed. GCD minimises the same function as B-PGH, and has the same solution
+where its gap is as small; the paper's, which differs on leuk by 9 points and by 130 features, is
+then not the minimiser. A fit at a limit of work, of iterations or CPU time, has not ended: its
+seconds, with a ">", are a lower bound, and its features are not those of the solution."""
 HEAD = (
     *("data", "lambda1", "method", "draws", "accuracy %, printed", "accuracy %"),
     *("features, printed", "features", "seconds, printed", "CPU seconds"),
@@ -171,7 +196,7 @@ HEAD = (
 )
 
 
-def matched_strength(name: str) -> float:
+def _matched_strength(name: str) -> float:
     """The lambda1 of the first draw whose support has nearest the printed size."""
     train = _parts(name, 0)[0]
     printed = xu2015.REAL[1.0][name]["B-PGH"].support
@@ -181,8 +206,10 @@ def matched_strength(name: str) -> float:
     return STRENGTHS[int(np.argmin(np.abs(np.array(sizes) - printed)))]
 
 
-def _cross_validated(method: str, train: Part) -> float:
-    """The largest lambda1 of the best score."""
+@cache
+def cross_validated(name: str, method: str, draw: int) -> float:
+    """The largest lambda1 of the best score on the training part, with delta = 1."""
+    train = _parts(name, draw)[0]
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     model = doubly_regularized if method == "ADMM" else huberized
     with warnings.catch_warnings():
@@ -205,13 +232,12 @@ def over_draws(
     found: Results = {method: [] for method in [*methods, "LIBLINEAR"]}
     for draw in range(draws):
         train, test = _parts(name, draw)
-        chosen = {kind: strength(kind, train) for kind in ("B-PGH", "ADMM")}
         for method, model in methods.items():
-            l1 = chosen["ADMM" if method == "ADMM" else "B-PGH"]
+            l1 = strength(name, "ADMM" if method == "ADMM" else "B-PGH", draw)
             found[method].append(_fitted(model(l1, delta), train, test))
         linear = LinearSVC(penalty="l1", dual=False, max_iter=10_000)  # squared hinge, C = 1
         found["LIBLINEAR"].append(_fitted(linear, train, test))
-        print(f"{name}, delta {delta:g}, draw {draw}: {chosen}", flush=True)
+        print(f"{name}, delta {delta:g}, draw {draw}: done", flush=True)
     return found
 
 
@@ -288,17 +314,46 @@ def _best_accuracy(results: Mapping[str, Results]) -> Claim:
         ours = means.pop("B-PGH")
         holds = holds and ours >= max(means.values()) - DIGIT
         told.append(f"{name}: {ours:.1f} against {max(means.values()):.1f}")
-    return Claim("B-PGH gives the best accuracy", holds, "; ".join(told))
+    return Claim("B-PGH gives the best accuracy, alone or with others", holds, "; ".join(told))
+
+
+def _significantly_faster(results: Mapping[str, Results], other: str) -> Claim:
+    ratios = {
+        name: mean_seconds(found[other]) / mean_seconds(found["B-PGH"])
+        for name, found in results.items()
+    }
+    sentence = f"B-PGH is significantly faster than {other} ({SIGNIFICANTLY:g} times, our factor)"
+    told = "; ".join(f"{name}: {ratio:.2g} times" for name, ratio in ratios.items())
+    return Claim(sentence, min(ratios.values()) >= SIGNIFICANTLY, told)
 
 
 def _fastest(results: Mapping[str, Results]) -> Claim:
     told, holds = [], True
     for name, found in results.items():
-        ours, *others = (mean_seconds(found[method]) for method in ("B-PGH", "GCD", "ADMM"))
-        holds = holds and ours < min(others)
-        listed = " and ".join(seconds(value) for value in others)
-        told.append(f"{name}: {seconds(ours)} against {listed}")
-    return Claim("B-PGH is faster than GCD and ADMM", holds, "; ".join(told))
+        means = {method: mean_seconds(found[method]) for method in METHODS}
+        holds = holds and min(means, key=lambda method: means[method]) == "B-PGH-2"
+        told.append(f"{name}: " + ", ".join(f"{one} {seconds(means[one])}" for one in means))
+    return Claim("B-PGH-2 is the fastest", holds, "; ".join(told))
+
+
+def _same_accuracy(results: Mapping[str, Results], other: str, sentence: str) -> Claim:
+    pairs = {
+        name: [mean_of(found[method]).accuracy for method in (other, "B-PGH")]
+        for name, found in results.items()
+    }
+    told = "; ".join(f"{name}: {one:.1f} and {two:.1f}" for name, (one, two) in pairs.items())
+    return Claim(sentence, all(abs(one - two) <= DIGIT for one, two in pairs.values()), told)
+
+
+def _seldom_as_accurate(results: Mapping[str, Results]) -> Claim:
+    pairs = {
+        name: [mean_of(found[method]).accuracy for method in ("ADMM", "B-PGH")]
+        for name, found in results.items()
+    }
+    told = "; ".join(f"{name}: {one:.1f} and {two:.1f}" for name, (one, two) in pairs.items())
+    reached = sum(one >= two - DIGIT for one, two in pairs.values())
+    sentence = "ADMM can rarely reach the accuracy of B-PGH (on less than half of the sets)"
+    return Claim(sentence, 2 * reached < len(pairs), told)
 
 
 def mean_of(results: list[Found]) -> Found:
@@ -328,9 +383,8 @@ TABLES = {
     "X5": PaperTable(
         "Table 5 of Xu et al.: binary data sets",
         f"""delta = 1. lambda1 by {FOLDS}-fold cross-validation, as printed, of
-{", ".join(f"{value:g}" for value in STRENGTHS)}, the largest of equal scores; and, as the grid
-is not printed, the one of these whose support has nearest the printed size on the first draw, by
-which the table is judged. LIBLINEAR with C = 1. {PROTOCOL}""",
+{", ".join(f"{value:g}" for value in STRENGTHS)} (the grid is not printed), the largest of equal
+scores. LIBLINEAR with C = 1. {PROTOCOL}""",
         (1.7, 12.0),
         _table_5,
     ),

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu.binary import (
-    DIGIT,
     HEAD,
     METHODS,
     PROTOCOL,
     SOURCES,
     Results,
     beyond_bounds,
+    cross_validated,
     is_capped,
-    matched_strength,
     mean_of,
     mean_seconds,
     over_draws,
     result_rows,
     with_missing,
 )
-from benchmarks.papers.xu.bounds import numbers
+from benchmarks.papers.xu.bounds import gain, numbers
 from benchmarks.report import table
 
 __all__ = ["TABLES"]
 
 SMALL_DELTAS = (0.1, 0.01)
 STEADY = 5.0  # ratio of seconds up to which a method is not affected
+HARDLY = 1.0  # points of accuracy
 SELDOM = 0.2  # largest share of the data sets
 
 
@@ -38,14 +40,13 @@ def _table_9(size: Size) -> Outcome:
     methods = {name: METHODS[name] for name in ("B-PGH", "GCD")}
     found: dict[float, dict[str, Results]] = {delta: {} for delta in deltas}
     for name in SOURCES:
-        l1 = matched_strength(name)
         for delta in deltas:
-            results = over_draws(name, lambda method, part, l1=l1: l1, delta, size, methods)
+            results = over_draws(name, cross_validated, delta, size, methods)
             found[delta][name] = results
             if delta in SMALL_DELTAS:
                 rows += [
                     [f"{delta:g}", *row]
-                    for row in result_rows(name, f"{l1:g}, as in Table 5", results, delta)
+                    for row in result_rows(name, "as in Table 5", results, delta)
                     if row[2] in methods
                 ]
     for delta in SMALL_DELTAS:
@@ -54,14 +55,17 @@ def _table_9(size: Size) -> Outcome:
     claims = [
         _denser(found),
         _more_accurate(found),
+        _hardly_improved(found),
         _seldom_slower(found),
         _mostly_slower(found),
     ]
     return with_missing(judged(body, claims, numbers(off)))
 
 
-WHY_9 = """Ratios are of the slower of both small deltas to delta = 1, without times of fits at a
-limit of work (marked ">"), which are lower bounds; a set with no others is left out."""
+WHY_9 = f"""Ratios are of the slower of both small deltas to delta = 1, without times of fits at a
+limit of work (marked ">"), which are lower bounds; a set with no others is left out. A step of
+B-PGH is at most of the order of delta, so that it needs more of them the smaller delta is; where
+the printed seconds grow as well (leuk: from 0.19 to 0.65), but less than {STEADY:g} times."""
 
 
 def _denser(found: Mapping[float, Mapping[str, Results]]) -> Claim:
@@ -73,14 +77,25 @@ def _denser(found: Mapping[float, Mapping[str, Results]]) -> Claim:
     return Claim("more features are selected with small delta", bool(holds), "; ".join(told))
 
 
+def _accuracies(
+    found: Mapping[float, Mapping[str, Results]], delta: float
+) -> dict[str, np.ndarray]:
+    return {
+        name: np.array([one.accuracy for one in found[delta][name]["B-PGH"]]) for name in SOURCES
+    }
+
+
 def _more_accurate(found: Mapping[float, Mapping[str, Results]]) -> Claim:
-    told, gains = [], []
-    for name in SOURCES:
-        one, small = (mean_of(found[delta][name]["B-PGH"]).accuracy for delta in (1.0, 0.1))
-        gains.append(small - one)
-        told.append(f"{name}: {one:.1f} and {small:.1f}")
+    """Untested where the gain is within its standard error."""
+    mean, error, told = gain(_accuracies(found, 0.1), _accuracies(found, 1.0))
     sentence = "with delta = 0.1 predictions tend to be more accurate than with 1"
-    return Claim(sentence, sum(gains) > DIGIT * len(gains), "; ".join(told))
+    return Claim(sentence, None if abs(mean) <= error else mean > 0.0, told)
+
+
+def _hardly_improved(found: Mapping[float, Mapping[str, Results]]) -> Claim:
+    mean, error, told = gain(_accuracies(found, 0.01), _accuracies(found, 0.1))
+    sentence = f"delta = 0.01 hardly improves on 0.1 (by at most {HARDLY:g} point, ours)"
+    return Claim(sentence, mean <= max(HARDLY, error), told)
 
 
 def _seldom_slower(found: Mapping[float, Mapping[str, Results]]) -> Claim:
@@ -118,7 +133,9 @@ def _told(ratios: Mapping[str, float]) -> str:
 TABLES = {
     "X9": PaperTable(
         "Table 9 of Xu et al.: the smoothing parameter",
-        f"""delta = 0.1 and 0.01, all else as in Table 5, lambda1 by the printed support there.
+        f"""delta = 0.1 and 0.01, all else as in Table 5, lambda1 as cross-validated there with
+delta = 1. An order of accuracies is untested where the mean difference on the same draws is within
+its standard error. "Affected" and "slow": {STEADY:g} times, ours.
 "Seldom": on at most {SELDOM:.0%} of the sets. {PROTOCOL}""",
         (1.5, 12.0),
         _table_9,

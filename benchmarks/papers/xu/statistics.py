@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size, Verdict
 from benchmarks.papers.xu import xu2015
 from benchmarks.papers.xu.xu2015 import RankTest
@@ -26,6 +27,8 @@ Z_DIGITS = 6e-5  # half a unit of the last printed digit, and its rounding
 P_DIGITS = 1e-4  # a unit of the last printed digit
 EXACTLY = "to the printed digits"
 WITHIN_UNIT = "z to the printed digits, p within one unit of the last digit"
+LEVEL = 0.05  # of the tests, as printed
+WEAKER = 0.1  # the other one
 UNITS = 0.51  # of the last printed digit
 NAMED = 3  # numbers that differ, named in the overview
 SAME_TENTH = "B-PGH-2, ADMM"
@@ -40,17 +43,59 @@ paper."""
 
 
 def _table_6(size: Size) -> Outcome:
-    body, off = _signed_ranks(xu2015.BINARY, xu2015.SIGNED_RANKS, xu2015.BINARY_METHODS)
-    return _judged(
-        f"{body}\n\n{WHY_6}" if SAME_TENTH in off else body, off, MISPRINTS_6, WITHIN_UNIT
-    )
+    names = xu2015.BINARY_METHODS
+    body, off = _signed_ranks(xu2015.BINARY, xu2015.SIGNED_RANKS, names)
+    body = f"{body}\n\n{WHY_6}" if SAME_TENTH in off else body
+    return _judged(body, _claims_6(xu2015.BINARY), off, MISPRINTS_6, WITHIN_UNIT)
+
+
+def _claims_6(scores: np.ndarray) -> list[Claim]:
+    p = _pvalues(scores, xu2015.BINARY_METHODS)
+    alike = [("B-PGH", "B-PGH-2"), ("GCD", "ADMM")]
+    others = {pair: value for pair, value in p.items() if pair not in alike}
+    told = f"p at most {max(others.values()):.4f}"
+    return [
+        *(_differs(p, pair, LEVEL, False) for pair in alike),
+        Claim(
+            f"every other pair differs significantly at {LEVEL:g}",
+            max(others.values()) < LEVEL,
+            told,
+        ),
+    ]
+
+
+def _claims_15(scores: np.ndarray) -> list[Claim]:
+    p = _pvalues(scores, xu2015.MULTICLASS_METHODS)
+    return [
+        Claim(
+            f"no pair differs significantly at {LEVEL:g}",
+            min(p.values()) >= LEVEL,
+            f"p at least {min(p.values()):.4f}",
+        ),
+        _differs(p, ("M-PGH", "OVA"), WEAKER, True),
+    ]
+
+
+def _pvalues(scores: np.ndarray, names: Sequence[str]) -> dict[tuple[str, str], float]:
+    """Of the signed ranks, by pair."""
+    found = wilcoxon_signed_ranks(scores).pvalue
+    pairs = zip(*np.triu_indices(len(names), 1), strict=True)
+    return {(names[int(i)], names[int(j)]): float(found[i, j]) for i, j in pairs}
+
+
+def _differs(
+    p: Mapping[tuple[str, str], float], pair: tuple[str, str], level: float, differ: bool
+) -> Claim:
+    words = "differ significantly" if differ else "do not differ significantly"
+    sentence = f"{pair[0]} and {pair[1]} {words} at {level:g}"
+    return Claim(sentence, (p[pair] < level) is differ, f"p = {p[pair]:.4f}")
 
 
 def _table_15(size: Size) -> Outcome:
     body, off = _signed_ranks(
         xu2015.MULTICLASS, xu2015.MULTICLASS_SIGNED_RANKS, xu2015.MULTICLASS_METHODS
     )
-    return _judged(body, off, {}, WITHIN_UNIT)
+    return _judged(body, _claims_15(xu2015.MULTICLASS), off, {}, WITHIN_UNIT)
 
 
 def _signed_ranks(
@@ -78,7 +123,47 @@ def _table_7(size: Size) -> Outcome:
     }
     body = _rank_tables(methods, printed, found)
     off = [*_off_ranks(), *_off(methods, printed, by_print, after)]
-    return _judged(f"{body}\n\n{WHY_7}" if SWAPPED in off else body, off, MISPRINTS_7)
+    body = f"{body}\n\n{WHY_7}" if SWAPPED in off else body
+    claims = _claims_7(*found["from the printed ranks"], "by the printed ranks: ")
+    return _judged(body, claims, off, MISPRINTS_7)
+
+
+def _claims_7(test: Friedman, after: ControlComparison, told: str) -> list[Claim]:
+    names = xu2015.BINARY_METHODS
+    return [
+        _all_differ(test, LEVEL, True),
+        _after(after, names, {"GCD", "LIBLINEAR"}, LEVEL, told),
+        _after(after, names, {"GCD", "ADMM", "LIBLINEAR"}, WEAKER, told),
+    ]
+
+
+def _claims_16(test: Friedman, after: ControlComparison) -> list[Claim]:
+    names = xu2015.MULTICLASS_METHODS
+    return [
+        _all_differ(test, LEVEL, False),
+        _all_differ(test, WEAKER, True),
+        _after(after, names, {"OVA", "DDAG"}, WEAKER, ""),
+    ]
+
+
+def _all_differ(test: Friedman, level: float, differ: bool) -> Claim:
+    words = "differ significantly" if differ else "do not differ significantly"
+    holds = (test.pvalue < level) is differ
+    return Claim(f"the methods {words} at {level:g} (Friedman)", holds, f"p = {test.pvalue:.3g}")
+
+
+def _after(
+    after: ControlComparison, names: Sequence[str], differing: set[str], level: float, told: str
+) -> Claim:
+    """By Holm's procedure, that the first method differs from these and no others."""
+    adjusted = dict(zip(names[1:], map(float, after.adjusted), strict=True))
+    others = [name for name in adjusted if name not in differing]
+    but = f", not from {', '.join(others)}" if others else ""
+    listed = ", ".join(name for name in adjusted if name in differing)
+    sentence = f"{names[0]} differs significantly from {listed}{but} at {level:g} (Holm)"
+    holds = {name for name, p in adjusted.items() if p <= level} == differing
+    numbers = ", ".join(f"{name} {p:.3g}" for name, p in adjusted.items())
+    return Claim(sentence, holds, f"{told}adjusted p: {numbers}")
 
 
 def _off_ranks() -> list[str]:
@@ -97,7 +182,7 @@ def _table_16(size: Size) -> Outcome:
     methods, printed = xu2015.MULTICLASS_METHODS, xu2015.MULTICLASS_FRIEDMAN
     found = friedman(xu2015.MULTICLASS), against_control(xu2015.MULTICLASS)
     body = _rank_tables(methods, printed, {"ours": found})
-    return _judged(body, _off(methods, printed, *found), {})
+    return _judged(body, _claims_16(*found), _off(methods, printed, *found), {})
 
 
 def _rank_tables(
@@ -150,9 +235,17 @@ def _agrees(value: float, printed: str) -> bool:
 
 
 def _judged(
-    body: str, off: Sequence[str], misprints: Mapping[str, str], closely: str = EXACTLY
+    body: str,
+    claims: Sequence[Claim],
+    off: Sequence[str],
+    misprints: Mapping[str, str],
+    closely: str = EXACTLY,
 ) -> Outcome:
-    """Reproduced if nothing differs but known misprints."""
+    """Reproduced if no claim fails and nothing differs but known misprints."""
+    told = judged(body, claims)
+    if told.verdict is Verdict.NOT:
+        return told
+    body = told.body
     unknown = [name for name in off if name not in misprints]
     if unknown:
         rest = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""

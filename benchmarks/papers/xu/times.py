@@ -15,6 +15,7 @@ from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size, Verdict
 from benchmarks.papers.xu import xu2015
 from benchmarks.papers.xu.binary import doubly_regularized
+from benchmarks.papers.xu.bounds import SIGNIFICANTLY
 from benchmarks.papers.xu.settings import huberized
 from benchmarks.report import seconds, table
 
@@ -27,6 +28,8 @@ MOST = {Size.SMALL: 3000, Size.FULL: 100_000}  # iterations or sweeps of a fit
 PAIRS = [(l1, l2) for l1 in (0.02, 0.04, 0.08, 0.12, 0.2) for l2 in (0.1, 0.3, 1.0, 2.0, 5.0)]
 DIAGONAL = PAIRS[::6]  # in a small run, from the weakest to the strongest
 LARGEST = (2000, 20000, 200)
+ONE_PAIR = [(0.08, 1.0)]  # at this size in a small run
+MOST_LARGEST = 300  # iterations or sweeps of a fit there
 DRAWS = {Size.SMALL: 1, Size.FULL: 10}
 NARROW = 10  # relevant features are few: s at most p / this many ...
 WIDE = 2000  # ... and p is large from here on, as in the text
@@ -100,11 +103,11 @@ def _table_2(size: Size) -> Outcome:
     small = size is Size.SMALL
     for key in xu2015.SECONDS:
         is_largest = key[0] == LARGEST
+        pairs, most = (DIAGONAL if small else PAIRS), MOST[size]
         if small and is_largest:
-            continue
-        pairs = DIAGONAL if small else PAIRS
+            pairs, most = ONE_PAIR, MOST_LARGEST
         names = [name for name in METHODS if not (is_largest and name == "ADMM")]
-        rows[key] = _row(*key, names, pairs, DRAWS[size], MOST[size])
+        rows[key] = _row(*key, names, pairs, DRAWS[size], most)
         print(f"{key}: { ({name: cell.mean for name, cell in rows[key].items()}) }", flush=True)
     times, passes, gaps = zip(*(_cells(key, row) for key, row in rows.items()), strict=True)
     body = f"""Mean CPU seconds a fit, printed and here
@@ -117,8 +120,21 @@ Mean passes over the data (products with X or X', or sweeps)
 
 Fits that end with a relative gap above {GOAL:g}, and the largest gap
 
-{table(HEAD_COUNTS, gaps)}"""
+{table(HEAD_COUNTS, gaps)}
+
+{WHY_2}"""
     return judged(body, _claims(rows))
+
+
+WHY_2 = f"""The paper times Matlab 2010b: an update of one coordinate in GCD is an interpreted line
+there and a few compiled operations here, while the products with X of B-PGH cost the same in
+both. So GCD gains here, and is clearly slower only where its sweeps go over many features. The
+printed seconds of ADMM exceed ours by up to 10 times, at the sizes with many features most, those
+of B-PGH do not: so the factor of {TIMES_ADMM:g} is not reached, though ADMM is the slowest at every
+size. B-PGH-2 saves products with all of X in its second stage, but its first takes plain steps with
+L_k = L_f, and needs more of them than the second saves where few iterations are needed in all. At
+{LARGEST} and the small size GCD ends at the limit of sweeps with the gap in the last table: its
+seconds there are a lower bound."""
 
 
 def _row(
@@ -175,8 +191,9 @@ def _claims(rows: Mapping[tuple[tuple[int, int, int], float], Row]) -> list[Clai
             f"{min(admm.values()):.2g} to {max(admm.values()):.2g} times",
         ),
         Claim(
-            "B-PGH-2 is faster than B-PGH where p is large and s much smaller",
-            min(gains) > 1.0,
+            "B-PGH-2 is significantly faster than B-PGH where p is large and s much smaller"
+            f" ({SIGNIFICANTLY:g} times, our factor)",
+            min(gains) >= SIGNIFICANTLY,
             f"{min(gains):.2g} to {max(gains):.2g} times",
         ),
     ]
@@ -186,8 +203,8 @@ def _claims(rows: Mapping[tuple[tuple[int, int, int], float], Row]) -> list[Clai
 
 TESTED = 2000
 STRENGTHS = {Size.SMALL: (1e-4,), Size.FULL: (1e-5, 1e-4, 1e-3)}  # lambda1 = lambda2
-MUCH = 10.0  # times, "significantly faster"
 SAME = 1.0  # points, "very similar"
+ALMOST = 400.0  # times, printed; half of it counts
 
 
 def _table_8(size: Size) -> Outcome:
@@ -214,9 +231,14 @@ def _table_8(size: Size) -> Outcome:
     accuracy = 100.0 * linear.score(design[test], labels[test])
     rows.append(["LIBLINEAR", "-", f"{accuracy:.1f}", "-", "-", "-"])
     head = ["method", "lambda1 = lambda2", "accuracy %", "features", "CPU seconds", "relative gap"]
-    outcome = judged(f"{table(head, rows)}\n\nPrinted\n\n{_printed_8()}", claims)
+    outcome = judged(f"{table(head, rows)}\n\nPrinted\n\n{_printed_8()}\n\n{WHY_8}", claims)
     why = f"rcv1 and realsim; on news20 instead: {outcome.why}"
     return Outcome(outcome.body, Verdict.OUT_OF_REACH, why)
+
+
+WHY_8 = """The printed 8,000 seconds of GCD are of interpreted loops over 20,000 to 47,000 features,
+with the gradient of all samples anew for each; here a sweep is compiled and goes over the stored
+entries of a column, at about the cost of one product with X."""
 
 
 def _printed_8() -> str:
@@ -233,8 +255,13 @@ def _claims_8(found: Mapping[str, tuple[float, float]], strength: float) -> list
     ratios = [gcd[0] / ours[0], gcd[0] / two[0]]
     return [
         Claim(
-            f"both are significantly faster than GCD ({MUCH:g} times; text: almost 400)",
-            min(ratios) > MUCH,
+            f"both are significantly faster than GCD ({SIGNIFICANTLY:g} times, our factor)",
+            min(ratios) >= SIGNIFICANTLY,
+            f"{min(ratios):.2g} and {max(ratios):.2g} times at {strength:g}",
+        ),
+        Claim(
+            f"by almost {ALMOST:g} times",
+            min(ratios) > ALMOST / 2.0,
             f"{min(ratios):.2g} and {max(ratios):.2g} times at {strength:g}",
         ),
         Claim(
@@ -256,13 +283,14 @@ TABLES = {
         "Table 2 of Xu et al.: seconds on synthetic data",
         f"""delta = 1, lambda3 = lambda2, rule (20) at {TOL:g} (ADMM {TOL_ADMM:g}, mu1 = 100/n,
 mu2 = 50), 25 pairs of (lambda1, lambda2), 10 draws, as printed; at the small size {len(DIAGONAL)}
-pairs, {DRAWS[Size.SMALL]} draw, without {LARGEST}, where ADMM is left out as in the paper;
+pairs, {DRAWS[Size.SMALL]} draw, at {LARGEST} one pair, {ONE_PAIR[0]}, and at most {MOST_LARGEST}
+iterations or sweeps; ADMM is left out there as in the paper;
 B-PGH-2 without our repair and GCD over all features, also as printed; a fit ends after
 {MOST[Size.SMALL]} iterations or sweeps ({MOST[Size.FULL]} at full size). Inferred: the pairs,
 lambda1 of 0.02 to 0.2 and lambda2 of 0.1 to 5, around those of Tables 1 and 3. Theirs are Matlab,
 where the loops of GCD cost most; here B-PGH is NumPy and GCD compiled, so that passes say more
 than seconds. CPU seconds include our certificates; methods in turns on each problem.""",
-        (0.8, 120.0),
+        (2.2, 120.0),
         _table_2,
     ),
     "X8": PaperTable(
