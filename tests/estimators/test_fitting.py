@@ -51,7 +51,7 @@ def test_an_interrupted_fit_keeps_the_model_found_so_far(solver) -> None:
     assert model.certificate_.stop_reason == "it was interrupted"
     assert 0 < model.certificate_.gap < np.inf
     assert model.history_ is history
-    assert len(history) >= 3
+    assert len(history) >= 2  # of three certificates two may be of one iteration
     assert history.best is not None
     assert model.score(X, Y) >= 0.6
     np.testing.assert_allclose(history.best.coef[:, 0], model.coef_[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,21 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
-from proxmargin import DWD, SVC, HuberizedSVC, MulticlassSVC, NuSVC
-from proxmargin.loop.stopping import RULES, FixedPoint, IterateChange, StepResidual, Stop
+from proxmargin import DWD, SVC, ElasticNetSVC, HuberizedSVC, MulticlassSVC, NuSVC
+from proxmargin.loop.minimize import minimize
+from proxmargin.loop.stopping import (
+    RULES,
+    FixedPoint,
+    IterateChange,
+    RelativeChange,
+    StepResidual,
+    Stop,
+)
 from proxmargin.sides import dual_side
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
+from proxmargin.solvers.first_order.accelerated import (
+    AcceleratedProximalGradient,
+    FastProximalGradient,
+)
 from proxmargin.solvers.first_order.primal_dual import PrimalDual
 from proxmargin.solvers.names import SOLVERS
 from tests.cases.problems import class_problem, ridge_problem
@@ -75,6 +87,9 @@ def test_the_change_of_iterates_is_that_of_chierchia_et_al() -> None:
         (DWD(solver="fapg-star"), "fixed-point", 1e-5),
         (HuberizedSVC(solver="fapg", solver_options={"scaled": False}), "fixed-point", 1e-6),
         (HuberizedSVC(solver="b-pgh-2"), "relative-change", 1e-6),
+        (NuSVC(nu=0.3, solver="apg"), "point-residual", 1e-5),
+        (ElasticNetSVC(alpha=0.05, solver="isvm1"), "primal-residual", 1e-4),
+        (ElasticNetSVC(alpha=0.05, solver="isvm2"), "relative-change", 1e-4),
     ],
 )
 def test_fits_end_by_the_rule_with_a_certificate(model: Any, rule: str, tol: float) -> None:
@@ -96,6 +111,10 @@ def test_primal_dual_splitting_ends_by_the_rule_of_its_paper() -> None:
         (MulticlassSVC(solver="fbpd", stopping="relative-change"), "'gap', 'iterate-change'"),
         (SVC(solver="fapg", stopping="iterate-change"), "'gap', 'relative-change'"),
         (SVC(solver="hinge-newton", stopping="fixed-point"), "only by 'gap'"),
+        (
+            ElasticNetSVC(solver="isvm2", stopping="iterate-change"),
+            "'gap', 'relative-change', 'primal",
+        ),
         (HuberizedSVC(solver="fapg-ws", stopping="step-residual"), "'gap', 'relative-change'"),
     ],
 )
@@ -127,3 +146,102 @@ def test_an_unknown_rule_is_refused() -> None:
 def test_a_printed_method_goes_on_while_its_objective_rises() -> None:
     # F of Algorithm 4 is above its least value for thousands of iterations on the way
     assert SVC(C=10.0, solver="fapg", tol=1e-7).fit(*cancer(569)).certificate_.converged
+
+
+@pytest.mark.parametrize("solver", ["isvm2", "isvm3"])
+def test_the_rule_of_liu_et_al_ends_at_its_first_hit(solver: str) -> None:
+    distances: list[float] = []
+
+    class Beside:
+        every = 1
+
+        def __call__(self, report: Any) -> None:
+            distances.append(float(np.linalg.norm(report.state.smooth - report.state.sparse)))
+
+    model = ElasticNetSVC(
+        alpha=0.05, solver=solver, stopping="primal-residual", tol=1e-4, callbacks=[Beside()]
+    )
+    model.fit(*cancer())
+    assert model.certificate_.stop_reason == MET
+    assert len(distances) == model.n_iter_ + 1
+    assert distances[-1] <= 1e-4
+    assert min(distances[1:-1]) > 1e-4  # the start is no iteration
+
+
+def changes(fall: float, step: float) -> Any:
+    return SimpleNamespace(objective_change=fall, point_change=step)
+
+
+def test_a_rise_meets_the_first_condition_of_rule_20_as_printed() -> None:
+    rule = RelativeChange(1e-3)
+    assert rule.met(changes(1e-4, 1e-4))
+    assert not rule.met(changes(1e-2, 1e-4))
+    assert rule.met(changes(-1e-2, 1e-4))  # (F_old - F_new) / (1 + F_old) <= tol
+    assert not rule.met(changes(-1e-2, 1e-2))  # a rise alone ends nothing
+    # leaving the domain of F is no rise; nor is the change from an unknown F
+    assert not rule.met(changes(-np.inf, 1e-4))
+    assert not rule.met(changes(np.nan, 1e-4))
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-4])
+def test_a_fit_ends_where_the_printed_rule_20_holds_three_times_in_a_row(tol: float) -> None:
+    X, y = cancer()
+    signs = np.where(y == 1, 1.0, -1.0)
+    points: list[np.ndarray] = []
+
+    class Beside:
+        every = 1
+
+        def __call__(self, report: Any) -> None:
+            points.append(report.state.sparse)
+
+    model = ElasticNetSVC(
+        alpha=0.01, l1_ratio=0.5, solver="admm", fit_intercept=False, callbacks=[Beside()]
+    )
+    model.set_params(stopping="relative-change", tol=tol).fit(X, y)
+    assert model.certificate_.stop_reason == MET
+    F = [
+        np.clip(1 - signs * (X @ u), 0, None).mean() + 0.005 * np.abs(u).sum() + 0.0025 * u @ u
+        for u in points
+    ]
+    pairs = list(zip(points, points[1:], F, F[1:], strict=False))
+    assert any(new > old for _, _, old, new in pairs)  # ADMM goes uphill
+    met = [
+        (old - new) / (1 + old) <= tol and np.linalg.norm(u - v) / (1 + np.linalg.norm(u)) <= tol
+        for u, v, old, new in pairs
+    ]
+    hits = [k + 3 for k in range(len(met) - 2) if all(met[k : k + 3])]
+    assert hits == [model.n_iter_]
+
+
+def test_algorithms_1_and_3_compute_the_residual_of_the_iterate_each_time() -> None:
+    problem, tol = ridge_problem(np.random.default_rng(0)), 1e-4
+    solver = AcceleratedProximalGradient()
+    side = dual_side(problem, whole=False, floor=solver.floor)
+    residuals, steps = [], []
+
+    class Beside:
+        every = 1
+
+        def __call__(self, report: Any) -> None:
+            state = report.state
+            gradient = side.gradient(state.u, side.response(side.image(state.u)))
+            image = side.prox(state.u - gradient / state.lipschitz, 1.0 / state.lipschitz)
+            residuals.append(state.lipschitz * np.linalg.norm(image - state.u))
+            steps.append(state.step_residual)
+
+    stop = Stop(rule=FixedPoint(tol, every=1))
+    found = minimize(problem, solver, stop=stop, callbacks=[Beside()])
+    assert found.certificate.stop_reason == MET
+    assert len(residuals) == found.certificate.n_iter + 1
+    assert residuals[-1] <= tol
+    assert min(residuals[1:-1]) > tol
+    # the test of Algorithm 4, of the step, is another one
+    printed = minimize(problem, solver, stop=Stop(rule=FixedPoint(tol)))
+    assert printed.certificate.n_iter != found.certificate.n_iter
+
+
+@pytest.mark.parametrize("every", [0, 2.5, True, "a"])
+def test_an_interval_between_residuals_that_is_none_is_refused(every: Any) -> None:
+    with pytest.raises(ValueError, match=f"every={every!r} must be an integer >= 1"):
+        FixedPoint(1e-3, every=every)

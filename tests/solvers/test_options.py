@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from inspect import signature
 
@@ -37,13 +38,13 @@ def problem(rng) -> Problem:
 @pytest.mark.parametrize(("name", "option"), LIMITS)
 def test_a_limit_below_one_is_refused_by_name(name, option) -> None:
     SOLVERS[name](**{option: 1})
-    with pytest.raises(ValueError, match=f"solver_options: {option} must be >= 1, got 0"):
+    with pytest.raises(ValueError, match=f"solver_options: {option} must be a number >= 1, got 0"):
         SOLVERS[name](**{option: 0})
 
 
 @pytest.mark.parametrize("value", ["a", None, [1], True])
 def test_a_limit_that_is_no_number_is_refused_by_name(value) -> None:
-    with pytest.raises(ValueError, match="solver_options: max_samples must be >= 1"):
+    with pytest.raises(ValueError, match="solver_options: max_samples must be a number >= 1"):
         SOLVERS["active-set"](max_samples=value)
 
 
@@ -62,3 +63,61 @@ def test_a_larger_limit_lets_a_solver_take_what_it_refuses(problem) -> None:
     willing = TallNewton(samples_per_feature=15)
     assert willing.objection(problem) is None
     assert minimize(problem, willing, stop=Stop(tol=1e-9)).certificate.converged
+
+
+def options_of(kind: str) -> list[tuple[str, str]]:
+    return [
+        (name, option)
+        for name, make in SOLVERS.items()
+        for option, told in signature(make).parameters.items()
+        if kind in str(told.annotation)
+    ]
+
+
+@pytest.mark.parametrize(("name", "option"), options_of("bool"))
+def test_a_flag_is_true_or_false_and_nothing_else(name, option) -> None:
+    with pytest.raises(ValueError, match=f"solver_options: {option} must be True.*, got 'no'"):
+        SOLVERS[name](**{option: "no"})
+    SOLVERS[name](**{option: np.False_})
+
+
+@pytest.mark.parametrize(("name", "option"), [*options_of("int"), *options_of("float")])
+@pytest.mark.parametrize("value", ["a", [1], float("nan"), True, -3])
+def test_a_number_is_a_number_that_can_be_used(name, option, value) -> None:
+    if option == "first_point" and value == -3:
+        return
+    message = rf"solver_options: {option} must be .*, got {re.escape(repr(value))}"
+    with pytest.raises(ValueError, match=message):
+        SOLVERS[name](**{option: value})
+
+
+@pytest.mark.parametrize(("name", "option"), options_of("Solver"))
+def test_a_solver_inside_another_one_is_a_solver(name, option) -> None:
+    with pytest.raises(ValueError, match=f"solver_options: {option} must be a solver object"):
+        SOLVERS[name](**{option: "newton"})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("fapg", {"bt_every": 2.5}, "bt_every must be an integer >= 1, got 2.5"),
+        ("fapg", {"floor": 0}, "floor must be a number > 0 and < 0.5, got 0"),
+        ("fapg", {"stability": 1.5}, "stability must be a number >= 0 and <= 1, got 1.5"),
+        ("fapg", {"careful": 1}, "careful must be True, False or None, got 1"),
+        ("b-pgh-2", {"first_lipschitz": 0.0}, "first_lipschitz must be a number > 0, or None"),
+        ("b-pgh-2", {"eta": 1}, "eta must be a number > 1, got 1"),
+        ("gcd", {"smallest": 2.5}, "smallest must be an integer >= 1, got 2.5"),
+        ("gcd", {"forcing": 1.0}, "forcing must be a number > 0 and < 1, got 1.0"),
+        ("admm", {"setting": ["xu"]}, r"setting must be one of liu, xu, got \['xu'\]"),
+        ("fapg-ssnal", {"label": 3}, "label must be a string, got 3"),
+    ],
+)
+def test_an_option_that_cannot_be_is_shown(name, options, message) -> None:
+    with pytest.raises(ValueError, match=f"solver_options: {message}"):
+        SOLVERS[name](**options)
+
+
+def test_limits_may_be_infinite_where_the_paper_has_none() -> None:
+    SOLVERS["fapg"](max_stalled=np.inf)
+    SOLVERS["isvm3"](largest=np.inf)
+    SOLVERS["fapg-ssnal"](far_steps=np.inf)

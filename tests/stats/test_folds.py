@@ -16,6 +16,8 @@ from proxmargin.stats import (
     bayesian_correlated_ttest,
     corrected_resampled_interval,
     corrected_resampled_ttest,
+    friedman,
+    holm,
 )
 
 SCORES = np.random.default_rng(0).normal([0.80, 0.82, 0.70], 0.03, (10, 3))
@@ -72,6 +74,37 @@ def test_differences_without_spread_are_certain() -> None:
     assert (frequentist.statistic[0, 2], frequentist.pvalue[0, 2]) == (0.0, 1.0)
     bayesian = bayesian_correlated_ttest(scores, test_share=0.2)
     assert (bayesian.better[0, 1], bayesian.equal[0, 2], bayesian.worse[1, 0]) == (1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.8, 0.7), (0.9, 0.8), (0.3, 0.2), (0.5, 0.4)])
+def test_a_difference_without_spread_that_is_the_rope_is_within_it(
+    first: float, second: float
+) -> None:
+    # by rounding 0.8 - 0.7 is above 0.1 and 0.9 - 0.8 is below
+    scores = np.tile([first, second], (5, 1))
+    at = bayesian_correlated_ttest(scores, test_share=0.2, rope=0.1)
+    assert (at.better[0, 1], at.equal[0, 1], at.worse[0, 1]) == (0.0, 1.0, 0.0)
+    assert (at.better[1, 0], at.equal[1, 0], at.worse[1, 0]) == (0.0, 1.0, 0.0)
+    inside = bayesian_correlated_ttest(scores, test_share=0.2, rope=0.1 - 1e-9)
+    assert (inside.better[0, 1], inside.worse[1, 0]) == (1.0, 1.0)
+
+
+def test_masked_entries_are_refused() -> None:
+    masked = np.ma.masked_array(SCORES, mask=np.zeros(SCORES.shape, dtype=bool))
+    # a mask that masks nothing changes nothing
+    plain = corrected_resampled_ttest(SCORES, test_share=SHARE)
+    same = corrected_resampled_ttest(masked, test_share=SHARE)
+    np.testing.assert_array_equal(same.pvalue, plain.pvalue)
+    masked[3, 1] = np.ma.masked
+    for call in (
+        lambda: corrected_resampled_ttest(masked, test_share=SHARE),
+        lambda: corrected_resampled_interval(masked, test_share=SHARE),
+        lambda: bayesian_correlated_ttest(masked, test_share=SHARE),
+        lambda: friedman(masked),
+        lambda: holm(np.ma.masked_array([0.1, 0.2], mask=[True, False])),
+    ):
+        with pytest.raises(ValueError, match="has masked entries"):
+            call()
 
 
 def test_intervals_cover_under_repeated_folds() -> None:

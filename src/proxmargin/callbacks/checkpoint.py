@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,8 @@ class Checkpoint:
     every: float = 30.0
     _written: float = field(default=-np.inf, init=False)
     _warned: bool = field(default=False, init=False)
+
+    counts_seconds: ClassVar[bool] = True  # `interval_of` counts iterations
 
     def __call__(self, report: Report) -> None:
         """Save the point of a run of `minimize` outside of a fit."""

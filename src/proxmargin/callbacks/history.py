@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.loop.report import Report
+from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import MEASURES
 from proxmargin.problem import Point
 
@@ -36,7 +36,11 @@ class History:
         smallest gap so far; ``n_support``, its features with a coefficient; what the solver tells
         of its iterate (NaN if it does not): ``objective``, F(u_k) of what it minimises, on the
         dual side minus the dual objective; ``step_constant`` L_k, ``extrapolation``, ``restarts``;
-        and ``solver``. Objectives are in the units of the model as documented.
+        and ``solver``. Rows of some solvers also have their constants: ``rho`` of ``isvm1`` to
+        ``3``, ``rho_margin, rho_coef`` of ``admm``, the steps ``tau, sigma`` of ``fbpd`` (the
+        paper's tau and gamma). Objectives are in the units of the model as documented, constants
+        in those of the options of the solver. A step of a solver that runs another one has the rows
+        of that run, and the certificate of the step takes the place of the last of them.
     best : Point or None
         The point with the smallest gap so far, also after an interruption.
     """
@@ -46,13 +50,12 @@ class History:
     best: Point | None = None
     _best_gap: float = float("inf")
     _problem: int = -1
+    _is_inner: bool = False  # whether the last row is of a run inside a step
     # iterations, passes and seconds before the step in which a run may be reporting
     _spent: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.every, int | np.integer) and not isinstance(self.every, bool)
-        if self.every is not None and not (whole and self.every >= 1):
-            raise ValueError(f"every={self.every!r} must be an integer >= 1, or None")
+        interval_of(self)  # raises for one that is none
 
     def __call__(self, report: Report) -> None:
         gap, scale = report.gap, report.scale
@@ -70,6 +73,10 @@ class History:
             self.best, self._best_gap = gap.point, min(gap.gap, self._best_gap)
         own = {name: float(report.measures.get(name, np.nan)) for name in MEASURES}
         own["objective"] *= scale
+        own |= {name: float(report.measures[name]) for name in report.measures if name not in own}
+        if self._is_inner and not report.inner and self.rows[-1]["n_iter"] == int(spent[0]):
+            del self.rows[-1]  # the end of a run within the step that ends here
+        self._is_inner = report.inner
         self.rows.append(
             {
                 "problem": max(self._problem, 0),
@@ -92,8 +99,9 @@ class History:
         return len(self.rows)
 
     def column(self, name: str) -> list[float | int | str]:
-        """One field of all rows."""
-        return [row[name] for row in self.rows]
+        """One field of all rows; NaN where only rows of another solver have it."""
+        known = any(name in row for row in self.rows)
+        return [row.get(name, np.nan) if known else row[name] for row in self.rows]
 
     def to_frame(self) -> Any:
         """The rows as a data frame.

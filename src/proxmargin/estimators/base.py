@@ -58,7 +58,7 @@ from proxmargin.inputs.validation import (
 )
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report
+from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
 from proxmargin.losses import Loss, Shifted
@@ -406,6 +406,8 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [None]
         if not all(callable(callback) for callback in callbacks):
             raise ValueError("callbacks must be a list or tuple of callables that take a report")
+        for callback in self.callbacks:
+            interval_of(callback)  # raises for one that is none
         if not isinstance(self.solver, str | Solver):
             raise ValueError(f"solver must be a name or a solver object, got {self.solver!r}")
 

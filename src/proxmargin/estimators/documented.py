@@ -18,7 +18,8 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         'auto', {solvers}, or a solver object.
     solver_options : dict, optional
         Settings of a solver asked for by name.
-    stopping : {{'gap', 'relative-change', 'iterate-change', 'step-residual', 'fixed-point'}}
+    stopping : {{'gap', 'relative-change', 'iterate-change', 'primal-residual', 'step-residual', \
+'fixed-point', 'point-residual'}}
         Stop when the relative duality gap is at most ``tol``, or by a rule of a paper at ``tol``
         (`proxmargin.loop.stopping`), if the solver can. The certificate is computed either way.
     tol : float, default 1e-6

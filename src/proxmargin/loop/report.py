@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from numbers import Integral
 from typing import Any
 
 from proxmargin.certificates.gap import Gap
@@ -89,7 +90,7 @@ class Report:
     waypoint : Waypoint
         The state of the run before this certificate, for `minimize` to resume from.
     measures : mapping
-        Numbers of the state under names of `proxmargin.loop.solver.MEASURES`.
+        Numbers of the state (`proxmargin.loop.solver.Solver.measures`).
     inner : bool
         The report comes from a run inside a step of the main run.
     scale : float
@@ -137,6 +138,18 @@ class Changed:
 def interval_of(callback: Callable[[Report], object]) -> int | None:
     """Iterations between two reports that a callback asks for by an attribute ``every``.
 
-    None leaves it to the solver. Certificates for reports alone do not change a run.
+    None leaves it to the solver. Certificates for reports alone do not change a run. A callback
+    whose ``every`` is in seconds has a true attribute ``counts_seconds``, and asks for no interval.
+
+    Raises
+    ------
+    ValueError
+        The attribute is neither None nor an integer >= 1.
     """
-    return getattr(callback, "every", None)
+    every = getattr(callback, "every", None)
+    if getattr(callback, "counts_seconds", False):
+        return None
+    whole = isinstance(every, Integral) and not isinstance(every, bool)
+    if every is not None and not (whole and every >= 1):
+        raise ValueError(f"callbacks: every={every!r} must be an integer >= 1, or None")
+    return None if every is None else int(every)

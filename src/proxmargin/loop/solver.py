@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -25,8 +25,11 @@ __all__ = [
     "State",
     "UnsuitableSolverError",
     "at_least_one",
+    "check_choice",
+    "check_flags",
+    "check_numbers",
+    "check_solvers",
     "require",
-    "require_first_lipschitz",
 ]
 
 LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step test is rounded
@@ -45,18 +48,74 @@ def require(holds: bool, rule: str, value: object) -> None:
         raise ValueError(f"solver_options: {rule}, got {value!r}")
 
 
-def at_least_one(solver: object, *names: str) -> None:
-    """Raise a `ValueError` for the first of these settings that is no number >= 1."""
+def check_numbers(
+    solver: object,
+    *names: str,
+    above: float = -np.inf,
+    least: float = -np.inf,
+    below: float | None = np.inf,
+    most: float = np.inf,
+    whole: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise a `ValueError` for the first of these settings that is no number within the bounds.
+
+    Parameters
+    ----------
+    solver : object with the settings
+    *names : str
+    above, below : float
+        Bounds that the number must not reach. Without an upper one (``below=None``) it may be
+        infinite.
+    least, most : float
+        Bounds that it may reach.
+    whole : bool
+        It must be an integer.
+    optional : bool
+        It may be None.
+    """
+    kind = "an integer" if whole else "a number"
+    signs = {">": above, ">=": least, "<": np.inf if below is None else below, "<=": most}
+    bounds = [f"{sign} {bound:g}" for sign, bound in signs.items() if np.isfinite(bound)]
+    words = f"{kind} {' and '.join(bounds)}" if bounds else "a finite number"
     for name in names:
         value = getattr(solver, name)
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        require(number and value >= 1, f"{name} must be >= 1", value)
+        number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+        holds = number and above < value and least <= value <= most
+        holds = holds and (below is None or value < below)
+        or_none = ", or None" if optional else ""
+        require(holds or (optional and value is None), f"{name} must be {words}{or_none}", value)
 
 
-def require_first_lipschitz(value: float | None) -> None:
-    """Raise a `ValueError` unless the first step constant L_0 is None or a number > 0."""
-    holds = value is None or (isinstance(value, Real) and 0 < value < np.inf)
-    require(holds, "first_lipschitz must be a number > 0, or None", value)
+def at_least_one(solver: object, *names: str) -> None:
+    """Raise a `ValueError` for the first of these settings that is no number >= 1, or infinite."""
+    check_numbers(solver, *names, least=1, below=None)
+
+
+def check_flags(solver: object, *names: str, optional: bool = False) -> None:
+    """Raise a `ValueError` for the first of these settings that is neither True nor False.
+
+    The string "no" is true in Python. None is allowed if ``optional``.
+    """
+    words = "True, False or None" if optional else "True or False"
+    for name in names:
+        value = getattr(solver, name)
+        holds = isinstance(value, bool | np.bool_) or (optional and value is None)
+        require(holds, f"{name} must be {words}", value)
+
+
+def check_choice(solver: object, name: str, choices: Iterable[str]) -> None:
+    """Raise a `ValueError` unless this setting is one of these names."""
+    value, known = getattr(solver, name), tuple(choices)
+    holds = isinstance(value, str) and value in known
+    require(holds, f"{name} must be one of {', '.join(known)}", value)
+
+
+def check_solvers(solver: object, *names: str) -> None:
+    """Raise a `ValueError` for the first of these settings that is no solver object."""
+    for name in names:
+        value = getattr(solver, name)
+        require(isinstance(value, Solver), f"{name} must be a solver object", value)
 
 
 class UnsuitableSolverError(ValueError):
@@ -211,7 +270,10 @@ class Solver(ABC, Generic[S]):
         return state
 
     def measures(self, state: S) -> Mapping[str, float]:
-        """Numbers of a state that a history records under the names of `MEASURES`."""
+        """Numbers of a state for callbacks, those of `MEASURES` under these names.
+
+        Others are constants of the method, under the names of its options and in their units.
+        """
         return {}
 
     def polishing_of(self, problem: Problem) -> int:

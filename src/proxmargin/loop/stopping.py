@@ -5,7 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar
+
+import numpy as np
 
 from proxmargin.compiled.clock import clock, cpu_clock
 
@@ -16,6 +19,8 @@ __all__ = [
     "TINY_SECONDS",
     "FixedPoint",
     "IterateChange",
+    "PointResidual",
+    "PrimalResidual",
     "RelativeChange",
     "Rule",
     "StepResidual",
@@ -52,10 +57,17 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class RelativeChange(Rule):
-    """Rule (20) of Xu et al. (2015): small relative changes, several times in a row.
+    """Rule (20) of Xu et al. (2015): small relative changes, three times in a row.
 
     With F the objective and u the stacked coefficients and intercept, both
-    ``(F_old - F_new) / (1 + F_old)`` and ``|u_old - u_new| / (1 + |u_old|)`` are at most ``tol``.
+    ``(F_old - F_new) / (1 + |F_old|)`` and ``|u_old - u_new| / (1 + |u_old|)`` are at most ``tol``.
+    The paper prints ``1 + F_old``: its objectives are >= 0.
+
+    The first is a fall, as printed: a rise of F meets it, whatever its size. It does not end a run
+    by itself. A convex F is Lipschitz continuous on bounded sets within its domain, with a constant
+    l, so that a step that meets the second condition raises F by at most ``l tol (1 + |u_old|)``:
+    what ends is a run whose last steps hardly moved. A rise to infinity, to a point outside of the
+    domain of F, meets nothing.
     """
 
     times: int = 3
@@ -63,7 +75,8 @@ class RelativeChange(Rule):
     name: ClassVar[str] = "relative-change"
 
     def met(self, state: Any) -> bool:
-        return bool(abs(state.objective_change) <= self.tol and state.point_change <= self.tol)
+        fall = state.objective_change
+        return bool(-np.inf < fall <= self.tol and state.point_change <= self.tol)
 
 
 @dataclass(frozen=True)
@@ -77,10 +90,26 @@ class IterateChange(Rule):
 
 
 @dataclass(frozen=True)
-class StepResidual(Rule):
-    """The rule of every iteration of Algorithm 4 of Ito et al. (2017).
+class PrimalResidual(Rule):
+    """The rule of Liu et al. (2013), section 3: ``|u - w|_2 <= tol``, once.
 
-    ``L_k |alpha_k - beta_k|``, the step from the extrapolated point, is at most ``tol``.
+    w is the copy of the coefficients in the loss, u that in the l1 norm. Of their ISVM1 the
+    residual counts where the subproblem for fixed multipliers is solved.
+    """
+
+    name: ClassVar[str] = "primal-residual"
+
+    def met(self, state: Any) -> bool:
+        return bool(state.primal_residual <= self.tol)
+
+
+@dataclass(frozen=True)
+class StepResidual(Rule):
+    """One of the two tests of Algorithm 4 of Ito et al. (2017), in every iteration.
+
+    ``L_k |alpha_k - beta_k|`` is at most ``tol``: the residual of the optimality condition (5) at
+    the extrapolated point beta_k, which needs no product with the data. Section 4.3.2 takes it in
+    place of that at alpha_k (`FixedPoint`).
     """
 
     name: ClassVar[str] = "step-residual"
@@ -91,20 +120,56 @@ class StepResidual(Rule):
 
 @dataclass(frozen=True)
 class FixedPoint(Rule):
-    """The rules of Algorithm 4 of Ito et al. (2017) together.
+    """``L_k |T_L(alpha_k) - alpha_k|``, the residual of the optimality condition (5) of Ito et al.
+    (2017) at the iterate, is at most ``tol``; or `StepResidual` is.
 
-    `StepResidual`, or at every hundredth iteration ``L_k |T_L(alpha_k) - alpha_k|``, the residual
-    of the optimality condition (5) at the iterate itself, is at most ``tol``.
+    By default the test of Algorithm 4 as printed, which computes this residual in the iterations 1,
+    101, 201 and so on, because it costs a product with the data, and tests the step in all.
+
+    Parameters
+    ----------
+    every : int >= 1, default 100
+        Iterations between two computations of the residual. With 1 the step is not tested: this is
+        the rule of Algorithms 1 and 3, which compute the residual in every iteration.
     """
+
+    every: int = 100
 
     name: ClassVar[str] = "fixed-point"
 
+    def __post_init__(self) -> None:
+        whole = isinstance(self.every, Integral) and not isinstance(self.every, bool)
+        if not (whole and self.every >= 1):
+            raise ValueError(f"every={self.every!r} must be an integer >= 1")
+
+    def is_due(self, n_iter: int) -> bool:
+        """Whether the residual at the iterate is to be computed in this iteration, from 1 on."""
+        return (n_iter - 1) % self.every == 0
+
     def met(self, state: Any) -> bool:
-        return bool(min(state.step_residual, state.point_residual) <= self.tol)
+        steps = self.every > 1 and state.step_residual <= self.tol
+        return bool(steps or state.point_residual <= self.tol)
+
+
+@dataclass(frozen=True)
+class PointResidual(FixedPoint):
+    """`FixedPoint` in every iteration, as Algorithms 1 and 3 of Ito et al. (2017) print it."""
+
+    every: int = 1
+
+    name: ClassVar[str] = "point-residual"
 
 
 RULES: Mapping[str, type[Rule]] = {
-    rule.name: rule for rule in (RelativeChange, IterateChange, StepResidual, FixedPoint)
+    rule.name: rule
+    for rule in (
+        RelativeChange,
+        IterateChange,
+        PrimalResidual,
+        StepResidual,
+        FixedPoint,
+        PointResidual,
+    )
 }
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar
 
+import numpy as np
+
 from proxmargin.loop.outcome import Solution
-from proxmargin.loop.solver import Solver, UnsuitableSolverError
+from proxmargin.loop.solver import Solver, UnsuitableSolverError, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.active_set import ActiveSet
@@ -65,9 +67,9 @@ def _coordinate_descent(
 
     With ``plain`` sweeps over all features, as printed.
     """
-    if plain:
-        return CoordinateDescent()
-    return WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
+    require(isinstance(plain, bool | np.bool_), "plain must be True or False", plain)
+    repairing = WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
+    return CoordinateDescent() if plain else repairing
 
 
 def _working_set(smallest: int = 64, forcing: float = 0.03, screening: bool = False) -> Solver[Any]:

@@ -167,8 +167,12 @@ def read_numbers(values: ArrayLike, name: str) -> Floats:
     Raises
     ------
     ValueError
-        Not real numbers, or rows of different lengths.
+        Not real numbers, rows of different lengths, or masked entries.
     """
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} has masked entries, and every entry counts: leave out their rows or columns"
+        )
     try:
         array = np.asarray(values)
         if np.iscomplexobj(array):

@@ -20,11 +20,14 @@ class Student:
     ----------
     mean, error : arrays of one shape
     freedom : int
+    rounding : array that broadcasts to that shape, or a number
+        Means are known up to this.
     """
 
     mean: Floats
     error: Floats
     freedom: int
+    rounding: Floats | float = 0.0
 
     @property
     def statistic(self) -> Floats:
@@ -49,8 +52,10 @@ class Student:
                 np.where(beyond == 0, 0.0, beyond / self.error)
                 for beyond in (self.mean - rope, -self.mean - rope)
             )
-        above = np.where((self.error == 0) & (self.mean <= rope), -np.inf, above)
-        below = np.where((self.error == 0) & (-self.mean <= rope), -np.inf, below)
+        # 0.8 - 0.7 is larger than 0.1 by rounding
+        end = rope + self.rounding
+        above = np.where((self.error == 0) & (self.mean <= end), -np.inf, above)
+        below = np.where((self.error == 0) & (-self.mean <= end), -np.inf, below)
         over, under = (np.asarray(t.cdf(each, self.freedom)) for each in (above, below))
         return over, np.maximum(1 - over - under, 0.0), under
 
@@ -80,4 +85,5 @@ def resampled(values: Floats, test_ratio: float, rounding: Floats | None = None)
     rounding = SAME * np.abs(values) if rounding is None else rounding
     constant = np.ptp(values, axis=-1) <= rounding.max(axis=-1)
     spread = np.where(constant, 0.0, values.std(axis=-1, ddof=1))
-    return Student(values.mean(axis=-1), spread * np.sqrt(1 / splits + test_ratio), splits - 1)
+    error = spread * np.sqrt(1 / splits + test_ratio)
+    return Student(values.mean(axis=-1), error, splits - 1, rounding.max(axis=-1))

@@ -313,7 +313,7 @@ def test_problems_that_it_cannot_take_are_refused_with_a_sentence() -> None:
 
 
 def test_settings_are_checked() -> None:
-    with pytest.raises(ValueError, match="block must be at least 2"):
+    with pytest.raises(ValueError, match="block must be an integer >= 2"):
         BlockDecomposition(block=1)
     with pytest.raises(ValueError, match="forcing"):
         BlockDecomposition(forcing=1.0)

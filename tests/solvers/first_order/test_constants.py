@@ -47,6 +47,36 @@ def test_the_first_step_constant_can_be_set(solver: str) -> None:
     assert first_state(model, X, y).lipschitz == 123.0
 
 
+@pytest.mark.parametrize("backtracking", [True, False])
+def test_a_first_step_constant_far_above_the_bound_is_the_bound(backtracking: bool) -> None:
+    # with L_0 = 1e6 the steps are so short that rule (20) held at a gap of 5 %
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    L_f = 1.0 + np.square(X).sum(axis=1).mean()
+    options = {"first_lipschitz": 1e6, "backtracking": backtracking}
+    model = HuberizedSVC(delta=1.0, solver="b-pgh", solver_options=options)
+    assert first_state(model, X, y).lipschitz == pytest.approx(L_f)
+    model.set_params(stopping="relative-change", max_iter=None, callbacks=()).fit(X, y)
+    printed = {"first_lipschitz": L_f}
+    plain = clone(model).set_params(solver_options=printed).fit(X, y)
+    assert model.n_iter_ == plain.n_iter_
+    assert model.certificate_.relative_gap == pytest.approx(plain.certificate_.relative_gap)
+
+
+@pytest.mark.parametrize("solver", ["b-pgh-2", "m-pgh-2"])
+@pytest.mark.parametrize("first", [1e-3, 1e9])
+def test_two_stages_reach_the_same_optimum_from_any_step_constant(
+    solver: str, first: float
+) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = (X[50:], y[50:]) if solver == "b-pgh-2" else (X, y)
+    options = {"first_lipschitz": first, "eta": 2.0}
+    model = HuberizedSVC(alpha=0.05, solver=solver, solver_options=options).fit(X, y)
+    newton = HuberizedSVC(alpha=0.05, tol=1e-9).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.primal == pytest.approx(newton.certificate_.primal, rel=1.1e-6)
+
+
 def test_fits_from_any_step_constant_are_the_same() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X[50:], y[50:]

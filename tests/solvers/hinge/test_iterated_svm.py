@@ -16,7 +16,7 @@ from proxmargin.compiled.solvers.smo import pair_steps, single_steps
 from proxmargin.designs import as_design
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.stopping import RelativeChange, Stop
+from proxmargin.loop.stopping import PrimalResidual, Stop
 from proxmargin.losses import Hinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
@@ -192,7 +192,7 @@ def test_sparse_data_take_the_same_steps(make, rng) -> None:
 
 def test_isvm3_as_printed_pulls_together_what_is_not_optimal_yet(rng) -> None:
     problem = drsvm(*two_classes(rng, 50, 200), 0.05, 0.01)
-    rule = Stop(rule=RelativeChange(1e-4, times=1))
+    rule = Stop(rule=PrimalResidual(1e-4))
     printed = minimize(problem, Isvm3(largest=np.inf), stop=rule)
     assert printed.status is Status.SETTLED
     assert printed.gap.primal > best(problem) * (1 + 1e-3)
@@ -232,7 +232,7 @@ def test_too_many_samples_are_refused_in_a_sentence(rng) -> None:
     ("make", "message"),
     [
         (lambda: Isvm2(rho=0.0), "rho must be a number > 0"),
-        (lambda: Isvm3(growth=0.9), "growth must be at least 1"),
+        (lambda: Isvm3(growth=0.9), "growth must be a number >= 1"),
         (lambda: Isvm3(largest=5.0), "largest must be at least rho"),
         (lambda: Isvm1(settled=0.0), "settled must be a number > 0"),
         (lambda: AlternatingDirections(rho_coef=-1.0), "rho_coef must be a number > 0"),

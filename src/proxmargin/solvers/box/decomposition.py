@@ -31,7 +31,13 @@ from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
 from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_checks import IndefiniteKernelError
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
+from proxmargin.loop.solver import (
+    CLAIM_FRACTION,
+    PricedState,
+    Solver,
+    at_least_one,
+    check_numbers,
+)
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -153,8 +159,8 @@ class BlockDecomposition(Solver[Blocks]):
     check_every: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        require(self.block >= 2, "block must be at least 2", self.block)
-        require(0 < self.forcing < 1, "forcing must lie between 0 and 1", self.forcing)
+        check_numbers(self, "block", least=2, whole=True)
+        check_numbers(self, "forcing", above=0, below=1)
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.dual_coordinates import descend, solve_on_face
 from proxmargin.compiled.solvers.dual_entropies import descend_entropies
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
+from proxmargin.loop.solver import (
+    CLAIM_FRACTION,
+    PricedState,
+    Solver,
+    at_least_one,
+    check_numbers,
+)
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -184,10 +190,8 @@ class DualCoordinateDescent(Solver[Swept]):
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
-        require(
-            0 < self.stiffness < np.inf, "stiffness must be positive and finite", self.stiffness
-        )
-        require(0 < self.forcing < 1, "forcing must lie between 0 and 1", self.forcing)
+        check_numbers(self, "stiffness", above=0)
+        check_numbers(self, "forcing", above=0, below=1)
         at_least_one(self, "max_stalled", "max_sweeps")
 
     def objection(self, problem: Problem) -> str | None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -27,10 +26,17 @@ from proxmargin.loop.solver import (
     Solver,
     State,
     at_least_one,
-    require,
-    require_first_lipschitz,
+    check_flags,
+    check_numbers,
 )
-from proxmargin.loop.stopping import OVERRUN, FixedPoint, StepResidual, Stop
+from proxmargin.loop.stopping import (
+    OVERRUN,
+    FixedPoint,
+    PointResidual,
+    RelativeChange,
+    StepResidual,
+    Stop,
+)
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.sides import (
@@ -53,11 +59,10 @@ __all__ = [
 ]
 
 SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
-RESIDUAL_RULES = (StepResidual.name, FixedPoint.name)
+RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200
 PROGRESS = 0.01  # relative fall of F by which a run still moves, whatever its gap
-POINT_RESIDUAL_EVERY = 100  # iterations; its gradient costs a product with the data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +100,7 @@ class Accelerated(State):
     stop : Stop
         Limits of the run; a search that is late takes the upper bound for L.
     step_residual, point_residual : float
-        ``L |u_k - base_k|`` and, every `POINT_RESIDUAL_EVERY` iterations, ``L |T_L(u_k) - u_k|``;
+        ``L |u_k - base_k|`` and, in the iterations of `FixedPoint`, ``L |T_L(u_k) - u_k|``;
         infinite where not measured.
     """
 
@@ -162,7 +167,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         K_1, the iterations before the first restart.
     bt_every : int
         Iterations between two tests of L.
-    floor : float in [0, 0.5)
+    floor : float in (0, 0.5)
         xi: relative distance that dual coordinates keep from the ends of their domain where the
         conjugate of the loss is not smooth (logistic, DWD).
     first_lipschitz : float > 0, optional
@@ -204,7 +209,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     max_stalled: float = 1000
 
     name: ClassVar[str] = "apg"
-    rules: ClassVar[tuple[str, ...]] = ("relative-change", "step-residual", "fixed-point")
+    rules: ClassVar[tuple[str, ...]] = (RelativeChange.name, *RESIDUAL_RULES)
     coupled: ClassVar[bool] = True
     """t and the base of a step depend on L during the search (Algorithms 1 and 3)."""
     whole: ClassVar[bool] = False
@@ -214,16 +219,14 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     may rise for thousands of iterations before it falls further. Cycles are far above."""
 
     def __post_init__(self) -> None:
-        require(self.bt_every >= 1, "bt_every must be an integer >= 1", self.bt_every)
-        require(self.growth > 1, "growth must be > 1", self.growth)
-        require(self.decrease >= 1, "decrease must be >= 1", self.decrease)
-        require(0 <= self.stability <= 1, "stability must be in [0, 1]", self.stability)
-        require(self.patience >= 1, "patience must be >= 1", self.patience)
-        require(0 <= self.floor < 0.5, "floor must be in [0, 0.5)", self.floor)
-        require_first_lipschitz(self.first_lipschitz)
-        number = isinstance(self.first_point, Real) and np.isfinite(self.first_point)
-        holds = self.first_point is None or number
-        require(holds, "first_point must be a finite number, or None", self.first_point)
+        check_flags(self, "bt", "dec", "re", "mt", "st", "scaled")
+        check_numbers(self, "growth", above=1)
+        check_numbers(self, "decrease", least=1)
+        check_numbers(self, "stability", least=0, most=1)
+        check_numbers(self, "patience", "bt_every", least=1, whole=True)
+        check_numbers(self, "floor", above=0, below=0.5)
+        check_numbers(self, "first_lipschitz", above=0, optional=True)
+        check_numbers(self, "first_point", optional=True)
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
@@ -308,7 +311,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     def _with_residuals(self, side: Side, trial: _Trial, fresh: Accelerated) -> Accelerated:
         """The state with the quantities of `StepResidual` and `FixedPoint`."""
         lipschitz, point_residual = trial.lipschitz, np.inf
-        if fresh.n_iter % POINT_RESIDUAL_EVERY == 1:
+        rule = fresh.stop.rule
+        if isinstance(rule, FixedPoint) and rule.is_due(fresh.n_iter):
             gradient = side.gradient(trial.u, side.response(trial.image))
             image = side.prox(trial.u - gradient / lipschitz, 1.0 / lipschitz)
             point_residual = lipschitz * float(np.linalg.norm(image - trial.u))
@@ -461,6 +465,10 @@ class FastProximalGradient(GuaranteedProximalGradient):
 
     name: ClassVar[str] = "fapg"
     coupled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flags(self, "careful", optional=True)
 
     def _is_careful(self, side: Side) -> bool:
         return isinstance(side, PrimalSide) if self.careful is None else self.careful

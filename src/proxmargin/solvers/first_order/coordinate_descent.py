@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -29,6 +30,8 @@ class Sweeping(State):
         Scores including the offset.
     major : (n_features,)
         Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``.
+    objective : float
+        F of the point.
     """
 
     coef: Array
@@ -106,6 +109,9 @@ class CoordinateDescent(Solver[Sweeping]):
     def scores(self, problem: Problem, state: Sweeping) -> Array | None:
         # subtracting the offset would add rounding
         return None if problem.offset.any() else state.scores[:, None]
+
+    def measures(self, state: Sweeping) -> Mapping[str, float]:
+        return {"objective": state.objective}
 
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:
         """The intercept after its majorised step; its column is all ones."""

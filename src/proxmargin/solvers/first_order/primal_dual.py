@@ -15,6 +15,7 @@ is projected, and the residual of the projection is the next y (Moreau).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -23,7 +24,7 @@ import numpy as np
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Design
-from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.solver import Solver, State, check_flags, check_numbers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.classes.crammer_singer import CrammerSinger
@@ -77,6 +78,13 @@ class Saddle(State):
         ``sqrt(tau / sigma)``.
     iterate_change : float
         ``|W_old - W_new| / |W_old|``; infinite from zero.
+    compares : bool
+        Whether objectives are computed, for callbacks.
+    objective : float
+        Objective of the primal point, if computed; of a loss within a budget with its exact
+        penalty (`LevelSet`), infinite outside of a ball.
+    tau, sigma : float
+        Steps of the last iteration.
     """
 
     primal: Primal
@@ -90,6 +98,10 @@ class Saddle(State):
     norm: float = 1.0
     balance: float = 1.0
     iterate_change: float = np.inf
+    compares: bool = False
+    objective: float = np.nan
+    tau: float = np.nan
+    sigma: float = np.nan
 
 
 class Splitting(ABC):
@@ -210,9 +222,9 @@ class PrimalDual(Solver[Saddle]):
     check_every: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
-        if self.balance is not None:
-            require(self.balance > 0, "balance must be > 0", self.balance)
-        require(0 < self.relaxation < 2, "relaxation must be in (0, 2)", self.relaxation)
+        check_numbers(self, "balance", above=0, optional=True)
+        check_numbers(self, "relaxation", above=0, below=2)
+        check_flags(self, "restarts")
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Saddle:
         splitting = splitting_of(problem.loss)
@@ -220,6 +232,7 @@ class PrimalDual(Solver[Saddle]):
         levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
         square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
+        compares = bool(stop.callbacks)
         return Saddle(
             primal=primal,
             dual=dual,
@@ -229,6 +242,8 @@ class PrimalDual(Solver[Saddle]):
             dual_start=dual,
             norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
             balance=_first_balance(problem) if self.balance is None else self.balance,
+            compares=compares,
+            objective=_objective(problem, primal) if compares else np.nan,
         )
 
     def step(self, problem: Problem, state: Saddle) -> Saddle:
@@ -257,11 +272,17 @@ class PrimalDual(Solver[Saddle]):
             primal_sum=_sum(state.primal_sum, primal) if self.restarts else state.primal_sum,
             dual_sum=_sum(state.dual_sum, raised) if self.restarts else state.dual_sum,
             count=state.count + 1,
+            objective=_objective(problem, primal) if state.compares else np.nan,
+            tau=tau,
+            sigma=sigma,
         )
 
     def point(self, problem: Problem, state: Saddle) -> Point:
         """The iterate projected onto the domain of the penalties, which over-relaxation leaves."""
         return problem.projected(Point(state.primal.coef, state.primal.intercept))
+
+    def measures(self, state: Saddle) -> Mapping[str, float]:
+        return {"objective": state.objective, "tau": state.tau, "sigma": state.sigma}
 
     def dual(self, problem: Problem, state: Saddle) -> Array | None:
         return splitting_of(problem.loss).proof(state.dual, problem.intercept)
@@ -308,6 +329,11 @@ def operator_norm(design: Design, with_ones: bool) -> float:
         right = np.vstack([design.adjoint(left), float(with_ones) * left.sum(keepdims=True)])
     rows = design.row_norms() + float(with_ones)
     return min(NORM_MARGIN * norm, float(np.sqrt(rows.sum())))
+
+
+def _objective(problem: Problem, primal: Primal) -> float:
+    penalties = problem.penalty.value(primal.coef) + problem.intercept.value(primal.intercept[None])
+    return float(problem.loss.value(primal.scores) + penalties)
 
 
 def _first_balance(problem: Problem) -> float:

@@ -12,8 +12,8 @@ from proxmargin.loop.solver import (
     LIPSCHITZ_MARGIN,
     Solver,
     State,
-    require,
-    require_first_lipschitz,
+    check_flags,
+    check_numbers,
 )
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
@@ -88,7 +88,9 @@ class ProximalGradient(Solver[Momentum]):
         With False, ``omega = 0``: the plain method of the two-stage method's first stage.
     eta : float > 1
     first_lipschitz : float > 0, optional
-        L_0 in place of the paper's, for the objective with losses averaged over the samples.
+        L_0 in place of the paper's, for the objective with losses averaged over the samples; at
+        most L_f, as the method never decreases it: from far above steps are so short that rule
+        (20) holds anywhere.
 
     Notes
     -----
@@ -110,8 +112,9 @@ class ProximalGradient(Solver[Momentum]):
     """``L_0 = first_share * L_f / n``."""
 
     def __post_init__(self) -> None:
-        require(self.eta > 1, "eta must be > 1", self.eta)
-        require_first_lipschitz(self.first_lipschitz)
+        check_flags(self, "backtracking", "monotone", "extrapolate")
+        check_numbers(self, "eta", above=1)
+        check_numbers(self, "first_lipschitz", above=0, optional=True)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
         side = primal_side(problem)
@@ -133,7 +136,7 @@ class ProximalGradient(Solver[Momentum]):
     def _first_lipschitz(self, problem: Problem, side: PrimalSide, bound: float) -> float:
         """L_0 of 3.1.1 and 3.2, at most the bound."""
         if self.first_lipschitz is not None:
-            return self.first_lipschitz
+            return min(self.first_lipschitz, bound)
         printed = side.printed_curvature_bound()
         return min(self.first_share * printed / problem.loss.sample_count, bound)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.designs.base import Design
-from proxmargin.loop.solver import Solver, State, require
+from proxmargin.loop.solver import Solver, State, check_choice, check_numbers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
@@ -44,9 +44,12 @@ class Alternated(State):
     multipliers : (n_features,)
         v, the multipliers of ``w = u``.
     compares : bool
-        Whether objectives are computed; for ``stopping='relative-change'`` only.
+        Whether objectives are computed, for callbacks and ``stopping='relative-change'``: each
+        costs a product with the data.
     objective : float
         Objective of u, if computed.
+    rho_margin, rho_coef : float
+        Penalty parameters, for the sum of the losses.
     """
 
     sparse: Array
@@ -55,7 +58,9 @@ class Alternated(State):
     dual: Array
     multipliers: Array
     compares: bool = False
-    objective: float = np.inf
+    objective: float = np.nan
+    rho_margin: float
+    rho_coef: float
 
 
 # penalty parameters of margins and coefficients for the mean of the losses of n samples
@@ -100,13 +105,8 @@ class AlternatingDirections(Solver[Alternated]):
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
-        require(
-            self.setting in SETTINGS, f"setting must be one of {', '.join(SETTINGS)}", self.setting
-        )
-        for name in ("rho_margin", "rho_coef"):
-            value = getattr(self, name)
-            holds = value is None or (np.isfinite(value) and value > 0)
-            require(holds, f"{name} must be a number > 0, or None", value)
+        check_choice(self, "setting", SETTINGS)
+        check_numbers(self, "rho_margin", "rho_coef", above=0, optional=True)
 
     def objection(self, problem: Problem) -> str | None:
         return hinge_objection(problem)
@@ -120,14 +120,18 @@ class AlternatingDirections(Solver[Alternated]):
         signs, _ = signs_and_caps(problem)
         l1 = l1_of(problem)
         pulled = design.adjoint((signs * dual)[:, None])[:, 0]
+        price, weight = self._penalty_parameters(problem)
+        compares = stop.rule is not None or bool(stop.callbacks)
         return Alternated(
             sparse=coef,
             intercept=intercept,
             missing=goals(problem) - signs * scores,
             dual=dual,
             multipliers=np.clip(pulled - problem.penalty.l2 * coef, -l1, l1),
-            compares=stop.rule is not None,
-            objective=problem.value(start),
+            compares=compares,
+            objective=problem.value(start) if compares else np.nan,
+            rho_margin=price * problem.loss.sample_count,
+            rho_coef=weight * problem.loss.sample_count,
         )
 
     def step(self, problem: Problem, state: Alternated) -> Alternated:
@@ -184,6 +188,13 @@ class AlternatingDirections(Solver[Alternated]):
     def point(self, problem: Problem, state: Alternated) -> Point:
         coef = state.sparse[:, None]
         return problem.centred.point(coef, np.array([state.intercept]))
+
+    def measures(self, state: Alternated) -> Mapping[str, float]:
+        return {
+            "objective": state.objective,
+            "rho_margin": state.rho_margin,
+            "rho_coef": state.rho_coef,
+        }
 
     def dual(self, problem: Problem, state: Alternated) -> Array:
         signs, _ = signs_and_caps(problem)

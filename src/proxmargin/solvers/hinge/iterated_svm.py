@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.smo import pair_steps, single_steps
-from proxmargin.loop.solver import Solver, State, at_least_one, require
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.solver import Solver, State, at_least_one, check_numbers, require
+from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
@@ -53,6 +54,15 @@ class Split(State):
         Penalty parameter, the weight of ``|w - u|^2 / 2``, for the sum of the losses.
     exactness : float
         Accuracy of the inner problem.
+    used_rho : float
+        Penalty parameter of the last iteration.
+    primal_residual : float
+        ``|w - u|``; infinite while the subproblem of `Isvm1` is not solved.
+    compares : bool
+        Whether objectives are computed, for callbacks and ``stopping='relative-change'``: each
+        costs a product with the data.
+    objective : float
+        Objective of u, if computed.
     """
 
     smooth: Array
@@ -62,6 +72,10 @@ class Split(State):
     intercept: float = 0.0
     rho: float = 0.0
     exactness: float = FIRST_ACCURACY
+    used_rho: float = 0.0
+    primal_residual: float = np.inf
+    compares: bool = False
+    objective: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -83,19 +97,18 @@ class Isvm2(Solver[Split]):
     -----
     Corrected here: the paper's (5) to (14) drop the ``1/n`` of the loss, and its formula for u has
     ``|rho w + mu - l1|`` for ``|rho w + mu| - l1``. Its stopping rule ``|w - u| <= 1e-4`` bounds no
-    error; ``stopping='relative-change'`` compares ``|w - u|`` with ``tol``. The certificate is of
-    u, with the multipliers a.
+    error: ``stopping='primal-residual'``. The certificate is of u, with the multipliers a.
     """
 
     rho: float = 50.0
     max_samples: int = 6000
 
     name: ClassVar[str] = "isvm2"
-    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
+    rules: ClassVar[tuple[str, ...]] = (PrimalResidual.name, RelativeChange.name)
     max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
-        require(np.isfinite(self.rho) and self.rho > 0, "rho must be a number > 0", self.rho)
+        check_numbers(self, "rho", above=0)
         at_least_one(self, "max_samples")
 
     def objection(self, problem: Problem) -> str | None:
@@ -119,6 +132,8 @@ class Isvm2(Solver[Split]):
             pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
             l1 = l1_of(problem)
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
+        relative = stop.rule is not None and stop.rule.name == RelativeChange.name
+        compares = relative or bool(stop.callbacks)
         return Split(
             smooth=coef,
             sparse=coef,
@@ -126,6 +141,9 @@ class Isvm2(Solver[Split]):
             dual=dual,
             intercept=intercept,
             rho=self.rho,
+            used_rho=self.rho,
+            compares=compares,
+            objective=problem.value(start) if compares else np.nan,
         )
 
     def step(self, problem: Problem, state: Split) -> Split:
@@ -144,10 +162,23 @@ class Isvm2(Solver[Split]):
             sparse=sparse,
             dual=dual,
             intercept=intercept,
-            objective_change=0.0,
-            point_change=float(np.linalg.norm(smooth - sparse)),
+            used_rho=state.rho,
+            primal_residual=float(np.linalg.norm(smooth - sparse)),
         )
+        moved = self._with_changes(problem, state, moved) if state.compares else moved
         return self._updated(moved, state, rho)
+
+    def _with_changes(self, problem: Problem, before: Split, moved: Split) -> Split:
+        """The state with its objective and the quantities of `RelativeChange`, of u and b."""
+        objective = problem.value(self.point(problem, moved))
+        change = np.append(moved.sparse - before.sparse, moved.intercept - before.intercept)
+        size = np.linalg.norm(np.append(before.sparse, before.intercept))
+        return replace(
+            moved,
+            objective=objective,
+            objective_change=(before.objective - objective) / (1.0 + abs(before.objective)),
+            point_change=float(np.linalg.norm(change) / (1.0 + size)),
+        )
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
         """The state with the next multipliers of ``w = u`` and the next penalty parameter."""
@@ -160,6 +191,9 @@ class Isvm2(Solver[Split]):
     def point(self, problem: Problem, state: Split) -> Point:
         coef = state.sparse[:, None]
         return problem.centred.point(coef, np.array([state.intercept]))
+
+    def measures(self, state: Split) -> Mapping[str, float]:
+        return {"objective": state.objective, "rho": state.used_rho}
 
     def dual(self, problem: Problem, state: Split) -> Array:
         signs, _ = signs_and_caps(problem)
@@ -189,7 +223,8 @@ class Isvm3(Isvm2):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.growth >= 1, "growth must be at least 1", self.growth)
+        check_numbers(self, "growth", least=1)
+        check_numbers(self, "largest", above=0, below=None)
         require(self.largest >= self.rho, "largest must be at least rho", self.largest)
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
@@ -219,13 +254,13 @@ class Isvm1(Isvm3):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.settled > 0, "settled must be a number > 0", self.settled)
+        check_numbers(self, "settled", above=0)
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
         change = float(np.linalg.norm(moved.sparse - before.sparse))
         share = min(self.settled, moved.exactness / ACCURACY_FRACTION)
         if change > share * float(np.linalg.norm(moved.sparse)):
-            return replace(moved, point_change=np.inf)
+            return replace(moved, primal_residual=np.inf)
         return super()._updated(moved, before, rho)
 
 

@@ -17,7 +17,13 @@ from proxmargin.compiled.solvers.class_newton import (
     scores_of,
 )
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
+from proxmargin.loop.solver import (
+    CLAIM_FRACTION,
+    PricedState,
+    Solver,
+    at_least_one,
+    check_numbers,
+)
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.comparison import SmoothComparison
@@ -127,8 +133,9 @@ class ClassNewton(Solver[ClassPursuit]):
     max_iter: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
-        require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
-        at_least_one(self, "smallest", "largest", "max_stalled")
+        check_numbers(self, "smallest", "largest", least=1, whole=True)
+        check_numbers(self, "forcing", above=0, below=1)
+        at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)

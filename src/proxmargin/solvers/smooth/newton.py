@@ -15,7 +15,13 @@ from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one, require
+from proxmargin.loop.solver import (
+    CLAIM_FRACTION,
+    PricedState,
+    Solver,
+    at_least_one,
+    check_numbers,
+)
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -130,8 +136,8 @@ class ProximalNewton(Solver[Pursuit]):
     max_iter: ClassVar[int] = 2000
 
     def __post_init__(self) -> None:
-        require(self.smallest >= 0, "smallest must be >= 0", self.smallest)
-        require(0 < self.forcing < 1, "forcing must be between 0 and 1", self.forcing)
+        check_numbers(self, "smallest", least=0, whole=True)
+        check_numbers(self, "forcing", above=0, below=1)
         at_least_one(self, "max_stalled")
 
     def objection(self, problem: Problem) -> str | None:

@@ -18,7 +18,7 @@ from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
 from proxmargin.designs.base import Array, Design
 from proxmargin.designs.sweep import Sweep
 from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import Solver, State, at_least_one
+from proxmargin.loop.solver import Solver, State, at_least_one, check_flags
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
@@ -136,6 +136,7 @@ class PassNewton(Solver[PassState]):
 
     def __post_init__(self) -> None:
         at_least_one(self, "max_features")
+        check_flags(self, "sampled")
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, check_numbers, check_solvers, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -85,6 +85,12 @@ class Relay(Solver[Leg]):
 
     check_every: ClassVar[int] = 1
     polishing: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        check_solvers(self, "first", "second")
+        check_numbers(self, "near", above=0)
+        check_numbers(self, "far_steps", above=0, below=None)
+        require(isinstance(self.label, str), "label must be a string", self.label)
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, check_solvers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -62,6 +62,9 @@ class Turns(Solver[Turn]):
     name: ClassVar[str] = "b-pgh-fapg-star"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.BALL
+
+    def __post_init__(self) -> None:
+        check_solvers(self, "first", "second")
 
     def stops_by(self, rule: str) -> bool:
         return super().stops_by(rule) and self.first.stops_by(rule) and self.second.stops_by(rule)

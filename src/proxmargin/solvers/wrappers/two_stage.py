@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import Solver, State, check_flags, check_numbers
 from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -46,6 +46,9 @@ class TwoStage(Solver[Staged]):
     ----------
     first_tol : float
         Tolerance of rule (20) in stage one.
+    eta, first_lipschitz : float
+        Of stage two, as for `ProximalGradient`: stage one takes ``L_k = L_f`` throughout. L_f is
+        that of the features of stage two.
     repair : bool
         With False the printed method, which ends with the support of stage one: the certificate, of
         the whole problem, says how wrong that is.
@@ -53,18 +56,29 @@ class TwoStage(Solver[Staged]):
 
     first_tol: float = 1e-3
     repair: bool = True
+    eta: float = 1.5
+    first_lipschitz: float | None = None
+
+    method: ClassVar[type[ProximalGradient]] = ProximalGradient
+    """The method of both stages."""
 
     name: ClassVar[str] = "b-pgh-2"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.SINGLE_OUTPUT
 
+    def __post_init__(self) -> None:
+        check_numbers(self, "first_tol", above=0)
+        check_flags(self, "repair")
+        self.method(eta=self.eta, first_lipschitz=self.first_lipschitz)  # checks these settings
+
     @property
     def stage_one(self) -> ProximalGradient:
-        return ProximalGradient(backtracking=False, extrapolate=False)
+        return self.method(backtracking=False, extrapolate=False)
 
     @property
     def stage_two(self) -> WorkingSet:
-        return WorkingSet(ProximalGradient(), fixed=not self.repair)
+        inner = self.method(eta=self.eta, first_lipschitz=self.first_lipschitz)
+        return WorkingSet(inner, fixed=not self.repair)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Staged:
         return Staged(first=self.stage_one.init(problem, start, stop), stop=stop)
@@ -89,7 +103,9 @@ class TwoStage(Solver[Staged]):
         return replace(state, second=self.stage_two.observe(problem, state.second, gap))
 
     def measures(self, state: Staged) -> Mapping[str, float]:
-        return self.stage_one.measures(state.first) if state.second is None else {}
+        if state.second is None or state.second.n_iter == 0:
+            return self.stage_one.measures(state.first)
+        return self.stage_two.measures(state.second)
 
     def point(self, problem: Problem, state: Staged) -> Point:
         if state.second is None:
@@ -114,13 +130,7 @@ class TwoStage(Solver[Staged]):
 class MulticlassTwoStage(TwoStage):
     """M-PGH-2: the same on all classes together."""
 
+    method: ClassVar[type[ProximalGradient]] = MulticlassProximalGradient
+
     name: ClassVar[str] = "m-pgh-2"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MANY_OUTPUTS
-
-    @property
-    def stage_one(self) -> ProximalGradient:
-        return MulticlassProximalGradient(backtracking=False, extrapolate=False)
-
-    @property
-    def stage_two(self) -> WorkingSet:
-        return WorkingSet(MulticlassProximalGradient(), fixed=not self.repair)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -12,7 +13,14 @@ from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
-from proxmargin.loop.solver import Solver, State
+from proxmargin.loop.solver import (
+    MEASURES,
+    Solver,
+    State,
+    check_flags,
+    check_numbers,
+    check_solvers,
+)
 from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -50,6 +58,8 @@ class Restricted(State):
         Objective of the point.
     tighter : float
         Factor on the inner tolerance; it falls when the inner solver returns its start.
+    told : (len(MEASURES),) or None
+        What the inner solver tells of its last iterate, in the order of `MEASURES`.
     """
 
     coef: Array
@@ -60,6 +70,7 @@ class Restricted(State):
     relative_gap: float = np.inf
     objective: float = np.inf
     tighter: float = 1.0
+    told: Array | None = None
     stop: Stop = field(default_factory=Stop)
 
 
@@ -99,6 +110,12 @@ class WorkingSet(Solver[Restricted]):
 
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 1_000_000
+
+    def __post_init__(self) -> None:
+        check_solvers(self, "inner")
+        check_numbers(self, "smallest", least=1, whole=True)
+        check_numbers(self, "forcing", above=0, below=1)
+        check_flags(self, "screening", "fixed")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -161,6 +178,7 @@ class WorkingSet(Solver[Restricted]):
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=float(moved / (1.0 + size)),
             tighter=tighter,
+            told=self._told(solution.state),
             finished=self.fixed or tighter < MIN_TOL_FACTOR or (unmoved and alone),
             interrupted=solution.status is Status.INTERRUPTED,
         )
@@ -180,6 +198,15 @@ class WorkingSet(Solver[Restricted]):
 
     def dual(self, problem: Problem, state: Restricted) -> Array | None:
         return state.dual
+
+    def measures(self, state: Restricted) -> Mapping[str, float]:
+        """Those of the last iteration of the inner solver, with the objective of the point."""
+        inner = {} if state.told is None else dict(zip(MEASURES, state.told.tolist(), strict=True))
+        return {**inner, "objective": state.objective}
+
+    def _told(self, inner: Any) -> Array:
+        told = self.inner.measures(inner)
+        return np.array([told.get(name, np.nan) for name in MEASURES])
 
     def _priced(self, problem: Problem, state: Restricted) -> Restricted:
         if state.violations is not None:
