@@ -241,15 +241,15 @@ def _judged(
     misprints: Mapping[str, str],
     closely: str = EXACTLY,
 ) -> Outcome:
-    """Reproduced if no claim fails and nothing differs but known misprints."""
+    """Reproduced if nothing differs but known misprints and no claim fails."""
     told = judged(body, claims)
-    if told.verdict is Verdict.NOT:
-        return told
     body = told.body
     unknown = [name for name in off if name not in misprints]
     if unknown:
         rest = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
         return Outcome(body, Verdict.NOT, f"differs in {'; '.join(unknown[:NAMED])}{rest}")
+    if told.verdict is Verdict.NOT:
+        return told
     known = "; ".join(f"{name}, a misprint: {misprints[name]}" for name in off)
     why = f"{closely} but for {known}" if known else closely
     return Outcome(body, Verdict.REPRODUCED, why)
