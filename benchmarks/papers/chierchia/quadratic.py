@@ -208,8 +208,7 @@ in C: orders compare at best.
 
 Coefficients above {SIGNIFICANT:g} at L/K = {kept.each}, of {kept.total}: {_list(kept.quadratic)}
 with the quadratic norm, {_list(kept.sparse)} with l_1,inf, for C as above and {_list(SHARES)} times
-the least with coefficients (gaps of {EXACT:g} and {SPARSE_TOL:g}). With the quadratic norm only
-those of features that are the same for all samples, as at the border of the images, vanish."""
+the least with coefficients (gaps of {EXACT:g} and {SPARSE_TOL:g})."""
     picture = bars(panels, "C |x|^2", "CPU seconds")
     outcome = judged(said, [*_claims(found), *_on_kept(kept)], picture=picture)
     return replace(
