@@ -305,8 +305,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             area = roc_auc_score(codes, scores, sample_weight=weights)
             warnings.warn(
                 f"the map of the held-out scores, whose AUC is {area:.3f}, reverses the "
-                "classifier: probabilities fall as scores rise; on held-out rows the scores are "
-                "no better than chance, and there may be nothing to learn in these data",
+                "classifier: probabilities fall as scores rise, as scores of held-out rows say "
+                "little or nothing of their classes; there may be nothing to learn in these data",
                 UserWarning,
                 stacklevel=users_level(),
             )
