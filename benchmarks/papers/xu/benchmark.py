@@ -97,10 +97,9 @@ def _table_12(size: Size) -> Outcome:
 
 
 WHY = """On letter the huberized hinge of all classes depends on how the features are scaled: it
-is least accurate with [-1, 1], the scaling of the LIBSVM site, at any lambda; rows of unit length
-or no intercept help no more than standardising (42 % at best). With sum-to-zero scores each sample
-pushes 25 classes down by a loss of their own, so that linear scores approximate the 26 classes
-badly; one-vs-all and DDAG do not share this.
+is least accurate with [-1, 1], the scaling of the LIBSVM site, at any lambda. With sum-to-zero
+scores each sample pushes 25 classes down by a loss of their own, so that linear scores approximate
+the 26 classes badly; one-vs-all and DDAG do not share this.
 
 DDAG on dna: the printed 33.7 % is less than naming the largest class gives, about a half, and looks
 like a gamma too large for 180 features, with which a kernel sees no neighbours: see the section on
