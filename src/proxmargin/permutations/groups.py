@@ -14,7 +14,8 @@ from proxmargin.permutations.labelings import Codes
 __all__ = ["checked_groups"]
 
 MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no truth value
-NUMBER, TEXT = "number", "string"
+NUMBER = "number"
+TEXT = "string"
 
 
 def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, Codes]:
