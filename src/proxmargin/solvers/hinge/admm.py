@@ -21,6 +21,7 @@ from proxmargin.solvers.hinge.model import (
     hinge_objection,
     intercept_ridge,
     l1_of,
+    relative_changes,
     signs_and_caps,
 )
 
@@ -155,19 +156,10 @@ class AlternatingDirections(Solver[Alternated]):
             dual=np.clip(state.dual + price * (wanted - missing), 0.0, caps),
             multipliers=state.multipliers + weight * (smooth - sparse),
         )
-        return self._with_changes(problem, state, moved) if state.compares else moved
-
-    def _with_changes(self, problem: Problem, before: Alternated, after: Alternated) -> Alternated:
-        """``after`` with the relative changes of objective and point."""
-        objective = problem.value(self.point(problem, after))
-        change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
-        size = np.linalg.norm(np.append(before.sparse, before.intercept))
-        return replace(
-            after,
-            objective=objective,
-            objective_change=(before.objective - objective) / (1.0 + abs(before.objective)),
-            point_change=float(np.linalg.norm(change) / (1.0 + size)),
-        )
+        if not state.compares:
+            return moved
+        objective = problem.value(self.point(problem, moved))
+        return replace(moved, **relative_changes(state, moved, objective))
 
     def _system(self, problem: Problem) -> HingeSystem:
         """The linear system of the step in (w, b), factored once and kept with the data."""

@@ -21,6 +21,7 @@ from proxmargin.solvers.hinge.model import (
     hinge_objection,
     intercept_ridge,
     l1_of,
+    relative_changes,
     signs_and_caps,
 )
 
@@ -165,20 +166,10 @@ class Isvm2(Solver[Split]):
             used_rho=state.rho,
             primal_residual=float(np.linalg.norm(smooth - sparse)),
         )
-        moved = self._with_changes(problem, state, moved) if state.compares else moved
+        if state.compares:
+            objective = problem.value(self.point(problem, moved))
+            moved = replace(moved, **relative_changes(state, moved, objective))
         return self._updated(moved, state, rho)
-
-    def _with_changes(self, problem: Problem, before: Split, moved: Split) -> Split:
-        """The state with its objective and the quantities of `RelativeChange`, of u and b."""
-        objective = problem.value(self.point(problem, moved))
-        change = np.append(moved.sparse - before.sparse, moved.intercept - before.intercept)
-        size = np.linalg.norm(np.append(before.sparse, before.intercept))
-        return replace(
-            moved,
-            objective=objective,
-            objective_change=(before.objective - objective) / (1.0 + abs(before.objective)),
-            point_change=float(np.linalg.norm(change) / (1.0 + size)),
-        )
 
     def _updated(self, moved: Split, before: Split, rho: float) -> Split:
         """The state with the next multipliers of ``w = u`` and the next penalty parameter."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from proxmargin.designs.standardized import standardized
@@ -15,6 +17,7 @@ __all__ = [
     "hinge_objection",
     "intercept_ridge",
     "l1_of",
+    "relative_changes",
     "signs_and_caps",
     "spread_of",
 ]
@@ -58,6 +61,24 @@ def l1_of(problem: Problem) -> float:
 def intercept_ridge(problem: Problem) -> float | None:
     """Strength of the ridge of the intercept, zero for a free one; None without intercept."""
     return problem.intercept.l2 if problem.fits_intercept else None
+
+
+def relative_changes(before: Any, after: Any, objective: float) -> dict[str, Any]:
+    """What `RelativeChange` and histories read of a state: its objective, and relative changes.
+
+    Parameters
+    ----------
+    before, after : states with ``sparse`` coefficients, an ``intercept`` and an ``objective``
+    objective : float
+        That of ``after``.
+    """
+    change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
+    size = np.linalg.norm(np.append(before.sparse, before.intercept))
+    return {
+        "objective": objective,
+        "objective_change": (before.objective - objective) / (1.0 + abs(before.objective)),
+        "point_change": float(np.linalg.norm(change) / (1.0 + size)),
+    }
 
 
 def spread_of(problem: Problem) -> float:
