@@ -39,7 +39,7 @@ def test_in_an_environment_that_run_py_made_run_py_is_to_install_them(
     python, script, task, extra = shlex.split(how_to_install())
     assert (python, Path(script), task, extra) == ("python3", ROOT / "run.py", "install", "files")
     text = Path(script).read_text(encoding="utf-8")
-    assert f'"{task}": ' in text
+    assert f'"{task}"' in text
     assert f'"{RECORD}"' in text
 
 
