@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import errno
+import gzip
+import io
+import lzma
 import os
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +97,105 @@ def test_a_text_file_is_converted_part_by_part(table, tmp_path, monkeypatch) -> 
     seen, labels = rows_of(opened("svmlight", tmp_path, *table, 6))
     np.testing.assert_array_equal(seen, table[0])
     np.testing.assert_array_equal(labels, table[1])
+
+
+PACKINGS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+def zipped(content: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a.svm", content)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", PACKINGS)
+@pytest.mark.parametrize("name", ["a.svm.{}", "a.svm", "a.svm.other"])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_all_rows_of_a_compressed_text_file_are_read(
+    kind: str, name: str, parts: int, table, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("proxmargin.inputs.converted.TEXT_BYTES", 50)
+    X, y = table
+    lines = io.BytesIO()
+    dump_svmlight_file(X, y, lines, zero_based=False)
+    text = 40 * lines.getvalue()  # far longer than its compressed form
+    half = text.index(b"\n", len(text) // 2) + 1
+    pieces = [text] if parts == 1 else [text[:half], text[half:]]
+    path = tmp_path / name.format(kind)
+    path.write_bytes(b"".join(map(PACKINGS[kind], pieces)))
+    assert path.stat().st_size < len(text) // 10
+    seen, labels = rows_of(open_dataset(path, target=None, chunk_rows=7))
+    np.testing.assert_array_equal(seen, np.tile(X, (40, 1)))
+    np.testing.assert_array_equal(labels, np.tile(y, 40))
+
+
+@pytest.mark.parametrize("kind", PACKINGS)
+def test_text_that_is_packed_and_damaged_is_refused(kind: str, tmp_path) -> None:
+    whole = PACKINGS[kind](b"1 1:2 2:3\n-1 1:4\n" * 1000)
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2] ^= 0xFF
+    for content in (whole[:-9], whole[: len(whole) // 2], bytes(damaged)):
+        (tmp_path / "a.svm.gz").write_bytes(content)
+        with pytest.raises(OSError, match=r"a\.svm\.gz cannot be read"):
+            open_dataset(tmp_path / "a.svm.gz", target=None)
+
+
+def test_other_compressions_and_other_packed_files_are_refused(table, tmp_path) -> None:
+    X, y = table
+    text = b"1 1:2\n-1 1:3\n"
+    (tmp_path / "a.svm.zip").write_bytes(zipped(text))
+    with pytest.raises(OSError, match=r"a\.svm\.zip .*\(a ZIP archive\): unpack it"):
+        open_dataset(tmp_path / "a.svm.zip", target=None)
+    (tmp_path / "a.svm.zst").write_bytes(pa.Codec("zstd").compress(text, asbytes=True))
+    with pytest.raises(OSError, match=r"a\.svm\.zst .*\(Zstandard\): unpack it"):
+        open_dataset(tmp_path / "a.svm.zst", target=None)
+    np.save(tmp_path / "a.npy", X)
+    np.savez(tmp_path / "a.npz", X=X)
+    parquet(tmp_path / "a.parquet", X, y=y)
+    for name, kind in (("npy", "NPY"), ("npz", "NPZ"), ("parquet", "Parquet")):
+        packed = tmp_path / f"a.{name}.gz"
+        packed.write_bytes(gzip.compress((tmp_path / f"a.{name}").read_bytes()))
+        with pytest.raises(ValueError, match=f"is a compressed {kind} file: unpack it"):
+            open_dataset(packed, target="y")
+
+
+def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("proxmargin.inputs.converted.TEXT_BYTES", 50)
+    monkeypatch.setattr("proxmargin.inputs.converted.LONGEST_LINE", 1000)
+    (tmp_path / "a.svm.gz").write_bytes(gzip.compress(b"1 1:1" + b" " * 5000))
+    with pytest.raises(ValueError, match=r"a line of more than 1000 bytes"):
+        open_dataset(tmp_path / "a.svm.gz", target=None)
+
+
+def test_a_full_temporary_disk_is_named(table, tmp_path, monkeypatch) -> None:
+    def full(path: Path, folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("proxmargin.inputs.opening.without_text", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/proxmargin-"):
+        opened("svmlight", tmp_path, *table, 6)
+
+
+def test_a_second_array_behind_the_first_is_refused(table, tmp_path) -> None:
+    with (tmp_path / "a.npy").open("wb") as stream:
+        np.save(stream, table[0])
+        np.save(stream, table[0])
+    with pytest.raises(ValueError, match=r"a\.npy has \d+ bytes, and an array of shape \(23, 4\)"):
+        open_dataset(tmp_path / "a.npy", target=table[1])
+
+
+@pytest.mark.parametrize("other", ["b.parquet.gz", "year=2020/b.parquet"])
+def test_a_folder_of_which_files_would_be_left_out_is_refused(other: str, table, tmp_path) -> None:
+    X, y = table
+    parquet(tmp_path / "a.parquet", X, y=y)
+    for hidden in (".a.parquet.crc", "_SUCCESS"):
+        (tmp_path / hidden).write_bytes(b"")
+    assert open_dataset(tmp_path, target="y").n_rows == 23
+    (tmp_path / other).parent.mkdir(exist_ok=True)
+    (tmp_path / other).write_bytes(gzip.compress((tmp_path / "a.parquet").read_bytes()))
+    with pytest.raises(ValueError, match=rf"also holds {other}, which would not be read"):
+        open_dataset(tmp_path, target="y")
 
 
 def test_columns_are_chosen_and_text_becomes_indicators(table, tmp_path) -> None:

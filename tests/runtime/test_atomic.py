@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -106,7 +108,7 @@ def test_a_pipe_or_a_device_is_written_to_and_not_replaced(tmp_path) -> None:
     write(pipe, b"one")
     assert reader.communicate(timeout=10)[0] == b"one"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
         write(Path("/dev/full"), b"one")
 
 
@@ -120,3 +122,12 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path) -> None:
     with pytest.raises(FileNotFoundError) as caught, replaced(path):
         pass
     assert str(caught.value) == f"[Errno 2] No such file or directory: {str(path)!r}"
+
+
+def test_a_full_disk_is_told_by_the_name_of_the_file(tmp_path) -> None:
+    path = tmp_path / "file.html"
+    with (
+        pytest.raises(OSError, match=rf"No space left on device: '{re.escape(str(path))}'$"),
+        replaced(path),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # as of a write to the draft

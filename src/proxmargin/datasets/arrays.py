@@ -55,6 +55,12 @@ class NpyRows:
         self.shape, self.dtype = shape, dtype
         self._mapped = np.load(path, mmap_mode="r") if by_columns and len(shape) > 1 else None
         self._row = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        declared = self._begin + self._row * (shape[0] if shape else 1)
+        if declared != self._state.size:  # longer: a second array was written behind it
+            raise ValueError(
+                f"{path} has {self._state.size} bytes, and an array of shape {shape} needs "
+                f"{declared}"
+            )
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
         if self._mapped is not None:

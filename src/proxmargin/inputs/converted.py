@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
+from proxmargin.runtime.unpacking import unpacked_bytes
+
 __all__ = ["unpacked", "without_text"]
 
-TEXT_BYTES = 1 << 24  # of a svmlight file that are parsed at a time: 16 MB
+TEXT_BYTES = 1 << 24  # of a svmlight file that are parsed at a time: 16 MB, and the rest of a line
+LONGEST_LINE = 1 << 27  # bytes: a sample of some million values
+# what files begin with that are read, but not compressed
+BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"PK\x03\x04": "NPZ"}
 MOST_FEATURES = 2**31 - 1  # of a svmlight file; their number is that of the last one in use
 
 
@@ -43,14 +50,14 @@ def without_text(path: Path, folder: Path) -> None:
     """Write the CSR arrays and the labels of a svmlight file into ``folder``, part by part."""
     from sklearn.datasets import load_svmlight_file  # imported late: it loads much
 
-    size, width, least = path.stat().st_size, 0, MOST_FEATURES
+    width, least = 0, MOST_FEATURES
     ends: list[np.ndarray] = [np.zeros(1, np.int64)]
     labels: list[np.ndarray] = []
     with (folder / "data").open("wb") as data, (folder / "indices").open("wb") as indices:
-        for start in range(0, size, TEXT_BYTES):
+        for lines in _pieces(path):
             try:
                 X, y = load_svmlight_file(
-                    path, n_features=MOST_FEATURES, offset=start, length=TEXT_BYTES, zero_based=True
+                    io.BytesIO(lines), n_features=MOST_FEATURES, zero_based=True
                 )
             except ValueError as error:
                 raise ValueError(
@@ -60,8 +67,8 @@ def without_text(path: Path, folder: Path) -> None:
                 continue
             width = max(width, int(X.indices.max(initial=-1)) + 1)
             least = min(least, int(X.indices.min(initial=MOST_FEATURES)))
-            X.data.astype(np.float64).tofile(data)
-            X.indices.astype(np.int32).tofile(indices)
+            data.write(X.data.astype(np.float64).data)
+            indices.write(X.indices.astype(np.int32).data)
             ends.append(X.indptr[1:].astype(np.int64) + ends[-1][-1])
             labels.append(y)
     first = 1 if 1 <= least < MOST_FEATURES else 0  # features are counted from 1, unless one is 0
@@ -76,6 +83,22 @@ def without_text(path: Path, folder: Path) -> None:
     np.save(folder / "indptr.npy", indptr)
     np.save(folder / "shape.npy", np.array([y.size, width - first]))
     np.save(folder / "y.npy", y)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The lines of a text file, unpacked, some at a time."""
+    try:
+        with unpacked_bytes(path) as stream:
+            while piece := stream.read(TEXT_BYTES):
+                rest = stream.readline(LONGEST_LINE)
+                if len(rest) == LONGEST_LINE:
+                    raise ValueError(f"{path} has a line of more than {LONGEST_LINE} bytes")
+                for begin, kind in BINARY.items():
+                    if piece.startswith(begin):
+                        raise ValueError(f"{path} is a compressed {kind} file: unpack it")
+                yield piece + rest
+    except OSError as error:
+        raise OSError(f"{path} cannot be read: {error}") from error
 
 
 def _with_header(folder: Path, name: str, dtype: np.dtype[Any], count: int) -> None:

@@ -17,6 +17,7 @@ from proxmargin.datasets.chunk import Source
 from proxmargin.datasets.dataset import Dataset
 from proxmargin.datasets.parquet import ParquetRows
 from proxmargin.inputs.converted import unpacked, without_text
+from proxmargin.runtime.atomic import errors_named
 
 __all__ = ["open_dataset"]
 
@@ -37,11 +38,11 @@ def open_dataset(
     Parameters
     ----------
     path : path-like or array
-        A Parquet file, or a folder of Parquet files with the same columns (in the order of their
-        names); an ``.npy`` file; an ``.npz`` file with ``X``, or with the arrays of a CSR matrix
-        (``data, indices, indptr, shape``), unpacked once into a temporary folder; a svmlight
-        file (of any other name), converted once likewise; a memory map or another array, or a CSR
-        matrix.
+        A Parquet file, or a folder of ``*.parquet`` files with the same columns (in the order of
+        their names); an ``.npy`` file; an ``.npz`` file with ``X``, or with the arrays of a CSR
+        matrix (``data, indices, indptr, shape``), unpacked once into a temporary folder; a svmlight
+        file (of any other name), also compressed by gzip, bzip2 or xz, converted once likewise; a
+        memory map or another array, or a CSR matrix.
     target : str, path-like, array or None
         The column of labels of Parquet files; else labels, (n_rows,), or the path of an ``.npy``
         file of them, or their name in an ``.npz`` file. svmlight files have their own: None.
@@ -118,7 +119,8 @@ def _of_folder(where: Path, convert: Any, target: Any, weight: Any, columns: Col
     folder = tempfile.TemporaryDirectory(prefix="proxmargin-")
     home = Path(folder.name)
     try:
-        convert(where, home)
+        with errors_named(home):
+            convert(where, home)
         X = NpyRows(home / "X.npy") if (home / "X.npy").exists() else CompressedRows(home)
         source = Arrays(X, _inside(home, target), _inside(home, weight), columns, str(where))
     except BaseException:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from proxmargin.runtime.locks import taken
 
-__all__ = ["folder_of", "replaced"]
+__all__ = ["errors_named", "folder_of", "replaced"]
 
 # characters of the file's name in the name of a draft, which must not exceed a name's limit
 NAMED = 50
@@ -38,8 +38,25 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises
     ------
     OSError
-        The file cannot be written.
+        The file cannot be written; names it.
     """
+    with errors_named(path), _stream(path) as stream:
+        yield stream
+
+
+@contextmanager
+def errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of the system that name no file name this one: that of a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def _stream(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if _is_stream(path):
         with open(path, "wb") as stream:
             yield stream

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -44,9 +46,31 @@ def test_tab_separated_files_keep_empty_first_cells_apart(written):
         read_data(path)
 
 
-def test_compressed_files_are_read(written):
-    table = read_data(written(gzip.compress(b"a,y\n1,u\n2,v\n"), "data.csv.gz"))
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("d.csv.gz", gzip.compress),
+        ("d.csv.bz2", bz2.compress),
+        ("d.csv.xz", lzma.compress),
+        ("d.csv", lzma.compress),
+        ("d.csv.gz", lambda text: gzip.compress(text[:6]) + gzip.compress(text[6:])),
+    ],
+)
+def test_compressed_files_are_read(written, name, pack):
+    table = read_data(written(pack(b"a,y\n1,u\n2,v\n"), name))
     assert table.y.tolist() == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.csv", b"PK\x03\x04" + b"a,y\n1,u\n2,v\n"),
+        ("d.csv.gz", b"\x28\xb5\x2f\xfd" + b"a,y\n1,u\n2,v\n"),
+    ],
+)
+def test_other_compressions_are_refused(written, name, content):
+    with pytest.raises(DataError, match=r"it is compressed \(.*\): unpack it"):
+        read_data(written(content, name))
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_data(written):
@@ -274,7 +298,7 @@ class TestRefusals:
             read_data(written(content))
 
     @pytest.mark.parametrize(
-        "content", [b"no gzip", gzip.compress(b"a,y\n1,2\n" * 50, mtime=0)[:-9]]
+        "content", [b"\x1f\x8bno gzip", gzip.compress(b"a,y\n1,2\n" * 50, mtime=0)[:-9]]
     )
     def test_damaged_compression_gets_a_sentence(self, written, content):
         with pytest.raises(DataError, match="cannot be read"):

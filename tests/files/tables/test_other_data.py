@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import lzma
 import re
 import sys
 import zipfile
@@ -37,6 +38,9 @@ class TestSvmlight:
             ("D.SVM", bytes),
             ("d.svm.gz", gzip.compress),
             ("d.libsvm.bz2", bz2.compress),
+            ("d.svm.xz", lzma.compress),
+            ("d.svm", gzip.compress),
+            ("d.svm.gz", bytes),
         ],
     )
     def test_samples_are_sparse_and_labels_whole(self, tmp_path, name, pack):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import warnings
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -212,5 +211,5 @@ def _opened(path: Path, dialect: Dialect, cost: Cost = _TEXT_ONLY) -> Iterator[T
         ) from error
     except csv.Error as error:
         raise DataError(f"{path}: not a readable text table: {error}.") from error
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise DataError(f"{path}: cannot be read: {error}.") from error

@@ -11,20 +11,22 @@ from proxmargin.files.tables import columnar, delimited, embedded, npz, svmlight
 from proxmargin.files.tables.contents import Source
 from proxmargin.files.tables.dialect import USUAL, Dialect
 from proxmargin.files.wording import listed
+from proxmargin.runtime.unpacking import PACKINGS
 
 Reader = Callable[[Path], Source]
 
-# scikit-learn's svmlight reader unpacks both kinds of compression
+# text is read compressed, too
+_PACKED = ("", *PACKINGS)
 _SVMLIGHT = [
-    f"{kind}{packed}"
-    for kind in (".svm", ".svmlight", ".libsvm", ".txt")
-    for packed in ("", ".gz", ".bz2")
+    f"{kind}{packed}" for kind in (".svm", ".svmlight", ".libsvm", ".txt") for packed in _PACKED
 ]
 
 # suffixes of text tables, and what separates their cells if nothing else is said
-SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+SEPARATORS = {
+    f"{kind}{packed}": mark for kind, mark in ((".csv", ","), (".tsv", "\t")) for packed in _PACKED
+}
 # files that may be tables too: they are where a separator is given
-_PERHAPS_TABLES = (".txt", ".txt.gz")
+_PERHAPS_TABLES = tuple(f".txt{packed}" for packed in _PACKED)
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(_SVMLIGHT, svmlight.read),

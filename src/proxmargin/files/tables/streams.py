@@ -6,10 +6,8 @@ reading ends before it needs more memory than was free at its start.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +15,10 @@ from typing import Any, BinaryIO, TextIO
 
 from proxmargin.files.errors import DataError
 from proxmargin.runtime.memory import free_bytes, in_words
+from proxmargin.runtime.unpacking import unpacked_bytes
 
 __all__ = ["Cost", "NulFound", "opened_bytes", "opened_text"]
 
-_UNPACKED: Mapping[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 # bytes that are asked of the system at a time
 _PIECE = 1 << 17
 # longest line, bytes: a sample of some million values
@@ -53,9 +51,10 @@ def opened_bytes(path: Path, cost: Cost) -> Iterator[BinaryIO]:
     ------
     DataError
         While it is read: a line has no end, or more memory must follow than is free.
+    OSError
+        As of `unpacked_bytes`.
     """
-    opener: Any = _UNPACKED.get(path.suffix.lower(), open)
-    with opener(path, "rb") as packed:
+    with unpacked_bytes(path) as packed:
         yield io.BufferedReader(_Watched(packed, path, cost), _PIECE)
 
 

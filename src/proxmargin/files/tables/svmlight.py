@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +40,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             yield stream
     except DataError:
         raise
-    except (ValueError, OverflowError, EOFError, OSError, zlib.error) as error:
+    except (ValueError, OverflowError, OSError) as error:
         raise DataError(
             f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
             f"indices rising): {str(error).rstrip('.')}."
