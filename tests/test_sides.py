@@ -22,7 +22,7 @@ from proxmargin.sides import (
     scaled_side,
 )
 from proxmargin.solvers.auto import choose
-from proxmargin.solvers.first_order.accelerated import (
+from proxmargin.solvers.papers.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )

@@ -47,10 +47,13 @@ SHARED = (
     "in_samples",
     "line_search",
     "multipliers",
+    "screening",
     "smoothed_newton",
+    "working_set",
 )
-# families of solvers: none knows another, only the wrappers know them, and `names` and `auto` all
-FAMILIES = ("first_order", "smooth", "hinge", "classes", "box", "programs", "minimax")
+# families of solvers: none knows another; the papers' methods and the wrappers know them, and
+# `names` and `auto` all
+FAMILIES = ("smooth", "hinge", "classes", "box", "programs", "minimax")
 TOP = "__init__"
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")
 

@@ -22,7 +22,7 @@ from proxmargin import (
 )
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
+from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 
 def cancer() -> tuple[np.ndarray, np.ndarray]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import proxmargin
 from proxmargin.estimators.registry import MODELS, model_names
-from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
-from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
 from proxmargin.solvers.names import SOLVERS as NAMED
+from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.solvers.wrappers.working_set import WorkingSet
+from proxmargin.solvers.working_set import WorkingSet
 
 # of any smooth loss and any elastic net
 BINARY_SOLVERS: dict[str, Callable[[], Any]] = {

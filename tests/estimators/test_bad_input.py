@@ -27,7 +27,7 @@ from proxmargin import (
 from proxmargin.inputs.validation import _are_few_integers
 from proxmargin.losses import Hinge
 from proxmargin.penalties import ElasticNet
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
+from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 EVERY = [HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression, MarginClassifier]
 every = pytest.mark.parametrize("make", EVERY)

@@ -21,7 +21,7 @@ from proxmargin.loop.run import Run
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
 from tests.data import load_set, needs_data
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -142,7 +142,7 @@ def test_the_two_stage_method_repairs_a_wrong_support() -> None:
     # the support found by the first stage alone, as the paper would have kept it
     from proxmargin.loop.minimize import minimize
     from proxmargin.loop.stopping import Stop
-    from proxmargin.solvers.wrappers.two_stage import TwoStage
+    from proxmargin.solvers.papers.two_stage import TwoStage
 
     problem = model._assemble(wide, labels, None).problems[0]
     first = TwoStage(first_tol=1e-2)

@@ -18,8 +18,8 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Multinomial
 from proxmargin.penalties import ElasticNet, SumToZero
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.solvers.names import suitable
+from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 NETS = [(0.05, 0.5), (0.02, 1.0), (0.1, 0.0), (0.004, 0.8)]
 

@@ -22,7 +22,7 @@ from proxmargin.losses import (
 )
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
+from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from tests.oracles.models import binary_optimum, joint_optimum
 
 PHIS = {

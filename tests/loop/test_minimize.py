@@ -24,8 +24,8 @@ from proxmargin.losses import MarginSum, SquaredHinge
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import lp_ball
-from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
 from tests.cases import binary_problem, hinge_problem, tail_problem
 
 

@@ -21,12 +21,12 @@ from proxmargin.loop.stopping import (
     Stop,
 )
 from proxmargin.sides import dual_side
-from proxmargin.solvers.first_order.accelerated import (
+from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.papers.accelerated import (
     AcceleratedProximalGradient,
     FastProximalGradient,
 )
-from proxmargin.solvers.first_order.primal_dual import PrimalDual
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.papers.primal_dual import PrimalDual
 from tests.cases.problems import class_problem, ridge_problem
 
 MET = "the stopping rule asked for was met"

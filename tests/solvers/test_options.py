@@ -15,8 +15,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, MarginSum
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
 from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from proxmargin.solvers.smooth.tall_newton import TallNewton
 
 LIMITS = [

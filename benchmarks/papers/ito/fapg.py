@@ -34,7 +34,7 @@ from proxmargin.certificates.certificate import Certificate
 from proxmargin.loop.outcome import Status
 from proxmargin.problem import Problem
 from proxmargin.sides import Side
-from proxmargin.solvers.first_order.accelerated import Accelerated, FastProximalGradient
+from proxmargin.solvers.papers.accelerated import Accelerated, FastProximalGradient
 
 __all__ = [
     "EPSILON",

@@ -22,8 +22,8 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import Solver
 from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Rule, Stop
 from proxmargin.problem import Point
-from proxmargin.solvers.hinge.admm import AlternatingDirections
-from proxmargin.solvers.hinge.iterated_svm import Isvm2, Isvm3
+from proxmargin.solvers.papers.admm import AlternatingDirections
+from proxmargin.solvers.papers.iterated_svm import Isvm2, Isvm3
 
 __all__ = [
     "AUTO",

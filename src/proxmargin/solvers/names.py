@@ -22,23 +22,24 @@ from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
-from proxmargin.solvers.first_order.accelerated import (
+from proxmargin.solvers.hinge.hinge_newton import HingeNewton
+from proxmargin.solvers.minimax.fisher_secular import FisherSecular
+from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.papers.accelerated import (
     AcceleratedProximalGradient,
     FastProximalGradient,
     FastProximalGradientStar,
     GuaranteedProximalGradient,
 )
-from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
-from proxmargin.solvers.first_order.primal_dual import PrimalDual
-from proxmargin.solvers.first_order.proximal_gradient import (
+from proxmargin.solvers.papers.admm import AlternatingDirections
+from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3
+from proxmargin.solvers.papers.primal_dual import PrimalDual
+from proxmargin.solvers.papers.proximal_gradient import (
     MulticlassProximalGradient,
     ProximalGradient,
 )
-from proxmargin.solvers.hinge.admm import AlternatingDirections
-from proxmargin.solvers.hinge.hinge_newton import HingeNewton
-from proxmargin.solvers.hinge.iterated_svm import Isvm1, Isvm2, Isvm3
-from proxmargin.solvers.minimax.fisher_secular import FisherSecular
-from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.papers.two_stage import MulticlassTwoStage, TwoStage
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
@@ -51,11 +52,10 @@ from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
 from proxmargin.solvers.succession import Table, solve
+from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
 from proxmargin.solvers.wrappers.turns import Turns
-from proxmargin.solvers.wrappers.two_stage import MulticlassTwoStage, TwoStage
-from proxmargin.solvers.wrappers.working_set import WorkingSet
 
 __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 

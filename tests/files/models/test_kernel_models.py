@@ -13,7 +13,7 @@ from proxmargin.files.models.model import describe_model
 from proxmargin.kernels import Linear, Polynomial, Rbf
 from proxmargin.losses import DistanceWeighted
 from proxmargin.penalties import Ball
-from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
+from proxmargin.solvers.papers.accelerated import FastProximalGradientStar
 from tests.files.model_files import CERTIFICATE, assert_same, forged_file, npy, there_and_back
 
 KERNEL_MODELS = ("SVC", "L2SVC", "LogisticRegression", "NuSVC", "DWD", "MarginFDA", "MarginMPM")

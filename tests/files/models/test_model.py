@@ -30,9 +30,9 @@ from proxmargin.files.models.model import describe_model
 from proxmargin.files.models.settings import from_plain, to_plain
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import ElasticNet
-from proxmargin.solvers.first_order.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.wrappers.working_set import WorkingSet
+from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.working_set import WorkingSet
 from tests.files.model_files import CERTIFICATE, assert_same, learned, there_and_back
 
 

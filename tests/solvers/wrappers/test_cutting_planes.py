@@ -16,7 +16,7 @@ from proxmargin.solvers.names import ByTheRules, suitable
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
-from tests.solvers.first_order.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
+from tests.solvers.papers.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
 
 
 def within(loss, budget: float, penalty, price: float = 1e3) -> Problem:

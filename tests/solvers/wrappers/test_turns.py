@@ -11,8 +11,8 @@ from proxmargin.loop.outcome import Status
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Logistic
 from proxmargin.penalties import Ball
-from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
-from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
+from proxmargin.solvers.papers.accelerated import FastProximalGradientStar
+from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.wrappers.turns import FIRST_TURN, SECOND_TURN, Turns
 from tests.cases import ridge_problem
 

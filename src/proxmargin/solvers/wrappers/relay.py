@@ -14,7 +14,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE, SMALL_SIDE
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
-from proxmargin.solvers.first_order.accelerated import FastProximalGradient
+from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 __all__ = ["Leg", "Relay"]
 

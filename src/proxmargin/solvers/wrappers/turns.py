@@ -10,8 +10,8 @@ from proxmargin.loop.solver import Solver, State, check_solvers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.first_order.accelerated import FastProximalGradientStar
-from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
+from proxmargin.solvers.papers.accelerated import FastProximalGradientStar
+from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.traits import Trait
 
 __all__ = ["Turn", "Turns"]

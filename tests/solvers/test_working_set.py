@@ -12,9 +12,9 @@ from proxmargin.certificates.certify import certify
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.stopping import Stop
-from proxmargin.solvers.first_order.proximal_gradient import ProximalGradient
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.wrappers.working_set import WorkingSet
+from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
+from proxmargin.solvers.working_set import WorkingSet
 from tests.cases import binary_problem
 from tests.data import data_root, load_set, needs_data
 

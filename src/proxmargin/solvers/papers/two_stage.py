@@ -13,12 +13,12 @@ from proxmargin.loop.solver import Solver, State, check_flags, check_numbers
 from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.first_order.proximal_gradient import (
+from proxmargin.solvers.papers.proximal_gradient import (
     Momentum,
     MulticlassProximalGradient,
     ProximalGradient,
 )
-from proxmargin.solvers.wrappers.working_set import Restricted, WorkingSet
+from proxmargin.solvers.working_set import Restricted, WorkingSet
 from proxmargin.traits import Trait
 
 __all__ = ["MulticlassTwoStage", "TwoStage"]

@@ -20,9 +20,9 @@ from proxmargin.loop.stopping import PrimalResidual, Stop
 from proxmargin.losses import Hinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge.admm import AlternatingDirections
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
-from proxmargin.solvers.hinge.iterated_svm import Isvm1, Isvm2, Isvm3
+from proxmargin.solvers.papers.admm import AlternatingDirections
+from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "none": Pinned()}
 SOLVERS = {"isvm1": Isvm1, "isvm2": Isvm2, "isvm3": Isvm3, "admm": AlternatingDirections}

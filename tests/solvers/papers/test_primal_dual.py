@@ -32,7 +32,7 @@ from proxmargin.penalties import (
     SumToZero,
 )
 from proxmargin.problem import Problem
-from proxmargin.solvers.first_order.primal_dual import PrimalDual, operator_norm
+from proxmargin.solvers.papers.primal_dual import PrimalDual, operator_norm
 from tests.cases import binary_problem, multiclass_problem
 
 FREE = SumToZero(ElasticNet(0.0, 0.0))

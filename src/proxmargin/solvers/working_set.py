@@ -27,7 +27,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
 from proxmargin.sides import lives_on_the_dual
 from proxmargin.solvers.multipliers import worst_of
-from proxmargin.solvers.wrappers.screening import surely_zero
+from proxmargin.solvers.screening import surely_zero
 from proxmargin.traits import Trait
 
 __all__ = ["Restricted", "WorkingSet"]
