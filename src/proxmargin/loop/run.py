@@ -53,7 +53,7 @@ class Run:
         self.within = replace(stop, callbacks=told) if told else stop
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
-        self.limit = solver.max_iter if stop.max_iter is None else stop.max_iter
+        self.limit = stop.iterations(solver.max_iter)
         self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
         self.phase = Phase.SEARCHING
         self.began_elsewhere = False

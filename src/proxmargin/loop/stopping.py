@@ -229,6 +229,14 @@ class Stop:
         left = float("inf") if self.time_limit is None else self.time_limit
         return replace(self, deadline=min(self.deadline, now + left), callbacks=told)
 
+    def iterations(self, own: int) -> int:
+        """The iteration limit of a solver whose ``own`` limit holds where none is set."""
+        return own if self.max_iter is None else self.max_iter
+
+    def rough(self, tol: float, max_iter: int) -> Stop:
+        """The limits of a warm start: a loose gap, within the same time and ``max_iter``."""
+        return replace(self, tol=tol, max_iter=max_iter, rule=None, callbacks=(), polish=False)
+
     def shared(self, now: float, parts: int) -> Stop:
         """The limits of the next of ``parts`` runs that share the remaining time equally."""
         if self.time_limit is None and parts == 1:

@@ -15,6 +15,7 @@ from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.loop.minimize import minimize
+from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
     PricedState,
@@ -146,7 +147,7 @@ class ProximalNewton(Solver[Pursuit]):
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
-        state = self._first_state(problem, start, stop)
+        state = self.state_at(problem, start, stop)
         loss = problem.margins
         pieces = not loss.phi.is_strictly_convex
         level = problem.level
@@ -154,7 +155,7 @@ class ProximalNewton(Solver[Pursuit]):
         if start.coef.any() or not pieces or not far:
             return state
         steps, point = self._warm_start_by_path(problem, state, stop)
-        return self._first_state(problem, point, stop).but(n_iter=steps)
+        return self.state_at(problem, point, stop).but(n_iter=steps)
 
     def _warm_start_by_path(
         self, problem: Problem, state: Pursuit, stop: Stop
@@ -162,26 +163,25 @@ class ProximalNewton(Solver[Pursuit]):
         """The end of a path of decreasing l1 strengths, each solved loosely; and its iterations.
 
         With a weak penalty Newton's method must identify the samples in the quadratic zone of the
-        loss; few of them change from one strength to the next.
+        loss; few of them change from one strength to the next. Each fit starts at the state of the
+        last point: `init` would start it by a path of its own.
         """
         level, most = problem.level, state.limit
         steps, point = 0, self.point(problem, state)
         strength = PATH_RATIO * (state.violation + level)
         while strength > level and steps < most and not stop.is_over:
-            rough = replace(
-                stop,
-                tol=PATH_GAP,
-                max_iter=min(PATH_STEPS, most - steps),
-                callbacks=(),
-                polish=False,
-            )
+            rough = stop.rough(PATH_GAP, min(PATH_STEPS, most - steps))
             stronger = replace(problem, penalty=problem.penalty.with_l1_times(strength / level))
-            found = minimize(stronger, self, stop=rough, start=point)
+            first = self.state_at(stronger, point, rough)
+            found = minimize(stronger, self, stop=rough, start=first)
             steps, point = steps + found.certificate.n_iter, found.point
+            if found.status is Status.INTERRUPTED:
+                break
             strength *= PATH_RATIO
         return steps, point
 
-    def _first_state(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+    def state_at(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+        """The state at a point, whatever it is worth; `init` may start elsewhere."""
         loss = problem.margins
         members = live_rows(start.coef)
         state = Pursuit(
@@ -192,7 +192,7 @@ class ProximalNewton(Solver[Pursuit]):
             violations=np.zeros(start.coef.shape[0]),
             width=max(loss.phi.zone, FIRST_WIDTH),
             tol=CLAIM_FRACTION * stop.tol,
-            limit=self.max_iter if stop.max_iter is None else stop.max_iter,
+            limit=stop.iterations(self.max_iter),
         )
         return self._priced(problem, state).but(unpolished=stop.polish)
 

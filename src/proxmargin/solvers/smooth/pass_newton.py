@@ -151,15 +151,15 @@ class PassNewton(Solver[PassState]):
         return 0  # one thread of BLAS, whose sums do not depend on the number of cores
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> PassState:
+        steps = 0
         if self.sampled and not start.coef.any():
-            start = _sample_start(problem, start, stop, self)
+            steps, start = _sample_start(problem, start, stop, self)
         coef, intercept = start.coef[:, 0].copy(), float(problem.centred.intercept(start)[0])
         active = self._active(problem, coef, None)
         blank = Secants.none(coef.size)
         wanted = None if self.sampled else active
-        return self._reached(
-            problem, coef, intercept, self._swept(problem, coef, intercept, wanted), wanted, blank
-        )
+        swept = self._swept(problem, coef, intercept, wanted)
+        return self._reached(problem, coef, intercept, swept, wanted, blank).but(n_iter=steps)
 
     def step(self, problem: Problem, state: PassState) -> PassState:
         gram = self._model(problem, state)
@@ -404,23 +404,28 @@ def _squares(problem: Problem) -> Array:
     return variance if problem.intercept.is_shift_invariant else variance + mean**2
 
 
-def _sample_start(problem: Problem, start: Point, stop: Stop, solver: PassNewton) -> Point:
-    """The model of the sample, at a loose gap unless the sample is everything."""
+def _sample_start(
+    problem: Problem, start: Point, stop: Stop, solver: PassNewton
+) -> tuple[int, Point]:
+    """The iterations and the end of a fit of the sample, at a loose gap unless it is everything."""
     loss, design = problem.margins, problem.design
     index = design.sample_index()
     part = MarginSum(loss.phi, loss.signs[index], loss.weights[index])
     total = float(part.weights.sum())
     if total <= 0.0 or np.ptp(part.signs[part.weights > 0]) == 0.0:
-        return start
+        return 0, start
     part = replace(part, weights=part.weights / total)
     rows: Design = design.rows(index)
     has_offset = problem.loss.largest_offset > 0
     loss_of_part = Shifted(part, problem.loss.offset[index]) if has_offset else part
     some = replace(problem, loss=loss_of_part, design=rows)
     many = design.n_features > solver.max_features and rows.has_columns
-    method: Solver[Any] = ProximalNewton() if many else replace(solver, sampled=False)
+    newton, alone = ProximalNewton(), replace(solver, sampled=False)
+    method: Solver[Any] = newton if many else alone
     if method.objection(some) is not None:
-        return start
+        return 0, start
     tol = SHARPER * stop.tol if index.size == design.n_samples else SAMPLE_GAP
-    rough = replace(stop, tol=max(tol, stop.tol * SHARPER), callbacks=(), polish=False)
-    return minimize(some, method, stop=rough).point._replace(dual=None)
+    rough = stop.rough(max(tol, stop.tol * SHARPER), stop.iterations(solver.max_iter))
+    first = newton.state_at(some, some.origin(), rough) if many else None  # no path within this
+    found = minimize(some, method, stop=rough, start=first)
+    return found.certificate.n_iter, found.point._replace(dual=None)

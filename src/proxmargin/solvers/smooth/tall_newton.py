@@ -128,14 +128,15 @@ class TallNewton(Solver[TallState]):
         return super().objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> TallState:
-        loss = problem.margins
+        loss, steps = problem.margins, 0
         if not start.coef.any():
-            start = _subsample_start(problem, start, stop)
+            steps, start = _subsample_start(problem, start, stop, stop.iterations(self.max_iter))
         design = problem.centred.design
         intercept = float(problem.centred.intercept(start)[0])
         return self._priced(
             problem,
             TallState(
+                n_iter=steps,
                 coef=start.coef[:, 0].copy(),
                 intercept=intercept,
                 scores=design.scores(start.coef)[:, 0] + intercept + problem.offset,
@@ -273,24 +274,26 @@ def _updated_gram(design: Design, state: TallState, bend: Array) -> Array:
     return matrix
 
 
-def _subsample_start(problem: Problem, start: Point, stop: Stop) -> Point:
-    """A warm start: the solution for every k-th sample of each class, at a loose gap."""
+def _subsample_start(problem: Problem, start: Point, stop: Stop, limit: int) -> tuple[int, Point]:
+    """The iterations and the end of a warm start, at most ``limit`` steps: the solution for every
+    k-th sample of each class, at a loose gap."""
     loss = problem.margins
     n, p = problem.design.n_samples, problem.design.n_features
     wanted = max(SUBSAMPLE_PER_FEATURE * p, int(SUBSAMPLE_FRACTION * n))
     every = n // wanted
     if every < 2:
-        return start
+        return 0, start
     sides = (np.flatnonzero((loss.signs[:, 0] == s) & (loss.weights[:, 0] > 0)) for s in (-1, 1))
     index = np.sort(np.concatenate([side[::every] for side in sides]))
     part = MarginSum(loss.phi, loss.signs[index], loss.weights[index] / loss.weights[index].sum())
     some = replace(
         problem, loss=Shifted(part, problem.loss.offset[index]), design=problem.design.rows(index)
     )
-    if ProximalNewton().objection(some) is not None:
-        return start
-    rough = replace(stop, tol=SUBSAMPLE_GAP, callbacks=(), polish=False)
-    return minimize(some, ProximalNewton(), stop=rough).point
+    newton, rough = ProximalNewton(), stop.rough(SUBSAMPLE_GAP, limit)
+    if newton.objection(some) is not None:
+        return 0, start
+    found = minimize(some, newton, stop=rough, start=newton.state_at(some, start, rough))
+    return found.certificate.n_iter, found.point
 
 
 def _squares(problem: Problem) -> Array:
