@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -117,3 +119,34 @@ def test_separated_classes_of_few_samples_are_not_certain(method, many) -> None:
     scores = np.eye(3)[codes] if many else np.where(codes == 1, 1.0, -1.0)
     found = fit_calibrator(method, scores, codes, np.ones(codes.size)).probabilities(scores)
     assert found[np.arange(codes.size), codes].max() < 0.99
+
+
+@pytest.mark.parametrize("method", CALIBRATORS)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_probabilities_of_extreme_scores_sum_to_one(method, classes, size) -> None:
+    scores = size * (SCORES if classes == 2 else MANY) / 100.0
+    codes = CODES if classes == 2 else MANY_CODES
+    calibrator = fit_calibrator(method, scores, codes, WEIGHTS)
+    seen = calibrator.probabilities(scores)
+    unit = fit_calibrator(method, scores / size, codes, WEIGHTS).probabilities(scores / size)
+    np.testing.assert_allclose(seen, unit, atol=1e-6)
+    largest = np.finfo(np.float64).max
+    ends = np.array([largest, -largest, 1e300, -1e300, 0.0])
+    far = (
+        ends if classes == 2 else np.array([ends[:3], ends[2:], -np.abs(ends[:3]), ends[[3, 3, 3]]])
+    )
+    found = calibrator.probabilities(far)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+    if classes == 2:
+        assert found[0, 1] > 0.5 > found[1, 1]
+    else:
+        assert found.argmax(axis=1)[:2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("method", CALIBRATORS)
+def test_a_map_survives_a_pickle(method) -> None:
+    calibrator = fit_calibrator(method, SCORES, CODES, WEIGHTS)
+    again = pickle.loads(pickle.dumps(calibrator))
+    np.testing.assert_array_equal(again.probabilities(SCORES), calibrator.probabilities(SCORES))

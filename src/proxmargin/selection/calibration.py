@@ -345,7 +345,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return float(np.average(right, weights=weights))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class, (n_samples,).
+        """The most probable class, the first of equally probable ones, (n_samples,).
 
         With ``reject_cost`` a masked array (`numpy.ma`), in which rejected samples are masked.
         """

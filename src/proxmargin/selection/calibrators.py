@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Map = Callable[[Array], Array]
-"""From scores to probabilities of the second class."""
+"""From scores to log-odds of the second class."""
 
 NO_PENALTY = 1e12  # inverse strength of scikit-learn's ridge: none at the accuracy of its solver
 MATRIX_STRENGTH = (
@@ -31,6 +31,8 @@ FIT_ITERATIONS = 1000  # of a map with a few parameters
 # range of the logarithm of the factor on scores of unit scale
 LOG_FACTORS = (-10.0, 10.0)
 SURE = float(np.finfo(np.float64).eps)  # probabilities nearer to 0 or 1 have these log-odds
+# largest score of a sample in units of the held-out ones: products with any map are finite
+LARGEST = 1e150
 
 
 class Calibrator(ABC):
@@ -62,9 +64,12 @@ def fit_calibrator(method: str, scores: Array, codes: Codes, weights: Array) -> 
 
 def _scale(scores: Array, weights: Array) -> float:
     """The weighted root mean square of the scores; one if they are zero."""
-    each = scores**2 if scores.ndim == 1 else (scores**2).mean(axis=1)
-    scale = float(np.sqrt(np.average(each, weights=weights)))
-    return scale if scale > 0 else 1.0
+    largest = float(np.abs(scores).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    each = (scores / largest) ** 2  # no overflow
+    scale = np.sqrt(np.average(each if scores.ndim == 1 else each.mean(axis=1), weights=weights))
+    return largest * float(scale) or 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +80,22 @@ class _InUnits(Calibrator):
     inner: Calibrator
 
     def probabilities(self, scores: Array) -> Array:
-        return self.inner.probabilities(scores / self.scale)
+        each = scores[:, None] if scores.ndim == 1 else scores
+        largest = np.abs(each).max(axis=1, keepdims=True)
+        # larger ones are as sure, and keep their order
+        shrunk = each / np.maximum(self.scale, largest / LARGEST)
+        return self.inner.probabilities(shrunk[:, 0] if scores.ndim == 1 else shrunk)
 
 
 @dataclass(frozen=True, eq=False)
 class _OfTwo(Calibrator):
-    """Two classes: the probability of the second one from the score."""
+    """Two classes: the log-odds of the second one from the score."""
 
-    second: Callable[[Array], Array]
+    odds: Map
 
     def probabilities(self, scores: Array) -> Array:
-        second = self.second(scores)
-        return np.column_stack([1.0 - second, second])
+        odds = self.odds(scores)
+        return np.column_stack([expit(-odds), expit(odds)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +108,8 @@ class _EachClass(Calibrator):
 
     def probabilities(self, scores: Array) -> Array:
         odds = _log_odds(self.first, scores)
-        found = np.column_stack(
-            [one(column) for one, column in zip(self.each, odds.T, strict=True)]
-        )
-        total = found.sum(axis=1, keepdims=True)
-        return np.divide(
-            found, total, out=np.full_like(found, 1.0 / found.shape[1]), where=total > 0
-        )
+        found = [one(column) for one, column in zip(self.each, odds.T, strict=True)]
+        return np.asarray(softmax(log_expit(np.column_stack(found)), axis=1))
 
 
 def _log_odds(calibrator: Calibrator, scores: Array) -> Array:
@@ -172,13 +176,13 @@ def _platt(scores: Array, second: Mask, weights: Array) -> _Sigmoid:
 
 @dataclass(frozen=True)
 class _Sigmoid:
-    """``1 / (1 + exp(-(slope s + shift)))``."""
+    """Log-odds ``slope s + shift``."""
 
     slope: float
     shift: float
 
     def __call__(self, scores: Array) -> Array:
-        return np.asarray(expit(self.slope * scores + self.shift))
+        return self.slope * scores + self.shift
 
 
 def _sigmoid(scores: Array, codes: Codes, weights: Array) -> Calibrator:
@@ -239,7 +243,17 @@ def _isotonic(scores: Array, second: Mask, weights: Array) -> Map:
     """The non-decreasing step function with the least squared error, between Platt's targets."""
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)[:, 1]
     steps = IsotonicRegression(y_min=targets.min(), y_max=targets.max(), out_of_bounds="clip")
-    return steps.fit(scores, second.astype(float), sample_weight=weights).predict
+    return _Steps(steps.fit(scores, second.astype(float), sample_weight=weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Log-odds of steps of probabilities."""
+
+    steps: IsotonicRegression
+
+    def __call__(self, scores: Array) -> Array:
+        return np.asarray(logit(self.steps.predict(scores)))
 
 
 # ---- beta ---------------------------------------------------------------------------------------
@@ -250,7 +264,7 @@ def _beta(scores: Array, second: Mask, weights: Array) -> Map:
     ``c log p - d log(1 - p) + m`` with ``c, d >= 0``. The sigmoid is the case ``c = d = 1, m = 0``.
     """
     first = _platt(scores, second, weights)
-    logits = first.slope * scores + first.shift
+    logits = first(scores)
     features = np.column_stack([log_expit(logits), -log_expit(-logits)])
     kept = np.array([True, True])
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)
@@ -272,9 +286,9 @@ class _Beta:
     shift: float
 
     def __call__(self, scores: Array) -> Array:
-        logits = self.first.slope * scores + self.first.shift
+        logits = self.first(scores)
         parts = self.coef[0] * log_expit(logits) - self.coef[1] * log_expit(-logits)
-        return np.asarray(expit(parts + self.shift))
+        return np.asarray(parts + self.shift)
 
 
 CALIBRATORS: Mapping[str, Maker] = MappingProxyType(

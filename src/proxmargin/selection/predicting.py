@@ -46,13 +46,13 @@ class PredictsWithBest:
         return self.best_estimator_.score(X, y, sample_weight, offset)
 
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X, offset))
+        return self.best_estimator_.predict_proba(X, offset)
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Array:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Logarithms of `predict_proba`."""
         check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_log_proba(X, offset))
+        return self.best_estimator_.predict_log_proba(X, offset)
