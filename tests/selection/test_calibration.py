@@ -123,11 +123,13 @@ def test_kernel_matrices_have_one_fit() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = X[:100] / X.std(axis=0)
     K = X @ X.T
-    model = CalibratedMargin(SVC(kernel="precomputed"), cv=3, ensemble=False).fit(K, y[:100])
+    model = CalibratedMargin(SVC(kernel="precomputed"), cv=3).fit(K, y[:100])
     linear = CalibratedMargin(SVC(), cv=3, ensemble=False).fit(X, y[:100])
     np.testing.assert_allclose(model.predict_proba(K), linear.predict_proba(X), atol=1e-3)
-    with pytest.raises(ValueError, match="ensemble must be False"):
-        CalibratedMargin(SVC(kernel="precomputed")).fit(K, y[:100])
+    with pytest.raises(ValueError, match="ensemble must be False or 'auto'"):
+        CalibratedMargin(SVC(kernel="precomputed"), ensemble=True).fit(K, y[:100])
+    with pytest.raises(ValueError, match="ensemble, if not True or False, must be one of 'auto'"):
+        CalibratedMargin(SVC(), ensemble="mean").fit(X, y[:100])
 
 
 def test_samples_that_are_held_out_often_have_the_mean_of_their_scores() -> None:

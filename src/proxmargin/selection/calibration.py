@@ -32,12 +32,12 @@ from sklearn.utils.validation import (
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.validation import (
     check_choice,
-    check_flag,
     check_number,
     validated_weights,
 )
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
+from proxmargin.selection.fitting import forget, names_checked
 from proxmargin.selection.splitting import check_disjoint, routed_splitter, splitter_of
 from proxmargin.selection.weights import weight_argument
 
@@ -69,9 +69,10 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         contains the sigmoid. The last two treat each of several classes against the rest.
     cv : int, splitter or iterable, default 5
         Folds of the held-out scores; of a classifier that chooses its strength in place of its own.
-    ensemble : bool, default True
+    ensemble : bool or 'auto', default 'auto'
         Whether probabilities are the mean over the fits of the folds, which is a little more
-        accurate. False: of ``estimator_``, one fit to all samples.
+        accurate. False: of ``estimator_``, one fit to all samples. 'auto': True, but of kernel
+        matrices False.
     reject_cost : float in (0, 0.5], optional
         The cost of rejecting a sample, where that of an error is 1. `predict` then rejects
         those whose most probable class is wrong with a greater probability (Chow's rule), and
@@ -121,7 +122,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         method: str = "sigmoid",
         cv: Any = 5,
         *,
-        ensemble: bool = True,
+        ensemble: bool | str = "auto",
         reject_cost: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -153,7 +154,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             An invalid parameter or invalid data, named in the message; a class with fewer samples
             than folds, or that a training part lacks; fewer groups than folds; a fold that holds
             out rows of its training part; scores of pairs of classes; a kernel matrix
-            with ``ensemble``; an ``offset``, which held-out scores would lack.
+            with ``ensemble=True``; an ``offset``, which held-out scores would lack.
         TypeError
             The estimator has no ``decision_function``, or takes no ``sample_weight`` and gets one.
 
@@ -177,7 +178,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_disjoint(folds, len(y))
         plain, fitting = self._plain(X, y, fitting, folds)
         self.estimators_ = self._fitted_to_folds(plain, X, y, fitting, folds)
-        if not self.ensemble and not hasattr(self, "estimator_"):
+        if not self._is_ensemble and not hasattr(self, "estimator_"):
             self.estimator_ = clone(plain).fit(X, y, **fitting)
         scores, rows = self._held_out(X, y, folds)
         used = live[rows]
@@ -194,10 +195,10 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("estimator_", "estimators_", "calibrator_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+        forget(self)
         check_choice("method", self.method, CALIBRATORS)
-        check_flag("ensemble", self.ensemble)
+        if not isinstance(self.ensemble, bool | np.bool_):
+            check_choice("ensemble, if not True or False,", self.ensemble, ("auto",))
         check_number(
             "reject_cost", self.reject_cost, low=0.0, high=0.5, low_open=True, optional=True
         )
@@ -206,8 +207,18 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 "estimator must have a decision_function, and "
                 f"{type(self.estimator).__name__} has none"
             )
-        if self.ensemble and get_tags(self.estimator).input_tags.pairwise:
-            raise ValueError("ensemble must be False for a kernel matrix, of which folds see parts")
+        if self._is_ensemble and self._is_pairwise:
+            raise ValueError(
+                "ensemble must be False or 'auto' for a kernel matrix, of which folds see parts"
+            )
+
+    @property
+    def _is_pairwise(self) -> bool:
+        return bool(get_tags(self.estimator).input_tags.pairwise)
+
+    @property
+    def _is_ensemble(self) -> bool:
+        return not self._is_pairwise if self.ensemble == "auto" else bool(self.ensemble)
 
     def _check_classes(self, codes: NDArray[np.intp], folds: int) -> None:
         """Raise ValueError for one class, and where stratified folds would lack a class."""
@@ -314,10 +325,12 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "calibrator_")
-        models = self.estimators_ if self.ensemble else [getattr(self, "estimator_", None)]
+        models = self.estimators_ if self._is_ensemble else [getattr(self, "estimator_", None)]
         if models[0] is None:
             raise NotFittedError("fitted with ensemble=True: fit again for ensemble=False")
-        each = [self.calibrator_.probabilities(self._scores_of(model, X)) for model in models]
+        with names_checked(self, X):
+            scores = [self._scores_of(model, X) for model in models]
+        each = [self.calibrator_.probabilities(of_one) for of_one in scores]
         return np.asarray(np.mean(each, axis=0))
 
     def _scores_of(self, model: Any, X: Any) -> Array:

@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
-__all__ = ["forget", "no_convergence_warnings"]
+from proxmargin.inputs.beyond_memory import is_beyond_memory
+
+__all__ = ["forget", "names_checked", "no_convergence_warnings"]
 
 
 def forget(estimator: Any) -> None:
@@ -23,4 +26,18 @@ def no_convergence_warnings() -> Iterator[None]:
     """Of single fits: one warning sums them up at the end. Filters are shared by all threads."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+@contextmanager
+def names_checked(estimator: Any, X: Any) -> Iterator[None]:
+    """Predictions by classifiers within another one, in whose name a warning is given, once, where
+    the fit or ``X`` alone has feature names."""
+    named = hasattr(estimator, "feature_names_in_")
+    if is_beyond_memory(X) or named == (_get_feature_names(X) is not None):
+        yield
+        return
+    _check_feature_names(estimator, X, reset=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")
         yield

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.selection.fitting import names_checked
 
 __all__ = ["PredictsWithBest"]
 
@@ -33,26 +34,31 @@ class PredictsWithBest:
         ``offset``, (n_samples,), is added to them; so in the methods below.
         """
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X, offset)
+        with names_checked(self, X):
+            return self.best_estimator_.decision_function(X, offset)
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,)."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X, offset)
+        with names_checked(self, X):
+            return self.best_estimator_.predict(X, offset)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.score(X, y, sample_weight, offset)
+        with names_checked(self, X):
+            return self.best_estimator_.score(X, y, sample_weight, offset)
 
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X, offset)
+        with names_checked(self, X):
+            return self.best_estimator_.predict_proba(X, offset)
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Logarithms of `predict_proba`."""
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_log_proba(X, offset)
+        with names_checked(self, X):
+            return self.best_estimator_.predict_log_proba(X, offset)

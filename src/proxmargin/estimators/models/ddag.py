@@ -223,6 +223,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
         return rows
 
     def _note_certificates(self) -> None:
+        self.__dict__.pop("certificate_", None)  # of an earlier fit
         found: list[Certificate] = []
         for model in self.estimators_:
             certificate = getattr(model, "certificate_", None)
