@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -21,9 +24,11 @@ from proxmargin import (
     DWD,
     L2SVC,
     SVC,
+    SVCCV,
     Checkpoint,
     ElasticNetSVC,
     HuberizedSVC,
+    HuberizedSVCCV,
     LogisticRegression,
     MarginClassifier,
     MarginFDA,
@@ -31,9 +36,13 @@ from proxmargin import (
     MulticlassSVC,
     NuSVC,
     SparseLogisticRegression,
+    SparseLogisticRegressionCV,
     SquaredHingeSVC,
     alpha_max,
+    load_model,
     margin_path,
+    open_dataset,
+    save_model,
 )
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, SquaredHinge
@@ -415,3 +424,91 @@ def test_an_optimum_that_is_almost_zero_is_not_taken_for_it(rng: np.random.Gener
     certificate = SVC(fit_intercept=False).fit(X, y, offset=(1 - 1e-9) * y).certificate_
     assert certificate.converged
     assert certificate.dual > 0
+
+
+# -- predictions without the offset of the fit ----------------------------------------------------
+
+
+@pytest.fixture
+def shifted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((50, 4))
+    offset = np.where(np.arange(50) % 3 == 0, -2.5, 1.0)
+    return X, np.where(X[:, 0] + offset > 0, "yes", "no"), offset
+
+
+WITHOUT = r"fitted with an offset, the largest of size 2\.5, .*offset=0"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [HuberizedSVC(), SVC(), SVC(kernel="rbf"), SparseLogisticRegression(), LogisticRegression()],
+    ids=repr,
+)
+def test_predictions_without_the_offset_of_the_fit_warn_once(
+    shifted: tuple[np.ndarray, ...], model: Any
+) -> None:
+    X, y, offset = shifted
+    model = clone(model).fit(X, y, offset=offset)
+    methods = ["predict", "decision_function", "predict_proba", "predict_log_proba"]
+    calls = [getattr(model, name) for name in methods if hasattr(model, name)]
+    for call in (*calls, lambda X, **given: model.score(X, y, **given)):
+        with pytest.warns(UserWarning, match=WITHOUT) as told:
+            found = call(X)
+        assert len(told) == 1
+        assert told[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.array_equal(call(X, offset=0), found)
+            assert np.array_equal(call(X, offset=np.zeros(50)), found)
+            call(X, offset=offset)
+    model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X)
+        model.fit(X, y, offset=np.zeros(50)).predict(X)
+
+
+def test_every_holder_of_a_model_with_an_offset_warns(
+    shifted: tuple[np.ndarray, ...], tmp_path: Path
+) -> None:
+    X, y, offset = shifted
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path = margin_path(HuberizedSVC(), X, y, n_alphas=3, offset=offset)
+        searches = [
+            HuberizedSVCCV([0.1, 0.03, 0.01], cv=3),
+            SVCCV([0.1, 1.0, 10.0], kernel="rbf", cv=3),
+            SparseLogisticRegressionCV([0.1, 0.03, 0.01], cv=3, scoring="roc_auc"),
+        ]
+        for search in searches:
+            search._warn_of_edge = lambda: None
+            search.fit(X, y, offset=offset)
+    save_model(searches[0], tmp_path / "model.pmz")
+    holders = [path.model(1), *searches, load_model(tmp_path / "model.pmz")]
+    for model in [*holders, copy.deepcopy(searches[1])]:
+        with pytest.warns(UserWarning, match=WITHOUT):
+            found = model.predict(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.array_equal(model.predict(X, offset=0), found)
+    for call in (path.scores, path.predict):
+        with pytest.warns(UserWarning, match=WITHOUT):
+            found = call(X)
+        assert np.array_equal(call(X, offset=0), found)
+
+
+def test_data_in_passes_are_predicted_with_a_warning(
+    shifted: tuple[np.ndarray, ...], tmp_path: Path
+) -> None:
+    X, y, offset = shifted
+    np.savez(tmp_path / "data.npz", X=X, y=y == "yes")
+    data = open_dataset(tmp_path / "data.npz", target="y")
+    model = HuberizedSVC().fit(X, y == "yes", offset=offset)
+    with pytest.warns(UserWarning, match=WITHOUT):
+        found = np.concatenate(list(model.predict(data)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(np.concatenate(list(model.predict(data, offset=0))), found)
+    with pytest.raises(ValueError, match="None or 0"):
+        model.predict(data, offset=1.0)

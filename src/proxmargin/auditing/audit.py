@@ -13,6 +13,7 @@ from proxmargin.auditing.foreign import claim_of
 from proxmargin.auditing.own import own_claim
 from proxmargin.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.inputs.aligned import by_sample
 
 __all__ = ["certify"]
 
@@ -86,6 +87,8 @@ def certify(
     True
     """
     started = perf_counter()
+    sample_weight = by_sample("sample_weight", sample_weight, X)
+    offset = by_sample("offset", offset, X)
     if isinstance(model, MarginEstimator):
         claim = own_claim(model, X, y, coef, intercept, sample_weight, offset)
     elif coef is not None or intercept is not None:

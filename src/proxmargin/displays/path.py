@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.displays.axes import apart, axes_for, count_features, drawable, show_strengths
+from proxmargin.estimators.factors import unpenalised
 from proxmargin.inputs.validation import check_number
 from proxmargin.paths import Path, margin_path
 from proxmargin.selection.base import CrossValidated
@@ -102,7 +103,7 @@ class PathDisplay:
         ax = axes_for(ax)
         used = np.flatnonzero(values.any(axis=0))
         by_size = used[np.argsort(-np.abs(values[:, used]).max(axis=0), kind="stable")]
-        is_free = np.isin(by_size, _unpenalised(path))
+        is_free = np.isin(by_size, unpenalised(path.template, path.stacked.shape[1]))
         free, largest = by_size[is_free][:n_names], by_size[~is_free][:n_names]
         named = np.concatenate([free, largest])
         others = np.setdiff1d(used, named)
@@ -142,12 +143,6 @@ class PathDisplay:
         what = "norm over the classes" if several else "coefficient"
         what = what if label is None else f"coefficient of class {label}"
         return f"{what}, per standard deviation" if path.template.standardize else what
-
-
-def _unpenalised(path: Path) -> NDArray[np.intp]:
-    """The features that are never penalised."""
-    factors = getattr(path.template, "penalty_factor", None)
-    return np.flatnonzero(np.asarray(np.ones(0) if factors is None else factors) == 0)
 
 
 def _path_of(model: CrossValidated) -> Path:

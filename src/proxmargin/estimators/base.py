@@ -42,6 +42,7 @@ from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.estimators.runs import Runs, at_once, for_each
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
 from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
@@ -79,11 +80,12 @@ from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.names import named_solver
 
-__all__ = ["MarginEstimator"]
+__all__ = ["NAMES", "MarginEstimator"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+NAMES = ("feature_names_in_", "_column_labels")  # attributes with the names of features
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
 
 
@@ -172,7 +174,8 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
             on its device.
         y : (n_samples,) labels of any type; None for a `proxmargin.Dataset`, which has its own
         sample_weight : (n_samples,), optional
-            Weight 2 is the same as a repeated row, weight 0 the same as a removed one.
+            Weight 2 is the same as a repeated row, weight 0 the same as a removed one. A pandas
+            Series is aligned with the index of a data frame ``X``; so is ``offset``.
         offset : (n_samples,), optional
             Added to each score with coefficient one, ``X @ coef + intercept + offset``: the scores
             of an earlier model, or known log-odds. Two classes only.
@@ -234,21 +237,26 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         Parameters
         ----------
         X : (n_samples, n_features)
-        offset : (n_samples,), optional
-            Added to the scores. Without it the offset is zero, also for a model that was fitted
-            with one.
+        offset : (n_samples,) or 0, optional
+            Added to the scores. Without it the offset is zero; give 0 to say that it is meant.
 
         Returns
         -------
         scores : array
             Of a `proxmargin.Dataset` an iterator of arrays, one a chunk; of a Dask collection a
             Dask array.
+
+        Warns
+        -----
+        UserWarning
+            The model was fitted with an offset, and none is given.
         """
         check_is_fitted(self)
         if is_beyond_memory(X):
             return beyond_memory.scores(self, X, offset)
+        offset = by_sample("offset", offset, X)
         X = validated_features(self, X)
-        offset = self._checked_offset(offset, X, self.classes_)
+        offset = self._predicting_offset(offset, X, self.classes_)
         scores = self._scores_of(X)
         if scores.shape[1] > 1:
             return scores
@@ -282,12 +290,30 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         if is_beyond_memory(X):
             check_is_fitted(self)
             return beyond_memory.accuracy(self, X, y, sample_weight, offset)
-        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        weights = by_sample("sample_weight", sample_weight, X)
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    # -- names of the features --------------------------------------------------------------
+
+    def _in_order(self) -> dict[str, Any]:
+        """The parameters that are given by feature names, as arrays in the order of the fit."""
+        return {}
+
+    def _without_names(self) -> dict[str, Any]:
+        """Make this a classifier of arrays, whose features have no names, after `validated`.
+
+        Returns the attributes that make it one of the data frame again.
+        """
+        ordered = self._in_order()
+        names = [*ordered, *(each for each in NAMES if hasattr(self, each))]
+        kept = {name: self.__dict__.pop(name) for name in names}
+        self.__dict__.update(ordered)
+        return kept
 
     # -- assembling the problem -------------------------------------------------------------
 
@@ -299,6 +325,8 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        offset = by_sample("offset", offset, X)
         in_passes = is_beyond_memory(X)
         if in_passes:
             self._check_passes()
@@ -307,8 +335,15 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
             X, y = validated(self, X, y)
         targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
         targets = targets.mapped if in_passes else targets
+        return X, self._with_offset(targets, offset, X)
+
+    def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
+        """The targets of a fit with this offset, which predictions are reminded of."""
+        self.__dict__.pop("largest_offset_", None)
         offset = self._checked_offset(offset, X, targets.classes)
-        return X, targets if offset is None else replace(targets, offset=offset)
+        if offset is not None and offset.any():
+            self.largest_offset_ = float(np.abs(offset).max())
+        return targets if offset is None else replace(targets, offset=offset)
 
     def _check_passes(self) -> None:
         """Raise ValueError if the model cannot be fitted in passes over blocks of rows."""
@@ -330,6 +365,23 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
                 "score each"
             )
         return validated_offset(offset, X)
+
+    def _predicting_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
+        """`_checked_offset` of predictions; warns of none where the fit had one."""
+        if offset is None:
+            self._warn_without_offset()
+        return self._checked_offset(offset, X, classes)
+
+    def _warn_without_offset(self) -> None:
+        largest = getattr(self, "largest_offset_", None)
+        if largest is not None:
+            warnings.warn(
+                f"this {type(self).__name__} was fitted with an offset, the largest of size "
+                f"{largest:.3g}, and its scores are computed without one: give the offset of these "
+                "samples, or offset=0 if none is meant",
+                UserWarning,
+                stacklevel=users_level(),
+            )
 
     def _assembled(self, X: Any, targets: Targets) -> Assembly:
         X, targets, numbers = self._with_weight(X, targets)

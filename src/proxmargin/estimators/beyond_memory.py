@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,15 @@ Array = NDArray[np.float64]
 
 def scores(estimator: Any, X: Any, offset: Any) -> Any:
     """`decision_function`: an iterator of arrays of a data set, a Dask array of Dask data."""
-    _check(estimator, offset)
+    shift = _checked(estimator, offset)
     if isinstance(X, Dataset):
         chunks = predicting_chunks(estimator, X, ANY_SIZE)
         return (_scores_of(estimator, chunk) for chunk in chunks)
     if is_dask(X):
         outputs = len(estimator.coef_)
         columns = outputs if outputs > 1 else None
-        return _mapped(X, estimator.decision_function, np.dtype(float), columns)
+        method = partial(estimator.decision_function, offset=shift)
+        return _mapped(X, method, np.dtype(float), columns)
     from proxmargin.designs.blocks.device import DeviceDesign
 
     design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
@@ -43,8 +45,8 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
 def predictions(estimator: Any, X: Any, offset: Any) -> Any:
     """`predict`, of the same kinds."""
     if is_dask(X):
-        _check(estimator, offset)
-        return _mapped(X, estimator.predict, estimator.classes_.dtype, None)
+        method = partial(estimator.predict, offset=_checked(estimator, offset))
+        return _mapped(X, method, estimator.classes_.dtype, None)
     found = scores(estimator, X, offset)
     if isinstance(X, Dataset):
         return (estimator._labels_of(each) for each in found)
@@ -60,8 +62,8 @@ def probabilities(estimator: Any, X: Any, offset: Any, method: Callable[..., Any
         The one of the two, for blocks of Dask data.
     """
     if is_dask(X):
-        _check(estimator, offset)
-        return _mapped(X, method, np.dtype(float), len(estimator.classes_))
+        of_block = partial(method, offset=_checked(estimator, offset))
+        return _mapped(X, of_block, np.dtype(float), len(estimator.classes_))
     of_scores = (
         estimator._log_probabilities_of
         if method.__name__ == "predict_log_proba"
@@ -89,7 +91,7 @@ def accuracy(estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any) ->
         raise ValueError(
             "y and sample_weight must be left out for a data set on disk, which has its own"
         )
-    _check(estimator, offset)
+    _checked(estimator, offset)
     right = total = 0.0
     for chunk, labels in _labelled(estimator, X):
         weight = np.ones(labels.size) if chunk.weight is None else chunk.weight
@@ -111,11 +113,21 @@ def _scores_of(estimator: Any, chunk: Chunk) -> Array:
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-def _check(estimator: Any, offset: Any) -> None:
-    if offset is not None:
-        raise ValueError("offset must be None for data that are not in memory")
+def _checked(estimator: Any, offset: Any) -> float | None:
+    """The offset of each block: 0 for a model that was fitted with one, else None.
+
+    Warns
+    -----
+    UserWarning
+        The model was fitted with an offset, and none is given.
+    """
+    if offset is not None and not (np.ndim(offset) == 0 and offset == 0):
+        raise ValueError("offset must be None or 0 for data that are not in memory")
     if not hasattr(estimator, "coef_"):
         raise ValueError("a model with a nonlinear kernel takes data in memory, block by block")
+    if offset is None:
+        estimator._warn_without_offset()
+    return 0.0 if hasattr(estimator, "largest_offset_") else None
 
 
 def _check_total(total: float) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.designs import as_design, moments
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import validated_features, validated_weights
 from proxmargin.runtime.optional import optional
 
@@ -187,6 +188,7 @@ def _linear(estimator: Any) -> Any:
 
 
 def _deviations(model: Any, X: Any, sample_weight: Any) -> Array:
+    sample_weight = by_sample("sample_weight", sample_weight, X)
     X = validated_features(model, X)
     weights = validated_weights(sample_weight, X)
     weights = np.ones(X.shape[0]) if weights is None else weights

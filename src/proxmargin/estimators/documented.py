@@ -53,11 +53,14 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         collections, device arrays) are read once for all classes, whatever the number, unless
         there are callbacks."""
 
-_FEATURES = """penalty_factor : (n_features,) array >= 0, optional
+_FEATURES = """penalty_factor : (n_features,) array >= 0, or dict, optional
         Multiplies l1 and l2 of each feature; 0 for a feature that is never penalised. Taken as it
-        is: glmnet divides its factors by their mean.
+        is: glmnet divides its factors by their mean. A dict (1 for features that it leaves out) or
+        a pandas Series has them by the names of the features, or their numbers if they have none;
+        a Series numbered from 0 is in the order of the columns.
     bounds : pair (lower, upper), optional
-        Each a number, an array with one number a feature, or None, with ``lower <= 0 <= upper``:
+        Each a number, an array with one number a feature, a dict or Series as above (without
+        bounds for features that it leaves out), or None, with ``lower <= 0 <= upper``:
         ``lower <= coef_ <= upper``, in the units of the data; ``(0, None)`` for coefficients that
         are not negative.
     """
@@ -114,6 +117,8 @@ SPARSE_ATTRIBUTES = """Attributes
         Duality gap: a proven bound on the suboptimality of the fit.
     feature_scale_ : (n_features,), with ``standardize=True``
         Standard deviations of the features, by which `coefficients` compares them.
+    largest_offset_ : float, where the model was fitted with an offset
+        Its largest absolute entry; predictions without an offset warn of it.
     n_iter_, n_features_in_ : int
     feature_names_in_ : (n_features,), for data frames
     history_ : History, when one is among the callbacks"""

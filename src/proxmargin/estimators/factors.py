@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.aligned import by_feature, feature_labels
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.problem import Problem
 from proxmargin.unshrunk import are_separated
 
-__all__ = ["checked_bounds", "checked_factors", "scaled_bounds", "unbounded", "warn_if_separated"]
+__all__ = [
+    "checked_bounds",
+    "checked_factors",
+    "scaled_bounds",
+    "unbounded",
+    "unpenalised",
+    "warn_if_separated",
+]
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
@@ -22,8 +30,12 @@ Bounds = tuple[Array, Array]
 LEAST_FACTOR = 1e-16  # over the largest one; float64 certificates cannot resolve smaller factors
 
 
-def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
+def checked_factors(
+    penalty_factor: Any, n_features: int, labels: Sequence[Any] | None = None
+) -> Array | None:
     """One factor >= 0 a feature, or None if none are given.
+
+    ``labels`` are the names of the features, for factors by name; a dict may leave out those of 1.
 
     Raises
     ------
@@ -32,7 +44,8 @@ def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
     """
     if penalty_factor is None:
         return None
-    factors = _numbers("penalty_factor", penalty_factor)
+    given = by_feature("penalty_factor", penalty_factor, n_features, labels, missing=1.0)
+    factors = _numbers("penalty_factor", given)
     if factors.shape != (n_features,):
         raise ValueError(
             f"penalty_factor must be one number a feature, ({n_features},), got an array of shape "
@@ -57,8 +70,19 @@ def checked_factors(penalty_factor: Any, n_features: int) -> Array | None:
     return factors
 
 
-def checked_bounds(bounds: Any, n_features: int) -> Bounds | None:
+def unpenalised(estimator: Any, n_features: int) -> NDArray[np.intp]:
+    """The features whose factor is 0 in an estimator that was fitted to so many."""
+    given = getattr(estimator, "penalty_factor", None)
+    factors = checked_factors(given, n_features, feature_labels(estimator))
+    return np.flatnonzero(np.ones(0) if factors is None else factors == 0)
+
+
+def checked_bounds(
+    bounds: Any, n_features: int, labels: Sequence[Any] | None = None
+) -> Bounds | None:
     """Lower and upper bounds, one a feature, infinite where not given; None for no bounds.
+
+    ``labels`` are the names of the features, for bounds by name.
 
     Raises
     ------
@@ -72,8 +96,8 @@ def checked_bounds(bounds: Any, n_features: int) -> Bounds | None:
             "bounds must be a pair (lower, upper) of numbers, arrays with one number a feature or "
             f"None, got {bounds!r}"
         )
-    lower = _one_side("bounds: lower", bounds[0], -np.inf, n_features)
-    upper = _one_side("bounds: upper", bounds[1], np.inf, n_features)
+    lower = _one_side("bounds: lower", bounds[0], -np.inf, n_features, labels)
+    upper = _one_side("bounds: upper", bounds[1], np.inf, n_features, labels)
     if not np.all(lower <= 0):
         raise ValueError(f"bounds: lower must be <= 0, got {_first(lower, ~(lower <= 0))}")
     if not np.all(upper >= 0):
@@ -107,7 +131,10 @@ def warn_if_separated(problems: Iterable[Problem]) -> None:
         )
 
 
-def _one_side(name: str, given: Any, default: float, n_features: int) -> Array:
+def _one_side(
+    name: str, given: Any, default: float, n_features: int, labels: Sequence[Any] | None
+) -> Array:
+    given = by_feature(name, given, n_features, labels, missing=default)
     side = _numbers(name, default if given is None else given)
     if side.ndim > 0 and side.shape != (n_features,):
         raise ValueError(

@@ -141,7 +141,8 @@ def _require_labels(y: Any) -> None:
 def _note_features(estimator: Any, count: int, names: tuple[str, ...] | None) -> None:
     """Set what scikit-learn's estimators know of the features."""
     estimator.n_features_in_ = count
-    estimator.__dict__.pop("feature_names_in_", None)
+    for name in ("feature_names_in_", "_column_labels"):
+        estimator.__dict__.pop(name, None)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from proxmargin.datasets import Dataset
 from proxmargin.designs.bad_entries import first_entry, sentence
 from proxmargin.designs.compressed import canonical
+from proxmargin.inputs.aligned import note_columns
 from proxmargin.magnitudes import LARGEST, check_magnitude
 
 __all__ = [
@@ -149,7 +150,9 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     _check_lengths(X, y)
     check_labels(y)
     _check_column_names(X)
+    given = X
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
+    note_columns(estimator, given)
     if not _are_few_integers(y):
         check_classification_targets(y)
     return _checked_entries(estimator, X, magnitudes_for(estimator)), y
@@ -234,7 +237,7 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
 
 
 def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
-    """The validated offset, one finite number a sample, (n_samples,).
+    """The validated offset, one finite number a sample, (n_samples,); zeros for 0.
 
     Raises
     ------
@@ -248,6 +251,7 @@ def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     rows = _num_samples(X)
+    column = np.zeros(rows) if column.ndim == 0 and column == 0 else column
     if column.shape != (rows,):
         raise ValueError(
             f"offset must be one number a sample, ({rows},) here, got an array of shape "

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from proxmargin.designs import DenseDesign, Design, as_design
 from proxmargin.designs.low_rank import factorise
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_weights
 from proxmargin.losses.base import Array
@@ -30,6 +31,7 @@ def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
     ValueError
         For bad data, or other than two classes.
     """
+    sample_weight = by_sample("sample_weight", sample_weight, X)
     X, y = validated(_Data(), X, y)
     targets = Targets.encode(y, validated_weights(sample_weight, X), None)
     if targets.classes.size != 2:

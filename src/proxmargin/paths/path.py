@@ -23,6 +23,7 @@ from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import solve_grid
@@ -221,8 +222,9 @@ class Path:
 
         One product with the data, of the features that any model has.
         """
+        offset = by_sample("offset", offset, X)
         X = validated_features(self.template, X)
-        offset = self.template._checked_offset(offset, X, self.classes)
+        offset = self.template._predicting_offset(offset, X, self.classes)
         scores = self.scores_of(X)
         return scores if offset is None else scores + offset
 

@@ -17,6 +17,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.seeds import SEEDS, drawn_seeds, seeded_model
 from proxmargin.inputs.validation import check_choice, check_labels, check_number, validated
 from proxmargin.permutations.fits import Measure, Measured, OneByOne, SideBySide
@@ -187,7 +188,8 @@ def permutation_test(
     check_choice("statistic", statistic, STATISTICS)
     check_number("n_permutations", n_permutations, low=1, integer=True)
     n_permutations = int(n_permutations)
-    X, codes, classes = _checked(estimator, X, y, statistic)
+    groups = by_sample("groups", groups, X)
+    estimator, X, codes, classes = _checked(estimator, X, y, statistic)
     groups, blocks = checked_groups(groups, codes.size)
     distinct = count_labelings(codes, blocks, n_permutations)
     if distinct == 1:
@@ -224,14 +226,19 @@ def _block(measure: Measure, samples: int) -> int:
     return min(measure.block, most - most % DRAWN_TOGETHER)
 
 
-def _checked(estimator: Any, X: Any, y: Any, statistic: str) -> tuple[Any, Codes, NDArray[Any]]:
-    """Validated features, and labels as class indices with the classes."""
+def _checked(
+    estimator: Any, X: Any, y: Any, statistic: str
+) -> tuple[Any, Any, Codes, NDArray[Any]]:
+    """The estimator for the validated features, these, and labels as class indices with the
+    classes."""
     if not is_classifier(estimator):
         raise TypeError(f"estimator must be a classifier, got {estimator!r}")
     if isinstance(estimator, MarginEstimator):
         estimator._check_parameters()
         estimator._check_model()
-        X, y = validated(copy(estimator), X, y)
+        estimator = copy(estimator)
+        X, y = validated(estimator, X, y)
+        estimator._without_names()
     else:  # checks its data itself
         check_labels(y)
         y = column_or_1d(y)
@@ -244,7 +251,7 @@ def _checked(estimator: Any, X: Any, y: Any, statistic: str) -> tuple[Any, Codes
             f"statistic={statistic!r} compares two classes, and y holds {classes.size}: choose "
             "two, or statistic='accuracy'"
         )
-    return X, codes.astype(np.min_scalar_type(-classes.size)), classes
+    return estimator, X, codes.astype(np.min_scalar_type(-classes.size)), classes
 
 
 def _measure(

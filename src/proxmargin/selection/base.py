@@ -21,6 +21,7 @@ from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.models.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_choice,
@@ -159,15 +160,17 @@ class CrossValidated(
             the strongest or the weakest penalty of a grid of several.
         """
         self._check_parameters()
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        offset = by_sample("offset", offset, X)
+        params = {name: by_sample(name, each, X) for name, each in params.items()}
         routed = self._routed(sample_weight, params)
         template = self._template()
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
         targets = Targets.encode(y, weights, self.class_weight)
-        offset = template._checked_offset(offset, X, targets.classes)
         data = Data(
             X,
-            replace(targets, offset=offset),
+            template._with_offset(targets, offset, X),
             weights,
             routed.scorer.score,
             self.__sklearn_tags__().input_tags.pairwise,
@@ -181,9 +184,7 @@ class CrossValidated(
 
     def _search(self, template: MarginEstimator, data: Data, folds: list[Fold]) -> None:
         """Score all strengths on all folds, choose, and fit all rows."""
-        # the data are arrays from here on
-        kept = [name for name in ("feature_names_in_",) if hasattr(template, name)]
-        names = {name: template.__dict__.pop(name) for name in kept}
+        names = template._without_names()  # the data are arrays from here on
         templates = self._templates(template)
         assembly = templates[0]._assembled(data.design, data.targets) if self._is_linear else None
         grids = np.stack([self._grid(each, assembly) for each in templates])

@@ -30,6 +30,7 @@ from sklearn.utils.validation import (
 )
 
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import (
     check_choice,
     check_number,
@@ -165,6 +166,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             the held-out scores. When weights are likely shares.
         """
         self._check_parameters()
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        params = {name: by_sample(name, each, X) for name, each in params.items()}
         X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
         check_classification_targets(y)
         weights = validated_weights(sample_weight, X)
@@ -353,7 +356,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         kept = ~np.ma.getmaskarray(predicted)
         if not kept.any():
             return float("nan")
-        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        weights = by_sample("sample_weight", sample_weight, X)
+        weights = None if weights is None else np.asarray(weights)[kept]
         right = np.ma.getdata(predicted)[kept] == np.asarray(y)[kept]
         return float(np.average(right, weights=weights))
 

@@ -219,7 +219,9 @@ def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Sc
         except KeyboardInterrupt:
             if not interrupts.pending:
                 raise
-        scores = [model.decision_function(held_out) for model in models]
+        # the offset of the held-out rows is added to all scores later
+        none = None if offset is None else 0.0
+        scores = [model.decision_function(held_out, none) for model in models]
         yield Scored(Machines(template, models), np.array(scores))
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from proxmargin.designs import Design, as_design, moments
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import check_number, validated_features, validated_weights
 from proxmargin.runtime.optional import optional
 from proxmargin.selection.splitting import splitter_of
@@ -148,6 +149,8 @@ class _Data:
         check_is_fitted(estimator)
         if not hasattr(estimator, "coef_"):
             raise TypeError(f"{name} has no coefficients: a report needs a linear classifier")
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        groups = by_sample("groups", groups, X)
         given = validated_features(estimator, X)
         labels, weights = np.asarray(y), validated_weights(sample_weight, given)
         if labels.shape != (given.shape[0],):

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.factors import unpenalised
 from proxmargin.estimators.frames import users_level
 from proxmargin.paths.path import Path
 from proxmargin.paths.strength import Strength
@@ -101,8 +102,7 @@ class PublishesResults:
         which, beyond = ("weakest", "weaker") if column else ("strongest", "stronger")
         advice = f"a {beyond} one may be better, give other {name}s"
         path = getattr(self, "path_", None)
-        factors = getattr(self, "penalty_factor", None)
-        free = 0 if factors is None else int(np.count_nonzero(np.asarray(factors) == 0))
+        free = 0 if path is None else unpenalised(self, path.stacked.shape[1]).size
         if path is not None and path.n_nonzero[column] <= free:
             advice = f"its model has no features{' with a penalty' if free else ''}"
         if self._lacks_refits(column):

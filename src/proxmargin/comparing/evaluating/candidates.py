@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from numpy.typing import NDArray
+
 import proxmargin
 from proxmargin.comparing.evaluating.searches import (
     SELECTION_TOL,
@@ -62,12 +64,25 @@ class Candidate:
     kind: str = "model"
     is_kernel: bool = False
 
+    def of_features(self, names: NDArray[Any]) -> Candidate:
+        """The same model for arrays with these features, which its parameters may name."""
+        return replace(self, make=partial(_in_order, self.make, names))
+
     def hurried(self) -> Candidate:
         """The same model with a shorter search."""
         if not isinstance(self.search, AlphaPath):
             return self
         search = replace(self.search, n_alphas=QUICK_ALPHAS, l1_ratios=QUICK_RATIOS)
         return replace(self, search=search)
+
+
+def _in_order(make: Make, names: NDArray[Any], **parameters: Any) -> Any:
+    """A new estimator whose parameters by feature names are in the order of the features."""
+    model = make(**parameters)
+    if hasattr(model, "_without_names"):
+        model.feature_names_in_, model.n_features_in_ = names, len(names)
+        model._without_names()
+    return model
 
 
 def _own(name: str, standardize: bool = True, **parameters: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.preprocessing import fitted_transformer
 
 __all__ = ["Data"]
@@ -67,6 +68,8 @@ class Data:
 
         if y is None:
             raise ValueError("y must be the labels of the samples, got None")
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        groups = by_sample("groups", groups, X)
         _refuse_measurements(y)
         if preprocess is not None:
             # the models' checks are for what the transformer returns

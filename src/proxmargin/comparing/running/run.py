@@ -158,6 +158,8 @@ def compare(
         candidates = _joined(candidates, baselines_for(sparse, scaled))
     data = Data.checked(_checker(scaled), X, y, sample_weight, groups, preprocess)
     data = data if feature_names is None else data.named(feature_names)
+    if data.names is not None and preprocess is None:
+        candidates = [each.of_features(data.names) for each in candidates]
     shown = data.seen()
     data = replace(data, outputs=shown.outputs)
     seed = _seed(random_state, run_dir)

@@ -21,10 +21,11 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.compiled.clock import clock
-from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.base import NAMES, MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.regularized import SVC
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_features
 from proxmargin.loop.stopping import Stop
@@ -34,6 +35,7 @@ __all__ = ["DDAGClassifier"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+OF_FEATURES = ("n_features_in_", *NAMES)  # what `validated` notes
 PLAIN = (str, int, float, type(None))  # of parameters that all models may share
 # seconds for a pair when no time is left: enough for the null model and its certificate
 NO_TIME = 1e-9
@@ -100,6 +102,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
             label that is not in y, or what the estimator raises.
         """
         begun, estimator = clock(), self._checked_estimator()
+        sample_weight = by_sample("sample_weight", sample_weight, X)
         X, y = validated(self, X, y)
         weights = None
         if sample_weight is not None:
@@ -112,7 +115,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
             only = self.classes_.tolist()
             kept = f"the one class {only[0]!r}" if only else "no class"
             raise ValueError(f"y holds {kept}: a classifier needs samples of at least 2 classes")
-        pairs = _Pairs.of(estimator)
+        pairs = _Pairs.of(estimator, self)
         if pairs.class_weight is not None:  # of the labels of all pairs
             Targets.encode(y, weights, pairs.class_weight)
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
@@ -155,6 +158,10 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
                 ConvergenceWarning,
                 stacklevel=users_level(),
             )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``."""
+        return float(super().score(X, y, by_sample("sample_weight", sample_weight, X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that remains, (n_samples,)."""
@@ -280,13 +287,20 @@ class _Pairs:
     pairwise: bool
 
     @classmethod
-    def of(cls, estimator: Any) -> _Pairs:
+    def of(cls, estimator: Any, named: DDAGClassifier) -> _Pairs:
+        """Of an estimator, for the features that ``named`` was validated with."""
+        ours = isinstance(estimator, MarginEstimator)
+        estimator = clone(estimator)
+        if ours:
+            known = {name: value for name, value in vars(named).items() if name in OF_FEATURES}
+            estimator.__dict__.update(known)
+            estimator._without_names()
         parameters = estimator.get_params(deep=False)
         class_weight = parameters.get("class_weight")
         return cls(
-            clone(estimator),
+            estimator,
             tuple(name for name, value in parameters.items() if not isinstance(value, PLAIN)),
-            isinstance(estimator, MarginEstimator),
+            ours,
             class_weight if isinstance(class_weight, Mapping) else None,
             get_tags(estimator).input_tags.pairwise,
         )

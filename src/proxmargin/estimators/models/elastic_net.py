@@ -24,6 +24,7 @@ from proxmargin.estimators.factors import (
     unbounded,
     warn_if_separated,
 )
+from proxmargin.inputs.aligned import feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.loop.outcome import Solution
@@ -92,11 +93,12 @@ class ElasticNetEstimator(MarginEstimator):
     def _weighted(self, alpha: float, l1_ratio: float, targets: Targets, design: Design) -> Penalty:
         """The elastic net, with the factors and bounds of the features if given."""
         net = ElasticNet.from_mixture(alpha, l1_ratio)
-        factors = checked_factors(self.penalty_factor, design.n_features)
+        labels = feature_labels(self)
+        factors = checked_factors(self.penalty_factor, design.n_features, labels)
         if factors is not None:
             strongest = alpha * float(factors.max())
             check_magnitude("alpha times penalty_factor", strongest, positive=False)
-        bounds = checked_bounds(self.bounds, design.n_features)
+        bounds = checked_bounds(self.bounds, design.n_features, labels)
         if factors is None and bounds is None:
             return net
         lower, upper = unbounded(design.n_features) if bounds is None else bounds
@@ -151,6 +153,15 @@ class ElasticNetEstimator(MarginEstimator):
                 f"{targets.codes.size} samples"
             )
 
+    def _in_order(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        features = self.n_features_in_, feature_labels(self)
+        if is_labelled(self.penalty_factor):
+            found["penalty_factor"] = checked_factors(self.penalty_factor, *features)
+        if self.bounds is not None and any(map(is_labelled, self.bounds)):
+            found["bounds"] = checked_bounds(self.bounds, *features)
+        return found
+
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         super()._publish(assembly, solutions)
         warn_if_separated(assembly.problems)
@@ -160,7 +171,7 @@ class ElasticNetEstimator(MarginEstimator):
     ) -> tuple[Array, Array]:
         """Coefficients clipped to their bounds, which rounding of the scales may have violated."""
         coef, intercept = super()._published(assembly, points, features)
-        bounds = checked_bounds(self.bounds, assembly.scale.size)
+        bounds = checked_bounds(self.bounds, assembly.scale.size, feature_labels(self))
         if bounds is None:
             return coef, intercept
         return np.clip(coef, *(side[features] for side in bounds)), intercept

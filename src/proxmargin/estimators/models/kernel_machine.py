@@ -166,9 +166,9 @@ class KernelMachine(MarginEstimator):
         X : (n_samples, n_features)
             For ``kernel='precomputed'`` the kernel of the given samples with the training samples,
             (n_samples, n_training_samples).
-        offset : (n_samples,), optional
-            Added to the scores. Without it the offset is zero, also for a model that was fitted
-            with one.
+        offset : (n_samples,) or 0, optional
+            Added to the scores. Without it the offset is zero, with a warning for a model that
+            was fitted with one; give 0 to say that it is meant.
         """
         return super().decision_function(X, offset)
 

@@ -15,6 +15,7 @@ from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
+from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_choice, check_number, check_strength
 from proxmargin.limits.budgets import (
@@ -108,9 +109,10 @@ class MulticlassSVC(MarginEstimator):
         attainable sum. Needs ``C=None``.
     l1_ratio : float in [0, 1], default 0.5
         Of 'elasticnet'.
-    groups : (n_features,) labels, list of index arrays, or 'features'
+    groups : (n_features,) labels, dict, list of index arrays, or 'features'
         Of the group penalties: features with the same label (or listed together) form one group
         in each class; 'features' makes one group of the coefficients of a feature in all classes.
+        Labels in a dict or a pandas Series are those of the features of these names.
         Every feature has to be in exactly one group.
     loss : {'hinge', 'squared_hinge', 'logistic', 'lee'}
         ``max(0, max_{k != y} 1 + z_k - z_y)``, the hinge of Crammer and Singer;
@@ -209,13 +211,22 @@ class MulticlassSVC(MarginEstimator):
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         strength = 1.0 if self.C is None else 1.0 / total_price(float(self.C), targets)
         if self.penalty in GROUP_NORMS:
-            return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), strength)
+            return GROUP_NORMS[self.penalty](self._partition(), strength)
         return ElasticNet.from_mixture(strength, self.norm_share)
 
     def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
         if self.penalty in GROUP_NORMS:
-            return GROUP_NORMS[self.penalty](_partition(self.groups, self.n_features_in_), 1.0)
+            return GROUP_NORMS[self.penalty](self._partition(), 1.0)
         return ElasticNet(1.0, 0.0)
+
+    def _partition(self) -> Groups:
+        return _partition(self._ordered_groups(), self.n_features_in_)
+
+    def _ordered_groups(self) -> Any:
+        return by_feature("groups", self.groups, self.n_features_in_, feature_labels(self))
+
+    def _in_order(self) -> dict[str, Any]:
+        return {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
 
     def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
         (loss,) = self._losses(targets, design, joint=True)

@@ -22,7 +22,7 @@ Fitted = Mapping[str, Any]
 
 _ALWAYS = ("intercept_", "classes_", "n_features_in_")
 _CHOSEN = ("nu_", "kappa_")  # parameters of the loss that were given as words or shares
-_PERHAPS = ("feature_names_in_", "n_iter_", *_CHOSEN)
+_PERHAPS = ("feature_names_in_", "n_iter_", "largest_offset_", *_CHOSEN)
 _SCALING = ("feature_centre_", "feature_scale_")
 # of a linear model that was standardised, which predicts without them
 _OF_LINEAR = (*_PERHAPS, "feature_scale_")
@@ -160,7 +160,7 @@ def _check_features(fitted: Fitted, width: int | None, known_from: str) -> None:
             f"'feature_names_in_' must be {width} different names",
         )
     _check_iterations(fitted.get("n_iter_", 0))
-    for name in _CHOSEN:
+    for name in ("largest_offset_", *_CHOSEN):
         chosen = np.asarray(fitted.get(name, 0.0))
         _demand(bool(np.all(chosen >= 0)), f"{name!r} must be numbers >= 0")
 

@@ -80,8 +80,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     """
     estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
-    settings, form = _settings(estimator), form_of(estimator)
-    learned = fitted.collect(estimator, form)
+    form = form_of(estimator)
+    learned, settings = fitted.collect(estimator, form), _settings(estimator)
     with _explained("This model cannot be stored"):
         _unfitted(type(estimator).__name__, settings)
         form.check(learned)
@@ -162,7 +162,7 @@ def _refuse_unknown(estimator: Any) -> None:
 
 
 def _settings(estimator: Any) -> dict[str, Any]:
-    parameters = {**estimator.get_params(deep=False)}
+    parameters = {**estimator.get_params(deep=False), **estimator._in_order()}
     parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
     return {name: to_plain(value, name) for name, value in parameters.items()}
 

@@ -16,7 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.factors import unpenalised
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_number,
@@ -215,6 +217,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """
         terms = self._checked_terms()
         template = self._template()
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        offset = by_sample("offset", offset, X)
         X, y = validated(template, X, y)
         if X.shape[1] < 2:
             raise ValueError("a selection needs at least 2 features, got 1 (n_features = 1)")
@@ -222,7 +226,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         targets = Targets.encode(y, weights, template.class_weight)
         shift = template._checked_offset(offset, X, targets.classes)
         own = np.ones(targets.codes.size) if weights is None else weights
-        names = template.__dict__.pop("feature_names_in_", None)
+        names = template._without_names().get("feature_names_in_")
         check_classes(targets.classes, targets.codes, own)
         data = Samples(X, replace(targets, offset=shift), own)
         units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
@@ -353,10 +357,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _free(self, task: Task) -> NDArray[np.bool_]:
         """The features without a penalty, which are in every model."""
-        factors = getattr(task.template, "penalty_factor", None)
-        if factors is None:
-            return np.zeros(task.units.size, np.bool_)
-        return np.asarray(factors, float) == 0
+        free = np.zeros(task.units.size, np.bool_)
+        free[unpenalised(task.template, free.size)] = True
+        return free
 
     def _warn_of_unmet(self, entries: list[Entry], tol: float) -> None:
         unmet, fits = (sum(getattr(e, name) for e in entries) for name in ("unmet", "fits"))
