@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin import LogisticRegression
 from proxmargin.callbacks import History
 from proxmargin.certificates.certify import certify
-from proxmargin.compiled.clock import clock, cpu_clock
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import DenseDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
@@ -248,22 +248,55 @@ def test_the_last_certificate_is_within_the_time_limit(
     assert 0.0 < seconds <= 10.0
 
 
-def test_cpu_time_ends_a_run_as_the_time_limit_does(rng) -> None:
+def test_work_ends_a_run_as_the_time_limit_does(rng) -> None:
     problem, solver = hinge_problem(rng), SOLVERS["fapg-star"]()
-    stop = Stop(tol=0.0, cpu_deadline=cpu_clock())
+    stop = Stop(tol=0.0, most_work=1.0)
     solution = minimize(problem, solver, stop=stop)
-    assert solution.status is Status.CPU_LIMIT
+    assert solution.status is Status.WORK_LIMIT
     assert solution.certificate.n_iter == 1
     assert 0.0 <= solution.certificate.gap < np.inf
     assert stop.is_over
 
 
-def test_runs_that_share_a_limit_share_its_cpu_time_too() -> None:
-    stop = Stop(cpu_deadline=cpu_clock() + 40.0).started(clock(), ())
+def test_a_run_continues_within_the_work_that_others_have_left(rng) -> None:
+    problem, solver = hinge_problem(rng), SOLVERS["fapg-star"]()
+    stop = Stop(tol=0.0, most_work=2e7)
+    whole = minimize(problem, solver, stop=stop)
+    assert 2e7 <= stop.effort.taken < 2.2e7
+    more = minimize(problem, solver, stop=replace(stop, most_work=3e7), start=whole.state)
+    assert more.status is Status.WORK_LIMIT
+    assert 3e7 <= stop.effort.taken < 3.2e7
+
+
+def test_reports_that_only_callbacks_ask_for_cost_a_run_no_work() -> None:
+    ends = []
+    for callbacks in ([], [History(every=1)]):
+        problem, stop = hinge_problem(np.random.default_rng(0)), Stop(tol=0.0, most_work=1e7)
+        found = minimize(problem, SOLVERS["fapg-star"](), stop=stop, callbacks=callbacks)
+        assert found.status is Status.WORK_LIMIT
+        ends.append((found.certificate.n_iter, stop.effort.taken))
+    assert ends[0] == ends[1]
+
+
+def test_runs_that_share_a_limit_share_its_work_too() -> None:
+    stop = Stop(most_work=40.0)
     first = stop.shared(clock(), 4)
-    assert cpu_clock() + 5.0 < first.cpu_deadline < cpu_clock() + 11.0
-    assert not first.is_over
-    assert stop.shared(clock(), 1).cpu_deadline == stop.cpu_deadline
+    assert first.most_work == 10.0
+    first.effort.taken = 10.0
+    assert first.is_over
+    assert not stop.is_over
+    assert stop.shared(clock(), 3).most_work == 20.0
+    assert stop.shared(clock(), 1).most_work == 40.0
+
+
+def test_runs_at_the_same_time_count_work_of_their_own() -> None:
+    stop = Stop(most_work=40.0)
+    stop.effort.taken = 10.0
+    first, second = (stop.apart(stop, 3) for _ in range(2))
+    first.effort.taken = 10.0
+    assert first.is_over
+    assert not second.is_over
+    assert not stop.is_over
 
 
 def test_the_published_bound_of_losses_is_not_below_zero(rng) -> None:

@@ -50,19 +50,26 @@ def evenly(n_samples: int, nbytes: int) -> Index:
 
 
 class Ledger:
-    """Counts passes over the data; a design and its restrictions write into the same one."""
+    """Counts passes over the data, and the products that they were for; a design and its
+    restrictions write into the same one. Each thread has counts of its own: several may fit to the
+    same data at once."""
 
     def __init__(self) -> None:
-        self._of_threads: dict[int, float] = {}
+        self._of_threads: dict[int, tuple[float, int]] = {}
+
+    @property
+    def counts(self) -> tuple[float, int]:
+        """Passes and products of the thread that asks."""
+        return self._of_threads.get(get_ident(), (0.0, 0))
 
     @property
     def passes(self) -> float:
-        """Those of the thread that asks: several may fit to the same data at once."""
-        return self._of_threads.get(get_ident(), 0.0)
+        return self.counts[0]
 
     def charge(self, share: float) -> None:
         """Add one product that touched ``share`` of the data."""
-        self._of_threads[get_ident()] = self.passes + share
+        passes, products = self.counts
+        self._of_threads[get_ident()] = passes + share, products + 1
 
 
 class Stored(NamedTuple):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.callbacks import History, Progress
 from proxmargin.callbacks.guard import Guard
 from proxmargin.certificates.certify import certify
-from proxmargin.compiled.clock import clock, cpu_clock
+from proxmargin.compiled.clock import clock
 from proxmargin.designs import (
     Design,
     RowView,
@@ -61,7 +61,7 @@ from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import RULES, TINY_SECONDS, Stop
+from proxmargin.loop.stopping import RULES, TINY_WORK, Effort, Stop
 from proxmargin.losses import Loss, Shifted
 from proxmargin.penalties import (
     ElasticNet,
@@ -518,17 +518,17 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
                 self.__dict__.pop(name, None)
 
     @property
-    def _tiny_seconds(self) -> float:
-        return TINY_SECONDS
+    def _most_work(self) -> float:
+        return TINY_WORK
 
     def _bounded(self, stop: Stop, samples: int, features: int) -> Stop:
-        """The limits of a fit: `_tiny_seconds` of CPU time for a tiny problem, unless a solver,
-        iterations or a time are asked for."""
+        """The limits of a fit: `_most_work` for a tiny problem, unless a solver, iterations or a
+        time are asked for."""
         is_tiny = samples * (samples + features) <= TINY_ENTRIES
         is_free = self.solver == "auto" and self.max_iter is None and self.time_limit is None
         if not (is_tiny and is_free):
             return stop
-        return replace(stop, cpu_deadline=cpu_clock() + self._tiny_seconds)
+        return replace(stop, most_work=self._most_work, effort=Effort())
 
     def _stop(self, time_left: float | None) -> Stop:
         make = RULES.get(self.stopping) if isinstance(self.stopping, str) else None
@@ -548,8 +548,8 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         told = [guard.around(callback) for callback in journal.told(self.callbacks)]
         together, blocks = (1, None) if told or journal.records else at_once(assembly.problems)
         callbacks = [*told, *self._progress(len(assembly.problems), together)]
-        threads = 1 if callbacks else self._threads(assembly)
-        threads = max(threads, together)
+        alone = bool(callbacks) or np.isfinite(limits.most_work)  # their work is counted in turn
+        threads = max(1 if alone else self._threads(assembly), together)
         runs = Runs(
             assembly=assembly,
             limits=limits,

@@ -33,7 +33,8 @@ _SOLVING = """class_weight : None, 'balanced' or dict
         zero coefficients, with their gap, and 'none' as the solver of its certificate.
         Time in which Numba kernels are compiled or loaded does not count. Without a limit, a tiny
         problem (``n_samples * (n_samples + n_features) <= 50,000``) whose solver is 'auto' and has
-        no ``max_iter`` ends after 1.8 s of CPU time; each strength of a path does.
+        no ``max_iter`` ends after 1.8e9 multiply-adds, some two seconds; each strength of a path
+        does. No clock has a say in the result of a fit without a limit.
     warm_start : bool, default False
         Start from the previous solution{warm}.
     callbacks : sequence of callables

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from proxmargin.callbacks.guard import Guard
-from proxmargin.compiled.clock import clock, cpu_clock
+from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import SAMPLE_BYTES
 from proxmargin.designs.blocks import BlockedDesign
 from proxmargin.designs.blocks.together import blocks_under, each_in_common, over
@@ -100,19 +100,11 @@ class Runs:
                 return list(pool.map(self._one, places, problems, starts))
 
     def _clocks(self) -> Callable[[], None]:
-        """Sets the limits by the clocks of a new thread: each thread has its own.
-
-        Threads that wait for each other share the CPU time that one after the other would have.
-        """
+        """Sets the time limit by the clock of a new thread: each thread has its own."""
         seconds = self.limits.deadline - clock()
-        cpu_seconds = self.limits.cpu_deadline - cpu_clock()
-        if self.blocks is not None:
-            cpu_seconds /= self.threads
 
         def begin() -> None:
-            self._own.limits = replace(
-                self.limits, deadline=clock() + seconds, cpu_deadline=cpu_clock() + cpu_seconds
-            )
+            self._own.limits = replace(self.limits, deadline=clock() + seconds)
 
         return begin
 
@@ -140,8 +132,10 @@ class Runs:
     def _begun(self, place: int, problem: Problem) -> tuple[Stop, Choice]:
         """The limits of a problem that begins now, and its solver."""
         limits: Stop = getattr(self._own, "limits", self.limits)
-        turns = ceil((len(self.assembly.problems) - place) / self.threads)
-        stop = limits.shared(clock(), turns)
+        count = len(self.assembly.problems)
+        stop = limits.shared(clock(), ceil((count - place) / self.threads))
+        if self.threads > 1:
+            stop = stop.apart(self.limits, count)
         overdue = place >= self.threads and limits.is_late(-OVERRUN)
         choice = TOO_LATE if overdue else self.choose(problem, stop.deadline)
         if overdue:  # no rule of a paper is met by a point that does not move

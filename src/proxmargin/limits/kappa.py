@@ -318,8 +318,9 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
             rmatvec=lambda w: weights * spread.spreads(w.reshape(-1)),
             dtype=np.float64,
         )
-        left = min(max(deadline - clock(), 0.0) / step, LSMR_STEPS)
-        limit = max(int(left), MIN_LSMR_STEPS)
+        left = max(deadline - clock(), 0.0)
+        most = LSMR_STEPS if left >= LSMR_STEPS * step else int(left / step)
+        limit = max(most, MIN_LSMR_STEPS)
         found = lsmr(
             operator, difference, atol=accuracy, btol=LSMR_TOLERANCE, conlim=0, maxiter=limit
         )

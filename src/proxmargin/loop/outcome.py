@@ -7,7 +7,7 @@ from enum import Enum
 
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.stopping import BUDGET_FACTOR, TINY_SECONDS
+from proxmargin.loop.stopping import BUDGET_FACTOR, TINY_WORK
 from proxmargin.problem import Point
 
 __all__ = ["Solution", "Status"]
@@ -29,9 +29,9 @@ class Status(Enum):
     )
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
-    CPU_LIMIT = (
-        f"the {TINY_SECONDS:g} s of CPU time of so small a problem "
-        f"({BUDGET_FACTOR * TINY_SECONDS:g} s with a budget) were used up; time_limit allows more"
+    WORK_LIMIT = (
+        f"the {TINY_WORK:.1e} multiply-adds that so small a problem may take "
+        f"({BUDGET_FACTOR * TINY_WORK:.0e} with a budget) were used up; time_limit allows more"
     )
     RANK_LIMIT = "the rank of the kernel's factor was too low"
     DIVERGED = "the iterates stopped being finite numbers"

@@ -55,8 +55,8 @@ class Waypoint:
     settled, polished : int
         Iterations in a row that met the rule of `Stop`; polishing steps.
     phase : Phase
-    seconds, passes : float
-        Spent so far.
+    seconds, passes, work : float
+        Spent so far; the work with that of earlier runs of the fit (`Stop.effort`).
     """
 
     state: State
@@ -73,6 +73,7 @@ class Waypoint:
     phase: Phase
     seconds: float
     passes: float
+    work: float
 
 
 @dataclass(frozen=True, eq=False)

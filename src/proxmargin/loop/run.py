@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
@@ -33,7 +34,10 @@ ROUNDED_ITERATIONS = 1_000
 IDLE_ITERATIONS = 100
 DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps improve it by chance
 RESERVED = 2.0  # time kept for the last certificate, over the latest one: sums may be compensated
-OUT_OF_TIME = (Status.TIME_LIMIT, Status.CPU_LIMIT)
+# multiply-adds in the time of the bookkeeping around a product with small data: some 50 us
+PRODUCT_WORK = 5e4
+CHECK_WORK = 3 * PRODUCT_WORK  # of a certificate, whatever it can reuse of reports before
+OUT_OF_TIME = (Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
 class Run:
@@ -53,6 +57,7 @@ class Run:
         self.within = replace(stop, callbacks=told) if told else stop
         self.started = perf_counter()
         self.first_pass = problem.design.ledger.passes
+        self.begun = stop.effort.taken - self.own_work
         self.limit = stop.iterations(solver.max_iter)
         self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
         self.phase = Phase.SEARCHING
@@ -74,13 +79,29 @@ class Run:
     def passes(self) -> float:
         return self.problem.design.ledger.passes - self.first_pass
 
+    @property
+    def own_work(self) -> float:
+        """Multiply-adds of this thread with the data, those of other runs included."""
+        design = self.problem.design
+        passes, products = design.ledger.counts
+        each = design.n_samples * design.n_features * self.problem.loss.n_outputs
+        return passes * each + products * PRODUCT_WORK
+
+    @contextmanager
+    def _counted_as(self, work: float) -> Iterator[None]:
+        """Count so much work for what is done within, whatever that takes."""
+        before = self.own_work
+        yield
+        self.begun += work - (self.own_work - before)
+
     # -- reports and checkpoints
 
     def waypoint(self, state: State) -> Waypoint:
         """The state of the run, for a checkpoint."""
         noted = {name: getattr(self, name) for name in _NOTED}
         noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
-        return Waypoint(state, seconds=self.seconds, passes=self.passes, **noted)
+        work = self.stop.effort.taken
+        return Waypoint(state, seconds=self.seconds, passes=self.passes, work=work, **noted)
 
     def resumed(self, here: Waypoint) -> Status | None:
         """Restore a waypoint; returns SETTLED if it had met the rule of `Stop`, else None."""
@@ -90,6 +111,8 @@ class Run:
             setattr(self.incumbent, name, getattr(here, name))
         self.started -= here.seconds
         self.first_pass -= here.passes
+        self.stop.effort.taken = here.work
+        self.begun = here.work - self.own_work
         return self._settled_status()
 
     def tell(self, state: State, gap: Gap, here: Waypoint, regular: bool = True) -> None:
@@ -135,7 +158,8 @@ class Run:
         gap = self.check(state)
         self.last_check = state.n_iter
         if here is not None:
-            self.tell(state, gap, here)
+            with self._counted_as(0.0):
+                self.tell(state, gap, here)
         del here  # frees the gaps that were the best until now
         if status not in OUT_OF_TIME:  # `observe` may take time to prepare the next step
             state = self.solver.observe(self.problem, state, gap)
@@ -143,15 +167,17 @@ class Run:
         return state, Status.INTERRUPTED if state.interrupted else status
 
     def report_early(self, state: State) -> None:
-        """Report a certificate that does not change the run."""
+        """Report a certificate that does not change the run, nor count in its work."""
         regular = self.is_due(state)
-        self.tell(state, self.incumbent.glimpse(state), self.waypoint(state), regular)
+        with self._counted_as(0.0):
+            self.tell(state, self.incumbent.glimpse(state), self.waypoint(state), regular)
         if regular:
             self.last_told = state.n_iter
 
     def check(self, state: State) -> Gap:
         began = clock()
-        gap = self.incumbent.check(state)
+        with self._counted_as(CHECK_WORK):
+            gap = self.incumbent.check(state)
         self.checking = clock() - began
         if not self.incumbent.fall >= STALL_FACTOR:
             self.last_progress = state.n_iter
@@ -187,14 +213,16 @@ class Run:
         return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
 
     def out_of_time(self) -> Status | None:
-        """The limit that leaves time for no more than the certificate that ends the run, if any."""
+        """The limit that leaves no more than the certificate that ends the run, if any."""
         reserved = RESERVED * self.checking
         if self.stop.is_late(reserved):
             return Status.TIME_LIMIT
-        return Status.CPU_LIMIT if self.stop.is_spent(reserved) else None
+        effort = self.stop.effort  # runs inside a step add to it too
+        effort.taken = max(effort.taken, self.begun + self.own_work)
+        return Status.WORK_LIMIT if self.stop.is_spent else None
 
     def has_reached(self, limit: Status, state: State) -> bool:
-        """Whether this limit of time ends the run, which takes one iteration at least."""
+        """Whether this limit ends the run, which takes one iteration at least."""
         return state.n_iter > 0 and self.out_of_time() is limit
 
     def _polishes(self, state: State, gap: Gap) -> bool:
@@ -266,7 +294,7 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
     Status.STALLED: lambda run, state, gap: run.is_stalled(state),
     Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,
     Status.TIME_LIMIT: lambda run, state, gap: run.has_reached(Status.TIME_LIMIT, state),
-    Status.CPU_LIMIT: lambda run, state, gap: run.has_reached(Status.CPU_LIMIT, state),
+    Status.WORK_LIMIT: lambda run, state, gap: run.has_reached(Status.WORK_LIMIT, state),
 }
 
 
@@ -275,5 +303,5 @@ _OF_THE_INCUMBENT = ("best", "highest", "believed")
 _NOTED = tuple(
     field.name
     for field in fields(Waypoint)
-    if field.name not in ("state", "seconds", "passes", *_OF_THE_INCUMBENT)
+    if field.name not in ("state", "seconds", "passes", "work", *_OF_THE_INCUMBENT)
 )

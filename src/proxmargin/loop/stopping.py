@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
-from proxmargin.compiled.clock import clock, cpu_clock
+from proxmargin.compiled.clock import clock
 
 __all__ = [
     "BUDGET_FACTOR",
     "OVERRUN",
     "RULES",
-    "TINY_SECONDS",
+    "TINY_WORK",
+    "Effort",
     "FixedPoint",
     "IterateChange",
     "PointResidual",
@@ -29,7 +30,7 @@ __all__ = [
 
 # seconds after the time limit from which on even a first step is cut short
 OVERRUN = 0.5
-TINY_SECONDS = 1.8  # CPU time of a tiny problem for which no limit is set
+TINY_WORK = 1.8e9  # multiply-adds of a tiny problem for which no limit is set: some two seconds
 BUDGET_FACTOR = 5.0  # on it for a budget, whose multiplier takes 10 to 20 such problems
 
 
@@ -173,6 +174,14 @@ RULES: Mapping[str, type[Rule]] = {
 }
 
 
+@dataclass(eq=False)
+class Effort:
+    """The multiply-adds of the runs of a fit so far, which add to it: the same on every machine,
+    however busy that is."""
+
+    taken: float = 0.0
+
+
 @dataclass(frozen=True)
 class Stop:
     """Limits of a minimisation; the first that is reached ends it.
@@ -190,9 +199,10 @@ class Stop:
     deadline : float
         The end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run
         starts.
-    cpu_deadline : float
-        The same on `proxmargin.compiled.clock.cpu_clock`: the CPU seconds that a fit without
-        limits of its own may take.
+    most_work : float
+        Multiply-adds (`Effort`) that a fit without limits of its own may take.
+    effort : Effort
+        Those that it has taken; set when the fit starts.
     callbacks : tuple of callables
         Callbacks of the run; set when it starts, for solvers that run others inside.
     polish : bool
@@ -204,7 +214,8 @@ class Stop:
     time_limit: float | None = None
     rule: Rule | None = None
     deadline: float = float("inf")
-    cpu_deadline: float = float("inf")
+    most_work: float = float("inf")
+    effort: Effort = field(default_factory=Effort, compare=False)
     callbacks: tuple[Callable[[Any], object], ...] = ()
     polish: bool = True
 
@@ -212,14 +223,15 @@ class Stop:
         """Whether no more than the seconds ``reserved`` are left until the deadline."""
         return clock() + reserved >= self.deadline
 
-    def is_spent(self, reserved: float = 0.0) -> bool:
-        """The same of CPU time, whose clock is read by a system call."""
-        return self.cpu_deadline < float("inf") and cpu_clock() + reserved >= self.cpu_deadline
+    @property
+    def is_spent(self) -> bool:
+        """Whether the work that it allows is done."""
+        return self.effort.taken >= self.most_work
 
     @property
     def is_over(self) -> bool:
-        """Whether one of the two deadlines has passed."""
-        return self.is_late() or self.is_spent()
+        """Whether the deadline has passed or the work is done."""
+        return self.is_spent or self.is_late()
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
         """The same limits for a run that starts ``now`` on that clock."""
@@ -238,17 +250,24 @@ class Stop:
         return replace(self, tol=tol, max_iter=max_iter, rule=None, callbacks=(), polish=False)
 
     def shared(self, now: float, parts: int) -> Stop:
-        """The limits of the next of ``parts`` runs that share the remaining time equally."""
+        """The limits of the next of ``parts`` runs that share the remaining time, and the work,
+        equally."""
         if self.time_limit is None and parts == 1:
             return self
         return replace(
             self,
             time_limit=None,
             deadline=_share(self.deadline, now, parts),
-            cpu_deadline=_share(self.cpu_deadline, cpu_clock(), parts),
+            most_work=_share(self.most_work, self.effort.taken, parts),
         )
+
+    def apart(self, within: Stop, parts: int) -> Stop:
+        """The same for one of ``parts`` runs at the same time, each of which counts its own work
+        and has its share of that left ``within`` other limits."""
+        share = _share(within.most_work, within.effort.taken, parts) - within.effort.taken
+        return replace(self, most_work=share, effort=Effort())
 
 
 def _share(end: float, now: float, parts: int) -> float:
-    """The end of the next of equal parts of the time until ``end``."""
+    """The end of the next of equal parts of what is left until ``end``."""
     return min(end, now + max(end - now, 0.0) / parts)

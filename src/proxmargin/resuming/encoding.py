@@ -36,7 +36,7 @@ SPARSE: Mapping[str, Any] = {
 }
 PARTS = ("data", "indices", "indptr")
 # fields of a `Stop` that belong to the run and not to its state
-OF_THE_RUN = frozenset({"deadline", "cpu_deadline", "callbacks"})
+OF_THE_RUN = frozenset({"deadline", "most_work", "effort", "callbacks"})
 
 
 class Arrays(dict[str, NDArray[Any]]):

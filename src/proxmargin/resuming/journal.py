@@ -32,7 +32,7 @@ __all__ = ["UNRECORDED", "Journal", "journal_of"]
 Callback = Callable[[Report], object]
 
 # statuses of runs that can be continued
-CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.CPU_LIMIT)
+CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,11 +47,14 @@ class Entry:
         Its iteration limit.
     solution : Solution
         Without the state and the violations.
+    work : float
+        Of the fit until then (`proxmargin.loop.stopping.Effort`).
     """
 
     title: list[Any]
     limit: int | None
     solution: Solution
+    work: float
 
 
 class Noted(NamedTuple):
@@ -124,13 +127,15 @@ class Journal:
         title, known = _title(problem, solver), self._entries.get(number)
         if known is not None:
             self._recognise(known.title, title)
+            stop.effort.taken = known.work
             if known.solution.status is not Status.ITERATION_LIMIT or known.limit == stop.max_iter:
                 return known.solution
             options["start"] = known.solution.point
         options.update(self._resumption(number, title))
         self._going = number, title
         solution = minimize(problem, solver, **options)
-        self._close(number, Entry(title, stop.max_iter, _stripped(solution)))
+        entry = Entry(title, stop.max_iter, _stripped(solution), stop.effort.taken)
+        self._close(number, entry)
         return solution
 
     def finish(self) -> None:

@@ -237,8 +237,8 @@ class MulticlassSVC(MarginEstimator):
         return (budgeted(problem, float(self.eta) / targets.total),)
 
     @property
-    def _tiny_seconds(self) -> float:
-        return super()._tiny_seconds * (1.0 if self.eta is None else BUDGET_FACTOR)
+    def _most_work(self) -> float:
+        return super()._most_work * (1.0 if self.eta is None else BUDGET_FACTOR)
 
     def _objective_scale(self, problem: Problem) -> float:
         return 1.0 if self.C is None else float(self.C) * problem.loss.sample_count

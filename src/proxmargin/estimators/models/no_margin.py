@@ -10,7 +10,7 @@ from proxmargin.loop.outcome import Status
 
 __all__ = ["Admissible", "no_margin"]
 
-LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CPU_LIMIT)
+LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
 class Admissible(NamedTuple):

@@ -283,7 +283,7 @@ class _Subproblem:
             gradient = self.gradient(trial)
             if float(np.linalg.norm(gradient)) <= self.target:
                 return trial, steps, True
-            if steps >= limit or self.state.stop.is_over:
+            if steps >= limit or self.state.stop.is_late():
                 return trial, steps, False
             direction = newton_direction(self.system(trial, gradient), gradient)
             reached = self.line_search(trial, gradient, direction)

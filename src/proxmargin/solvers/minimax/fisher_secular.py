@@ -225,7 +225,7 @@ def _lanczos(problem: Problem, state: FisherState) -> FisherState:
     block = np.zeros((LANCZOS_BLOCK, design.n_features))
     following, count = state.following / np.linalg.norm(state.following), 0
     ended = False
-    while count < LANCZOS_BLOCK and not ended and not (count and state.stop.is_over):
+    while count < LANCZOS_BLOCK and not ended and not (count and state.stop.is_late()):
         block[count] = following
         count += 1
         scores = design.scores(following[:, None])[:, 0]
