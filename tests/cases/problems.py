@@ -343,7 +343,6 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "chord-newton": (NAMED["chord-newton"], plain_tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),
     "ball-newton, another norm": (NAMED["ball-newton"], smooth_ball_problem),
-    "b-pgh-fapg-star": (NAMED["b-pgh-fapg-star"], ball_problem),
     "hinge-newton": (NAMED["hinge-newton"], hinge_net_problem),
     "hinge-newton, ridge": (NAMED["hinge-newton"], hinge_problem),
     "isvm1": (NAMED["isvm1"], hinge_net_problem),

@@ -55,7 +55,6 @@ from proxmargin.solvers.succession import Table, solve
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
-from proxmargin.solvers.wrappers.turns import Turns
 
 __all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
 
@@ -125,7 +124,6 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-guaranteed": GuaranteedProximalGradient,
     "fapg": FastProximalGradient,
     "fapg-star": FastProximalGradientStar,
-    "b-pgh-fapg-star": Turns,
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
     "tall-newton": TallNewton,

@@ -365,11 +365,6 @@ RULES: tuple[Rule, ...] = (
         "a smooth loss in a ball, more features than samples: accelerated steps on the dual",
     ),
     Rule(
-        lambda facts: facts.single and facts.smooth,
-        "b-pgh-fapg-star",
-        "a smooth loss in a ball: accelerated steps in the coefficients and on the dual, by turns",
-    ),
-    Rule(
         _always,
         "ball-newton",
         "a smooth loss in a ball, few features: Newton's method inside it, balls of any norm",
