@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.datasets import Chunk, Dataset
+from proxmargin.designs.blocks.device import DEVICES, DeviceDesign, on_host
 from proxmargin.inputs.beyond_memory import is_dask, namespace_of, predicting_chunks
 from proxmargin.inputs.validation import ANY_SIZE
+from proxmargin.runtime.optional import library_of
 
 __all__ = ["accuracy", "predictions", "probabilities", "scores"]
 
@@ -21,6 +23,8 @@ Array = NDArray[np.float64]
 
 def scores(estimator: Any, X: Any, offset: Any) -> Any:
     """`decision_function`: an iterator of arrays of a data set, a Dask array of Dask data."""
+    if library_of(X) in DEVICES and not hasattr(estimator, "coef_"):
+        return estimator.decision_function(on_host(X), offset)
     shift = _checked(estimator, offset)
     if isinstance(X, Dataset):
         chunks = predicting_chunks(estimator, X, ANY_SIZE)
@@ -30,8 +34,6 @@ def scores(estimator: Any, X: Any, offset: Any) -> Any:
         columns = outputs if outputs > 1 else None
         method = partial(estimator.decision_function, offset=shift)
         return _mapped(X, method, np.dtype(float), columns)
-    from proxmargin.designs.blocks.device import DeviceDesign
-
     design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
     if design.n_features != estimator.n_features_in_:
         raise ValueError(
@@ -166,6 +168,4 @@ def _in_memory(X: Any, values: Any, name: str, count: int) -> NDArray[Any]:
         from proxmargin.designs.blocks.dask_blocks import gathered
 
         return gathered(values, name, count)
-    from proxmargin.designs.blocks.device import on_host
-
     return on_host(values)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from proxmargin.datasets import Chunk, Dataset
 from proxmargin.designs.bad_entries import bad_entry, sentence
 from proxmargin.designs.blocks import BlockedDesign, scanned
+from proxmargin.designs.blocks.device import DEVICES, DeviceDesign, on_host
 from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.validation import Magnitudes, magnitudes_for
 from proxmargin.runtime.optional import library_of
@@ -29,8 +30,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
 
 
 class Opened(NamedTuple):
@@ -111,8 +110,6 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
 
 
 def _open_device(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
-    from proxmargin.designs.blocks.device import DeviceDesign, on_host
-
     _require_labels(y)
     design = DeviceDesign.checked(X, namespace_of(X), magnitudes_for(estimator).most)
     _note_features(estimator, design.n_features, None)

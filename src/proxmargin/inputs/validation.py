@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 
 from proxmargin.datasets import Dataset
 from proxmargin.designs.bad_entries import first_entry, sentence
+from proxmargin.designs.blocks.device import in_memory
 from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.aligned import note_columns
 from proxmargin.magnitudes import LARGEST, check_magnitude
@@ -147,6 +148,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+    y = in_memory(y)
     _check_lengths(X, y)
     check_labels(y)
     _check_column_names(X)
@@ -219,7 +221,10 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     """Sample weights: finite, non-negative, not all zero; None stays None."""
     if sample_weight is None:
         return None
-    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    rows = np.empty((_num_samples(X), 0))  # scikit-learn asks X for its library, too
+    weights: NDArray[np.float64] = _check_sample_weight(
+        in_memory(sample_weight), rows, dtype=np.float64
+    )
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
         raise ValueError(
@@ -245,7 +250,7 @@ def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
         Another shape or length, or an entry that is not a number of modest size (with its row).
     """
     try:
-        column = np.asarray(offset, dtype=np.float64)
+        column = np.asarray(in_memory(offset), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"offset must be one number a sample: {error}") from error
     if column.ndim == 2 and column.shape[1] == 1:
@@ -301,6 +306,7 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
             "X is a data set on disk, which only fit, predict and score of single linear models "
             "take: here all rows are needed in memory"
         )
+    X = in_memory(X)
     arguments = {"X": X} if y is None else {"X": X, "y": y}
     try:
         return validate_data(

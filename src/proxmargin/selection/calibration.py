@@ -29,6 +29,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import (
@@ -168,6 +169,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._check_parameters()
         sample_weight = by_sample("sample_weight", sample_weight, X)
         params = {name: by_sample(name, each, X) for name, each in params.items()}
+        X, y = in_memory(X), in_memory(y)
         X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
         check_classification_targets(y)
         weights = validated_weights(sample_weight, X)
@@ -331,6 +333,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         models = self.estimators_ if self._is_ensemble else [getattr(self, "estimator_", None)]
         if models[0] is None:
             raise NotFittedError("fitted with ensemble=True: fit again for ensemble=False")
+        X = in_memory(X)
         with names_checked(self, X):
             scores = [self._scores_of(model, X) for model in models]
         each = [self.calibrator_.probabilities(of_one) for of_one in scores]

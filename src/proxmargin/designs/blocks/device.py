@@ -13,9 +13,11 @@ from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import BlockedDesign
 from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine, Task
 from proxmargin.rounding import Enclosed, compensated_error
+from proxmargin.runtime.optional import library_of
 
-__all__ = ["DeviceBlock", "DeviceDesign", "on_host"]
+__all__ = ["DEVICES", "DeviceBlock", "DeviceDesign", "in_memory", "on_host"]
 
+DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
 SPLITTER = 134217729.0  # 2^27 + 1 splits a float64 into two halves of 26 bits
 BLOCK_ENTRIES = 1 << 24  # entries converted to float64 on the device at a time: 128 MB
 
@@ -31,6 +33,11 @@ def on_host(values: Any) -> NDArray[Any]:
             here = getattr(values, move)()
             return np.asarray(here.numpy() if hasattr(here, "numpy") else here)
     return np.asarray(values)
+
+
+def in_memory(values: Any) -> Any:
+    """A device array in memory; anything else as it is."""
+    return on_host(values) if library_of(values) in DEVICES else values
 
 
 class DeviceBlock(Design):

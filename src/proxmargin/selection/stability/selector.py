@@ -15,6 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.factors import unpenalised
 from proxmargin.estimators.frames import users_level
@@ -379,6 +380,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self, "max_frequencies_")
         mask: NDArray[np.bool_] = self._support
         return mask
+
+    def transform(self, X: Any) -> Any:
+        """The columns of the selected features, (n_samples, n_selected_features)."""
+        return super().transform(in_memory(X))
 
     def to_frame(self) -> pd.DataFrame:
         """One row a feature, the most frequent first: feature, frequency, stable and cluster.
