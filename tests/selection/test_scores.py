@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, f1_score, log_loss, make_scorer, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    get_scorer,
+    log_loss,
+    make_scorer,
+    roc_auc_score,
+)
 from sklearn.model_selection import (
     GridSearchCV,
     ParameterGrid,
@@ -137,11 +144,50 @@ def test_an_offset_is_part_of_fits_and_of_held_out_scores(kind, settings, scorin
     best = plain_of(model).set_params(**grid[model.best_index_]).fit(X, y, offset=offset)
     scores = best.decision_function(X, offset)
     np.testing.assert_allclose(model.decision_function(X, offset), scores, atol=1e-4)
-    assert model.score(X, y, offset=offset) == best.score(X, y, offset=offset)
+    of_scoring = best.score(X, y, offset=offset) if scoring is None else metric(y == "nein", scores)
+    assert model.score(X, y, offset=offset) == pytest.approx(of_scoring, abs=1e-5)
     np.testing.assert_array_equal(model.predict(X, offset), best.predict(X, offset))
     for name in ("predict_proba", "predict_log_proba"):
         expected = getattr(best, name)(X, offset)
         np.testing.assert_allclose(getattr(model, name)(X, offset), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        None,
+        "accuracy",
+        "balanced_accuracy",
+        "roc_auc",
+        "neg_log_loss",
+        "f1_macro",
+        "average_precision",
+    ],
+)
+@pytest.mark.parametrize("kind", [SparseLogisticRegressionCV, LogisticRegressionCV])
+def test_a_search_scores_by_its_scoring_as_a_grid_search_does(kind, scoring, data) -> None:
+    X, y = data
+    y = (y == "nein").astype(int)
+    grid = {"Cs": [0.1]} if kind is LogisticRegressionCV else {"alphas": [0.1]}
+    model = kind(**grid, cv=3, scoring=scoring).fit(X, y)
+    weights = np.random.default_rng(0).uniform(0.5, 2, y.size)
+    scorer = get_scorer(scoring or "accuracy")
+    assert model.score(X, y) == pytest.approx(scorer(model.best_estimator_, X, y))
+    expected = scorer(model.best_estimator_, X, y, sample_weight=weights)
+    assert model.score(X, y, weights) == pytest.approx(expected)
+    if scoring == "neg_log_loss":
+        deviance = clone(model).set_params(scoring="deviance").fit(X, y)
+        assert deviance.score(X, y, weights) == pytest.approx(2 * expected)
+        with pytest.raises(ValueError, match="labels that are not among the classes"):
+            deviance.score(X, y + 1)
+
+
+def test_a_search_scores_by_a_callable_without_weights_with_a_warning(data) -> None:
+    X, y = data
+    model = HuberizedSVCCV(alphas=[0.1], cv=3, scoring=lambda model, X, y: float(len(y)))
+    assert model.fit(X, y).score(X, y) == len(y)
+    with pytest.warns(UserWarning, match="takes no sample_weight"):
+        assert model.score(X, y, np.ones(y.size)) == len(y)
 
 
 def test_a_scorer_without_weights_is_asked_without_and_it_is_told(data) -> None:

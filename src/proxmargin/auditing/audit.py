@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -97,7 +96,7 @@ def certify(
         raise TypeError("offset is for models of proxmargin")
     else:
         claim = claim_of(model, X, y, sample_weight)
-    claim = replace(claim, estimator=claim.estimator.set_params(tol=tol))
+    claim.estimator.__dict__.update(tol=tol)
     values = claim.values()
     for k, value in enumerate(values):
         if not value.primal < np.inf:

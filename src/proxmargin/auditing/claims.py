@@ -87,7 +87,8 @@ class Claim(ABC):
         """Certificates of the estimator's own fit, one a problem; any of them is a bound."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.estimator.fit(self.X, self.y, self.sample_weight, self.offset)
+            # the model of the class, whatever the fit of a subclass does besides
+            MarginEstimator.fit(self.estimator, self.X, self.y, self.sample_weight, self.offset)
         found = self.estimator.certificate_
         return [found] if isinstance(found, Certificate) else list(found)
 

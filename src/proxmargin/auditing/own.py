@@ -27,8 +27,9 @@ def own_claim(
     offset: Any = None,
 ) -> Claim:
     """The claim of a model of this library: of given coefficients, or of its own."""
-    # without callbacks, which belong to its own fit
-    bare = clone(model).set_params(callbacks=(), warm_start=False, verbose=0)
+    bare = clone(model)
+    # without callbacks, which belong to its own fit; a subclass may have no such parameters
+    bare.__dict__.update(callbacks=(), warm_start=False, verbose=0)
     if coef is None:
         if intercept is not None:
             raise ValueError("intercept needs coef")
@@ -63,7 +64,7 @@ def _fix_nu(model: Any, bare: MarginEstimator) -> None:
         return
     if np.ndim(model.nu_):
         raise TypeError("nu='auto' may have chosen another nu for each class: fit NuSVC with a nu")
-    bare.set_params(nu=model.nu_)
+    bare.__dict__.update(nu=model.nu_)
 
 
 def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Claim:

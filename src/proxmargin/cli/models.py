@@ -174,16 +174,17 @@ def free_strength(estimator: Any, arguments: argparse.Namespace) -> str:
 
 def shown_settings(model: Any) -> str:
     """The parameters that matter most to a reader."""
-    shared = getattr(model, "penalty", "elasticnet")  # others have no share of the l1 norm
+    settings = model.get_params(deep=False)
+    shared = settings.get("penalty", "elasticnet")  # others have no share of the l1 norm
     names = [
         name
         for name in (
             *("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel"),
             *("standardize", "solver"),
         )
-        if getattr(model, name, None) is not None and (name != "l1_ratio" or shared == "elasticnet")
+        if settings.get(name) is not None and (name != "l1_ratio" or shared == "elasticnet")
     ]
-    return ", ".join(f"{name}={_word(getattr(model, name))}" for name in names)
+    return ", ".join(f"{name}={_word(settings[name])}" for name in names)
 
 
 def name_features(model: Any, names: list[str] | None) -> None:

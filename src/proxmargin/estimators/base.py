@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
@@ -113,8 +112,9 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
     random_state: Any
     n_jobs: int | None = None
     _joint_allowed = True
-    # a checkpoint belongs to one fit, so that metadata routing must not pass it on
-    __metadata_request__fit: ClassVar[Any] = {"resume_from": UNUSED}
+    # a checkpoint belongs to one fit, so that metadata routing does not pass it on (UNUSED, which
+    # says so too, is an error in subclasses whose fit has no such argument)
+    __metadata_request__fit: ClassVar[Any] = {"resume_from": False}
     # why the scores of a model take no offset; empty if they do
     _without_offset: ClassVar[str] = ""
     # why a model needs all data in memory; empty if passes over blocks of rows are enough

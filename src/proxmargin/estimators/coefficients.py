@@ -17,7 +17,7 @@ from proxmargin.runtime.optional import optional
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coefficient", "HasCoefficients", "Ranked"]
+__all__ = ["Coefficient", "HasCoefficients", "Ranked", "linear_model_of"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -166,12 +166,12 @@ class HasCoefficients:
         ImportError
             pandas is not installed.
         """
-        model = _linear(self)
+        model = linear_model_of(self)
         deviations = None if X is None else _deviations(model, X, sample_weight)
         return Ranked.of(model, deviations).frame(zeros)
 
 
-def _linear(estimator: Any) -> Any:
+def linear_model_of(estimator: Any) -> Any:
     """The fitted model with the coefficients: itself, or the one that cross-validation chose."""
     check_is_fitted(estimator)
     model = getattr(estimator, "best_estimator_", estimator)

@@ -139,16 +139,17 @@ def unfitted(estimator: Estimator) -> Estimator:
         The estimator has no strength, or its kernel is not linear.
     """
     names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
-    parameters = {name: getattr(estimator, name) for name in names}
     strength = strength_of(estimator)
     if not getattr(estimator, "_is_linear", True):
         raise TypeError(
             f"paths need a linear model: {type(estimator).__name__} has kernel={estimator.kernel!r}"
         )
-    if "eta" in parameters:
-        parameters["eta"] = None
-    parameters[strength.name] = 1.0  # any value but 0, which would leave no penalty
-    return type(estimator)(**parameters)
+    template = type(estimator)(**{name: getattr(estimator, name) for name in names})
+    settings: dict[str, Any] = {strength.name: 1.0}  # any but 0, which would leave no penalty
+    if hasattr(template, "eta"):
+        settings["eta"] = None
+    template.__dict__.update(settings)  # parameters that a subclass may have fixed
+    return template
 
 
 def _with_alpha(estimator: Estimator) -> Estimator:

@@ -112,7 +112,7 @@ def limited_by(estimator: Any) -> Strength | None:
     """The nu or kappa of a model that has no strength, or None."""
     if _of_kind(type(estimator)) is not None:  # type: ignore[arg-type]  # classes are hashable
         return None
-    parameters = signature(type(estimator)).parameters
+    parameters = _every_parameter(type(estimator))
     return next((one for one in LIMITED if one.name in parameters), None)
 
 
@@ -130,10 +130,16 @@ def parameters_of(kind: type[MarginEstimator]) -> tuple[str, ...]:
 @cache
 def _of_kind(kind: type) -> Strength | None:
     """The strength parameter of a class, or None; cached because reading signatures is slow."""
-    parameters = set(signature(kind).parameters)
+    parameters = _every_parameter(kind)
     if {"alpha", "l1_ratio"} <= parameters:
         return ALPHA
     return WEIGHT if "C" in parameters else None
+
+
+def _every_parameter(kind: type) -> set[str]:
+    """The parameters of a class and of those that it derives from, which it may have fixed."""
+    makes = [vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)]
+    return {name for make in makes for name in signature(make).parameters}
 
 
 def at_strength(estimator: Estimator, strength: float) -> Estimator:

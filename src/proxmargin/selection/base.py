@@ -65,6 +65,8 @@ Array = NDArray[np.float64]
 
 # range of C when only a count is given with a nonlinear kernel: the critical strength is not known
 KERNEL_RANGE = (0.01, 1000.0)
+# strengths of a default grid
+DEFAULT_COUNTS = {"alpha": 100, "C": 20}
 
 
 class CrossValidated(
@@ -77,10 +79,8 @@ class CrossValidated(
 ):
     """Base of the classifiers that choose the strength of a plain one by cross-validation.
 
-    Subclasses name the plain classifier.
-
-    Their parameters are those of the plain classifier, without the strength, and those of the
-    search.
+    A subclass that names its plain classifier takes the parameters of that one, without the
+    strength, and those of the search.
     """
 
     plain: ClassVar[type[MarginEstimator]]
@@ -95,18 +95,24 @@ class CrossValidated(
     keep_scores: bool
     refit: bool
     l1_ratios: Any
-    verbose: int
-    callbacks: Any
-    class_weight: Any
+    # a plain classifier of a user may have none of these
+    verbose: int = 0
+    callbacks: Any = ()
+    class_weight: Any = None
     gamma_: float
 
-    def __init_subclass__(cls, *, plain: type[MarginEstimator], count: int) -> None:
-        super().__init_subclass__()
-        cls.plain, cls.strength = plain, strength_of(plain())
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "plain" in vars(cls):
+            cls._take_parameters_of(cls.plain)
+
+    @classmethod
+    def _take_parameters_of(cls, plain: type[MarginEstimator]) -> None:
+        cls.strength = strength_of(plain())
         cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta", "n_jobs"})
         mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}
         own = {
-            f"{cls.strength.name}s": count,
+            f"{cls.strength.name}s": DEFAULT_COUNTS[cls.strength.name],
             **mixes,
             "eps": 1e-3,
             "cv": 5,
@@ -117,7 +123,9 @@ class CrossValidated(
             "refit": True,
             **({"relaxed": False} if issubclass(plain, ElasticNetEstimator) else {}),
         }
-        cls.__init__ = constructor(own, plain, cls._replaced_parameters)  # type: ignore[method-assign]
+        if "__init__" not in vars(cls):
+            given = constructor(own, plain, cls._replaced_parameters)
+            cls.__init__ = given  # type: ignore[method-assign]
 
     # -- fitting ----------------------------------------------------------------------------
 
@@ -318,8 +326,10 @@ class CrossValidated(
         parameters = parameters_of(self.plain)  # type: ignore[arg-type]  # classes are hashable
         names = [n for n in parameters if n not in self._replaced_parameters]
         settings = {name: getattr(self, name) for name in names}
+        template = self.plain(**settings)
         unit = {self.strength.name: 1.0}  # what paths scale
-        return self.plain(**{**settings, **unit, "callbacks": (), "verbose": 0})
+        template.__dict__.update(**unit, callbacks=(), verbose=0)
+        return template
 
     def _templates(self, template: MarginEstimator) -> list[MarginEstimator]:
         """One template for each l1_ratio, with checked parameters."""

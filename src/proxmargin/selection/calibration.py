@@ -262,7 +262,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if not _routing_enabled():
             named = {} if weights is None else {weight_argument(self.estimator): weights}
             return named, {n: value for n, value in params.items() if value is not None}
-        routed = process_routing(self, "fit", sample_weight=weights, **params)
+        given = {} if weights is None else {"sample_weight": weights}
+        routed = process_routing(self, "fit", **given, **params)
         if "offset" in routed.estimator.fit:
             raise ValueError("offset: probabilities are those of scores without one")
         return routed.estimator.fit, routed.splitter.split

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from proxmargin.estimators.models.elastic_net import ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
 from proxmargin.estimators.models.multiclass import MulticlassSVC
 from proxmargin.estimators.models.regularized import SVC, LogisticRegression
 from proxmargin.estimators.models.sparse_logistic import SparseLogisticRegression
+from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.documented import documented
 
@@ -20,8 +23,18 @@ __all__ = [
 ]
 
 
+class _SparseCrossValidated(SelectsFeatures, CrossValidated):
+    """Base of those whose plain classifier selects features."""
+
+    @property
+    def norm_share(self) -> float:
+        """That of the chosen classifier; before a fit the least that can be chosen."""
+        chosen = getattr(self, "best_estimator_", None)
+        return float(np.min(self.l1_ratios) if chosen is None else chosen.norm_share)
+
+
 @documented
-class HuberizedSVCCV(CrossValidated, plain=HuberizedSVC, count=100):
+class HuberizedSVCCV(_SparseCrossValidated):
     """`HuberizedSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
     Examples
@@ -34,35 +47,49 @@ class HuberizedSVCCV(CrossValidated, plain=HuberizedSVC, count=100):
     ((2, 10, 5), 10)
     """
 
+    plain = HuberizedSVC
+
 
 @documented
-class ElasticNetSVCCV(CrossValidated, plain=ElasticNetSVC, count=100):
+class ElasticNetSVCCV(_SparseCrossValidated):
     """`ElasticNetSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
 
+    plain = ElasticNetSVC
+
 
 @documented
-class SquaredHingeSVCCV(CrossValidated, plain=SquaredHingeSVC, count=100):
+class SquaredHingeSVCCV(_SparseCrossValidated):
     """`SquaredHingeSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
 
+    plain = SquaredHingeSVC
+
 
 @documented
-class SparseLogisticRegressionCV(CrossValidated, plain=SparseLogisticRegression, count=100):
+class SparseLogisticRegressionCV(_SparseCrossValidated):
     """`SparseLogisticRegression` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
 
+    plain = SparseLogisticRegression
+
 
 @documented
-class MulticlassSVCCV(CrossValidated, plain=MulticlassSVC, count=20):
+class MulticlassSVCCV(_SparseCrossValidated):
     """`MulticlassSVC` with ``C`` (of an elastic net also ``l1_ratio``) chosen by cross-validation.
 
     With two classes the score of a sample is the difference of the scores of the classes.
     """
 
+    plain = MulticlassSVC
+
 
 @documented
-class SVCCV(CrossValidated, plain=SVC, count=20):
+class SVCCV(CrossValidated):
     """`SVC` with ``C`` chosen by cross-validation."""
 
+    plain = SVC
+
 
 @documented
-class LogisticRegressionCV(CrossValidated, plain=LogisticRegression, count=20):
+class LogisticRegressionCV(CrossValidated):
     """`LogisticRegression` with ``C`` chosen by cross-validation."""
+
+    plain = LogisticRegression

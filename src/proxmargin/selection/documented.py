@@ -41,7 +41,7 @@ _PARAMETERS = """
         A number of stratified folds, or a splitter, as in scikit-learn.
     scoring : str or callable, optional
         By default the mean loss of the model over the held-out rows, weighted as in the fit,
-        negated.
+        negated; `score` is the accuracy then, and else the value of the scoring.
         'neg_log_loss' and 'deviance' (its double) of logistic models are computed from the scores;
         any other scorer of scikit-learn is called for each model.
     selection : {{'best', '1se'}}

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.selection.fitting import names_checked
+from proxmargin.selection.scoring import score_of
 
 __all__ = ["PredictsWithBest"]
 
@@ -26,7 +27,9 @@ class PredictsWithBest:
     """Predictions by ``best_estimator_``, which is of the class ``plain``."""
 
     plain: ClassVar[type[MarginEstimator]]
+    scoring: Any
     best_estimator_: Any
+    _scores_with_weights: Callable[[], bool]
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
@@ -43,11 +46,17 @@ class PredictsWithBest:
         with names_checked(self, X):
             return self.best_estimator_.predict(X, offset)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """The accuracy of `predict`, weighted by ``sample_weight``."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
+        """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
+
+        ``sample_weight``, (n_samples,), weighs the samples; a scoring that takes no weights
+        ignores them with a warning.
+        """
         check_is_fitted(self, "best_estimator_")
+        if sample_weight is not None and not self._scores_with_weights():
+            sample_weight = None
         with names_checked(self, X):
-            return self.best_estimator_.score(X, y, sample_weight, offset)
+            return score_of(self.scoring, self.best_estimator_, X, y, sample_weight, offset)
 
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, offset: Any = None) -> Any:

@@ -52,7 +52,8 @@ class RoutesMetadata:
         unrouted = {name: value for name, value in params.items() if name != "groups"}
         _raise_for_params(unrouted, self, "fit")
         if _routing_enabled():
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **weights, **params)
             return Bunch(splitter=routed["splitter"], scorer=routed.get("scorer", Bunch(score={})))
         weights = {}
         if sample_weight is not None and self._scores_with_weights():

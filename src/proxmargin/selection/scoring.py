@@ -21,9 +21,10 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
+from proxmargin.inputs.beyond_memory import is_beyond_memory
 from proxmargin.inputs.targets import Targets
 
-__all__ = ["OF_CLASSES", "Asked", "HeldOut", "Judge", "Models", "judge_of"]
+__all__ = ["OF_CLASSES", "Asked", "HeldOut", "Judge", "Models", "judge_of", "score_of"]
 
 Array = NDArray[np.float64]
 
@@ -99,6 +100,28 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
             f"lists, or a callable, got {scoring!r}"
         )
     return Asked(check_scoring(plain, scoring))
+
+
+def score_of(
+    scoring: Any, model: MarginEstimator, X: Any, y: Any, sample_weight: Any, offset: Any
+) -> float:
+    """The value of a ``scoring`` of one fitted model; the accuracy if ``scoring`` is None."""
+    if scoring is None or (isinstance(scoring, str) and scoring == "accuracy"):
+        return model.score(X, y, sample_weight, offset)
+    if is_beyond_memory(X):
+        raise ValueError(
+            f"scoring={scoring!r} needs data in memory: best_estimator_.score is the accuracy, "
+            "also of data in passes"
+        )
+    shifted = _with_offset(model, offset)
+    if isinstance(scoring, str) and scoring in _OF_LIKELIHOOD:
+        rows, columns = np.nonzero(np.asarray(y)[:, None] == model.classes_)
+        if rows.size < len(y):
+            raise ValueError(f"y has labels that are not among the classes {model.classes_}")
+        own = shifted.predict_log_proba(X)[rows, columns]
+        return float(_OF_LIKELIHOOD[scoring] * np.average(own, weights=sample_weight))
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return float(check_scoring(model, scoring)(shifted, X, y, **weights))
 
 
 def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:

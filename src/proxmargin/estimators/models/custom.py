@@ -9,6 +9,7 @@ from typing import Any, Self
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.targets import Targets
 from proxmargin.loop.report import Report
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
@@ -29,7 +30,7 @@ KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball, CustomPenalty)
 PARTS = ("loss", "penalty")
 
 
-class MarginClassifier(MarginEstimator):
+class MarginClassifier(SelectsFeatures, MarginEstimator):
     """``minimise mean loss(y (x'w + b)) + penalty(w)`` for a loss and a penalty of your choice.
 
     Parameters

@@ -273,7 +273,7 @@ class _Pairs:
     mutable : tuple of str
         Its parameters that a copy must not share.
     ours : bool
-        Whether it is a model of this library, which need not validate the data again.
+        Whether it is fitted as models of this library are, which need not validate the data again.
     class_weight : mapping or None
         Of the labels of all pairs, if it is a mapping.
     pairwise : bool
@@ -289,7 +289,7 @@ class _Pairs:
     @classmethod
     def of(cls, estimator: Any, named: DDAGClassifier) -> _Pairs:
         """Of an estimator, for the features that ``named`` was validated with."""
-        ours = isinstance(estimator, MarginEstimator)
+        ours = getattr(type(estimator), "fit", None) is MarginEstimator.fit
         estimator = clone(estimator)
         if ours:
             known = {name: value for name, value in vars(named).items() if name in OF_FEATURES}

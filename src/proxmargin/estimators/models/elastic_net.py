@@ -24,6 +24,7 @@ from proxmargin.estimators.factors import (
     unbounded,
     warn_if_separated,
 )
+from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
@@ -57,7 +58,7 @@ EVERY = (
 )
 
 
-class ElasticNetEstimator(MarginEstimator):
+class ElasticNetEstimator(SelectsFeatures, MarginEstimator):
     """Base of the estimators with an elastic net: its strengths, factors and bounds."""
 
     alpha: float

@@ -15,6 +15,7 @@ from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
+from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_choice, check_number, check_strength
@@ -89,7 +90,7 @@ GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
 @documented(solvers=_SOLVERS, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
-class MulticlassSVC(MarginEstimator):
+class MulticlassSVC(SelectsFeatures, MarginEstimator):
     """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).
 
     ``minimise  C sum_i s_i loss_i + g(W)`` over W (n_classes, n_features) and free intercepts

@@ -277,7 +277,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             template = unfitted(given)
         except TypeError as error:
             raise TypeError(f"{name} selects no features: choose {POSSIBLE}") from error
-        template.set_params(callbacks=(), verbose=0, warm_start=False)
+        template.__dict__.update(callbacks=(), verbose=0, warm_start=False)
         template._check_parameters()
         template._check_model()
         if template.norm_share == 0:
