@@ -77,7 +77,12 @@ def data(rng):
         ({"solver": "fapg", "solver_options": {"bt_every": 0}}, "bt_every must be an integer"),
         ({"solver": "b-pgh", "solver_options": {"eta": 1.0}}, "eta must be a number > 1, got 1.0"),
         ({"callbacks": [3]}, "callbacks must be a list or tuple of callables"),
-        ({"class_weight": {7: 2.0}}, r"class_weight names \[7\], which are not among the labels"),
+        (
+            {"class_weight": {7: 2.0}},
+            r"class_weight names \[7\], none of which is among",
+        ),
+        ({"multi_class": "multinomial"}, "multi_class='joint', which is the multinomial"),
+        ({"multi_class": "ovo"}, "'ovo': DDAGClassifier"),
         ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict, got 'even'"),
         ({"class_weight": {0: -1.0}}, "class_weight: weights must be finite and >= 0"),
     ],

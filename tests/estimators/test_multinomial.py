@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import logsumexp, softmax
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import LogisticRegression as Peer
 
-from proxmargin import SparseLogisticRegression, alpha_max, margin_path
+from proxmargin import (
+    HuberizedSVC,
+    MarginClassifier,
+    MulticlassSVC,
+    SparseLogisticRegression,
+    alpha_max,
+    certify,
+    margin_path,
+)
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Multinomial
@@ -183,3 +193,57 @@ def test_the_gradient_at_a_fit_of_few_samples_is_zero_but_for_rounding(seed: int
     ridge = model.alpha * (1.0 - model.l1_ratio) * model.coef_
     slopes = gradient + ridge + model.alpha * model.l1_ratio * np.sign(model.coef_)
     assert np.abs(slopes[model.coef_ != 0]).max() <= 1e-11
+
+
+JOINT = [
+    SparseLogisticRegression(),
+    SparseLogisticRegression(l1_ratio=1.0, penalty_factor=[1, 2, 1, 0.5]),
+    SparseLogisticRegression(bounds=(-0.3, None)),
+    MulticlassSVC(),
+    MulticlassSVC("group_l2", groups="features", loss="logistic"),
+    MulticlassSVC("l2", loss="squared_hinge"),
+    MulticlassSVC("elasticnet", loss="lee"),
+    MulticlassSVC(C=None, eta=20.0),
+    HuberizedSVC(),
+    MarginClassifier(),
+]
+FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_array}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("model", JOINT, ids=repr)
+def test_published_intercepts_sum_to_zero(model: Any, form: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, weights = X + np.array([0.0, 100.0, -5.0, 1e4]), np.arange(150) % 4
+    for weighted in (None, weights):
+        model = clone(model).set_params(standardize=True).fit(FORMS[form](X), y, weighted)
+        assert abs(model.intercept_.sum()) <= 1e-14 * np.abs(model.intercept_).max()
+        scores = X @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-8)
+        told = certify(model, X, y, sample_weight=weighted)
+        assert told.relative_gap <= 1e-5
+        assert told.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
+        again = clone(model).set_params(warm_start=True)
+        again.__dict__.update(coef_=model.coef_, intercept_=model.intercept_)
+        again.fit(FORMS[form](X), y, weighted)
+        assert again.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("strengths", [{"n_alphas": 4}])
+@pytest.mark.parametrize("model", [SparseLogisticRegression(), MulticlassSVC()], ids=repr)
+def test_intercepts_of_paths_sum_to_zero(model: Any, strengths: dict[str, int]) -> None:
+    X, y = load_iris(return_X_y=True)
+    path = margin_path(model.set_params(standardize=True), X, y, **strengths)
+    np.testing.assert_allclose(path.intercepts.sum(axis=1), 0.0, atol=1e-12)
+
+
+def test_a_common_constant_of_the_intercepts_is_of_no_meaning() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = SparseLogisticRegression(standardize=True).fit(X, y)
+    moved = certify(
+        SparseLogisticRegression(standardize=True), X, y, model.coef_, model.intercept_ + 7
+    )
+    assert moved.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    joint = HuberizedSVC().fit(X, y)
+    with pytest.raises(ValueError, match="sums over the classes"):
+        certify(HuberizedSVC(), X, y, joint.coef_, joint.intercept_ + 7)

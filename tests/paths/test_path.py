@@ -9,10 +9,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
 
 from proxmargin import (
     L2SVC,
@@ -20,6 +23,7 @@ from proxmargin import (
     ElasticNetSVC,
     History,
     HuberizedSVC,
+    HuberizedSVCCV,
     LogisticRegression,
     MulticlassSVC,
     SparseLogisticRegression,
@@ -30,6 +34,7 @@ from proxmargin import (
     margin_path,
     save_model,
 )
+from proxmargin.paths import alpha_grid
 from proxmargin.paths.path import compute_path
 
 ESTIMATORS = (HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression)
@@ -332,3 +337,20 @@ def test_models_of_a_path_in_C_are_whole(model, wide, classes, rng, tmp_path):
         save_model(one, tmp_path / "model.pmz")
         loaded = load_model(tmp_path / "model.pmz")
         np.testing.assert_array_equal(loaded.dual_coef_, one.dual_coef_)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [svm.LinearSVC(), svm.NuSVC(), SGDClassifier(), make_pipeline(SVC()), HuberizedSVCCV(), None],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("function", [margin_path, alpha_max, alpha_grid, critical_C])
+def test_estimators_without_a_path_here_are_refused_in_a_sentence(function, foreign) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match=f"need.* an estimator with .*{type(foreign).__name__}"):
+        function(foreign, X, y)
+
+
+def test_a_class_in_place_of_an_estimator_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"HuberizedSVC is a class: HuberizedSVC\(\) is an"):
+        margin_path(HuberizedSVC, *load_iris(return_X_y=True))

@@ -66,22 +66,36 @@ class Assembly:
     def published(self, points: Sequence[Point], features: Features = ALL) -> tuple[Array, Array]:
         """Coefficients (rows, n_features) and intercepts (rows,) in the units of the data.
 
-        ``features`` are those of the points, if they do not have all.
+        ``features`` are those of the points, if they do not have all. The intercepts of classes
+        that are fitted together sum to zero: a constant in all of them is of no meaning where the
+        losses compare classes, and rounding where the coefficients sum to zero.
         """
         coef = np.vstack([point.coef.T for point in points])
         coef /= self.scale[features]
         intercept = np.concatenate([point.intercept for point in points])
-        return coef, uncentred(intercept, coef.T, self.centre[features])
+        moved = uncentred(intercept, coef.T, self.centre[features])
+        return coef, _balanced(moved, points[0].intercept.size)
 
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
         shifted = intercept + coef @ self.centre
+        if self.problems[0].loss.compares_classes:
+            shifted = _balanced(shifted, shifted.size // len(self.problems))
         finite = np.where(np.isfinite(self.scale), self.scale, 0.0)  # zero if constant
         rows = np.split(coef * finite, len(self.problems))
         return [
             Point(np.ascontiguousarray(part.T), b)
             for part, b in zip(rows, np.split(shifted, len(self.problems)), strict=True)
         ]
+
+
+def _balanced(intercept: Array, outputs: int) -> Array:
+    """The intercepts of models of several outputs, each less its mean over the outputs."""
+    if outputs == 1:
+        return intercept
+    models = intercept.reshape(-1, outputs)
+    balanced: Array = (models - models.mean(axis=1, keepdims=True)).ravel()
+    return balanced
 
 
 class Certified(Protocol):

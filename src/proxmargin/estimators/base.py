@@ -84,6 +84,13 @@ __all__ = ["NAMES", "MarginEstimator"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+# values of multi_class in other libraries
+ELSEWHERE = {
+    "multinomial": "classes are fitted together by multi_class='joint', which is the multinomial "
+    "model in SparseLogisticRegression",
+    "crammer_singer": "MulticlassSVC has the loss of Crammer and Singer",
+    "ovo": "DDAGClassifier fits the pairs of classes",
+}
 NAMES = ("feature_names_in_", "_column_labels")  # attributes with the names of features
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
 
@@ -437,13 +444,19 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         return np.sum([loss.values(part) for loss, part in pairs], axis=0)
 
     def _check_parameters(self) -> None:
-        if self.multi_class == "joint" and not self._joint_allowed:
+        if self.multi_class in ("joint", "multinomial") and not self._joint_allowed:
             raise ValueError(
-                f"multi_class='joint' is not for {type(self).__name__}, which fits each class "
-                "against the rest (multi_class='ovr'): HuberizedSVC, SparseLogisticRegression and "
-                "MulticlassSVC fit them together, DDAGClassifier pair by pair"
+                f"multi_class={self.multi_class!r} is not for {type(self).__name__}, which fits "
+                "each class against the rest (multi_class='ovr'): HuberizedSVC, "
+                "SparseLogisticRegression and MulticlassSVC fit them together, DDAGClassifier "
+                "pair by pair"
             )
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
+        if isinstance(self.multi_class, str) and self.multi_class in ELSEWHERE:
+            raise ValueError(
+                f"multi_class must be one of {', '.join(map(repr, allowed))}, got "
+                f"{self.multi_class!r}: {ELSEWHERE[self.multi_class]}"
+            )
         check_choice("multi_class", self.multi_class, allowed)
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("standardize", self.standardize)

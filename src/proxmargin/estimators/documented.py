@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 __all__ = [
+    "JOINT_PARAMETERS",
     "KERNEL_ATTRIBUTES",
     "KERNEL_PARAMETERS",
     "SPARSE_ATTRIBUTES",
@@ -13,7 +14,7 @@ __all__ = [
 ]
 
 _SOLVING = """class_weight : None, 'balanced' or dict
-        Multiplies the sample weights.
+        Multiplies the sample weights. Labels of a dict may be absent from y, but not all of them.
     solver : str or Solver, default 'auto'
         'auto', {solvers}, or a solver object.
     solver_options : dict, optional
@@ -44,7 +45,9 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     verbose : int, default 0
         1 shows progress on standard error for fits of more than two seconds.
     random_state : ignored
-        The fit is deterministic.
+        The fit is deterministic."""
+
+_JOBS = """
     n_jobs : int, optional
         Threads for the problems of one-vs-rest, with one thread of BLAS each; -1 for all cores. The
         result has the same bits for any number. None is one thread (unless in a context of
@@ -66,9 +69,8 @@ _FEATURES = """penalty_factor : (n_features,) array >= 0, or dict, optional
         are not negative.
     """
 
-SPARSE_PARAMETERS = (
-    _FEATURES
-    + """fit_intercept : bool, default True
+JOINT_PARAMETERS = (
+    """fit_intercept : bool, default True
         The intercept is not penalised.
     standardize : bool, default False
         Penalise the coefficients of features centred (if an intercept is fitted) and scaled to
@@ -76,6 +78,8 @@ SPARSE_PARAMETERS = (
     """
     + _SOLVING
 )
+
+SPARSE_PARAMETERS = _FEATURES + JOINT_PARAMETERS + _JOBS
 
 KERNEL_PARAMETERS = (
     """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
@@ -106,6 +110,7 @@ KERNEL_PARAMETERS = (
         given. The approximation error is included in the certificate.
     """
     + _SOLVING
+    + _JOBS
 )
 
 SPARSE_ATTRIBUTES = """Attributes

@@ -15,6 +15,8 @@ from proxmargin.runtime.scratch import beside, empty_beside, mapped
 
 __all__ = ["Targets", "total_price"]
 
+SHOWN = 5  # labels that an error names
+
 ClassWeight = Mapping[Any, float] | str | None
 
 
@@ -42,8 +44,11 @@ class Targets:
     def encode(
         cls, y: NDArray[Any], sample_weight: Array | None, class_weight: ClassWeight
     ) -> Targets:
-        """Encode ``y``; raises ValueError unless two classes have positive weight."""
+        """Encode ``y``; raises ValueError unless two classes have positive weight, and for a
+        mapping of class weights of which no label is in ``y``."""
         y = np.asarray(y)
+        if isinstance(class_weight, Mapping):
+            _check_labels_of(class_weight, y)
         weights = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, float)
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight is too large: the sum of the weights overflows")
@@ -113,10 +118,6 @@ def _class_factors(
         return np.divide(weights.sum() / live.sum(), totals, out=np.zeros(totals.size), where=live)
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    known = {_plain(label) for label in classes}
-    unknown = [label for label in class_weight if _plain(label) not in known]
-    if unknown:
-        raise ValueError(f"class_weight names {unknown}, which are not among the labels in y")
     factors = np.array([float(class_weight.get(_plain(label), 1.0)) for label in classes])
     if not np.all(np.isfinite(factors) & (factors >= 0)):
         raise ValueError("class_weight: weights must be finite and >= 0")
@@ -124,6 +125,16 @@ def _class_factors(
         "class_weight, the largest,", float(factors.max()), positive=bool(factors.any())
     )
     return factors
+
+
+def _check_labels_of(class_weight: Mapping[Any, float], y: NDArray[Any]) -> None:
+    """Raise if no label of the mapping is in ``y``; some may be absent from a part of the data."""
+    known = [_plain(label) for label in np.unique(y)]
+    if class_weight and not any(label in known for label in map(_plain, class_weight)):
+        raise ValueError(
+            f"class_weight names {[*class_weight]}, none of which is among the labels in y: "
+            f"{', '.join(map(repr, known[:SHOWN]))}{', ...' if known[SHOWN:] else ''}"
+        )
 
 
 def _plain(label: Any) -> Any:

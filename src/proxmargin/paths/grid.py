@@ -76,7 +76,8 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
     float
         Zero for penalties without an l1 part, infinite if no feature is related to the labels.
     """
-    parameters = estimator.get_params(deep=False)
+    ours = isinstance(estimator, MarginEstimator)
+    parameters = estimator.get_params(deep=False) if ours else {}
     if not {"C", "eta"} <= set(parameters):
         raise TypeError(
             f"critical_C needs an estimator with C and eta: MulticlassSVC; "
@@ -138,8 +139,13 @@ def unfitted(estimator: Estimator) -> Estimator:
     TypeError
         The estimator has no strength, or its kernel is not linear.
     """
-    names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
     strength = strength_of(estimator)
+    names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
+<<<<<<< HEAD
+    strength = strength_of(estimator)
+=======
+    parameters = {name: getattr(estimator, name) for name in names}
+>>>>>>> 330585b (Class weights may name absent labels, joint intercepts sum to zero, and what is documented is what there is; tests over all models and classes make the tree larger)
     if not getattr(estimator, "_is_linear", True):
         raise TypeError(
             f"paths need a linear model: {type(estimator).__name__} has kernel={estimator.kernel!r}"

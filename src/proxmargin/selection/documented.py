@@ -53,8 +53,8 @@ _PARAMETERS = """
         Keep the scores of held-out rows in ``oof_scores_``.
     refit : bool, default True
         Fit all rows with the chosen parameters; without it the model cannot predict.
-    {relaxed}others
-        Those of `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
+    {relaxed}{shared}
+        As in `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
         fit of a path starts from the previous one.
 
     Attributes
@@ -82,7 +82,10 @@ def documented(cls: Class) -> Class:
     """Add parameters and attributes, before the examples if there are any."""
     name = cls.strength.name
     mixes = "l1_ratio" in cls.plain._get_param_names()
+    known = cls.plain._get_param_names()
+    shared = [each for each in known if each not in cls._replaced_parameters]
     text = _PARAMETERS.format(
+        shared=", ".join(shared),
         strengths=_OF_ALPHA if name == "alpha" else _OF_C,
         ratios=_RATIOS if mixes else "",
         plain=cls.plain.__name__,
