@@ -141,11 +141,6 @@ def unfitted(estimator: Estimator) -> Estimator:
     """
     strength = strength_of(estimator)
     names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
-<<<<<<< HEAD
-    strength = strength_of(estimator)
-=======
-    parameters = {name: getattr(estimator, name) for name in names}
->>>>>>> 330585b (Class weights may name absent labels, joint intercepts sum to zero, and what is documented is what there is; tests over all models and classes make the tree larger)
     if not getattr(estimator, "_is_linear", True):
         raise TypeError(
             f"paths need a linear model: {type(estimator).__name__} has kernel={estimator.kernel!r}"

@@ -137,13 +137,9 @@ def parameters_of(kind: type[MarginEstimator]) -> tuple[str, ...]:
 @cache
 def _of_kind(kind: type) -> Strength | None:
     """The strength parameter of a class, or None; cached because reading signatures is slow."""
-<<<<<<< HEAD
-    parameters = _every_parameter(kind)
-=======
     if not issubclass(kind, MarginEstimator):
         return None
-    parameters = set(signature(kind).parameters)
->>>>>>> 330585b (Class weights may name absent labels, joint intercepts sum to zero, and what is documented is what there is; tests over all models and classes make the tree larger)
+    parameters = _every_parameter(kind)
     if {"alpha", "l1_ratio"} <= parameters:
         return ALPHA
     return WEIGHT if "C" in parameters else None

@@ -14,12 +14,8 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
-<<<<<<< HEAD
-from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
-from proxmargin.estimators.selecting import SelectsFeatures
-=======
 from proxmargin.estimators.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
->>>>>>> 330585b (Class weights may name absent labels, joint intercepts sum to zero, and what is documented is what there is; tests over all models and classes make the tree larger)
+from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_choice, check_number, check_strength
@@ -93,13 +89,8 @@ LEAST_SECONDS = 0.2
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
-<<<<<<< HEAD
-@documented(solvers=_SOLVERS, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
-class MulticlassSVC(SelectsFeatures, MarginEstimator):
-=======
 @documented(solvers=_SOLVERS, parameters=JOINT_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
-class MulticlassSVC(MarginEstimator):
->>>>>>> 330585b (Class weights may name absent labels, joint intercepts sum to zero, and what is documented is what there is; tests over all models and classes make the tree larger)
+class MulticlassSVC(SelectsFeatures, MarginEstimator):
     """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).
 
     ``minimise  C sum_i s_i loss_i + g(W)`` over W (n_classes, n_features) and free intercepts
