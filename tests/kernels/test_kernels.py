@@ -172,6 +172,18 @@ def test_no_value_has_lost_more_than_is_said(kernel: Kernel, form: Any, kind: st
     np.testing.assert_allclose(lost.of(weights), allowed @ np.abs(weights), rtol=1e-12)
 
 
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
+def test_predictions_by_differences_keep_close_samples_apart(form: Any) -> None:
+    X = np.vstack([data(30, 3), 1e6 + data(8, 3, seed=1)])
+    kernel, weights = Rbf(1.0), np.random.default_rng(2).standard_normal((38, 2))
+    exact = X.astype(np.longdouble)
+    values = np.exp(-((exact[:, None] - exact) ** 2).sum(axis=2)) @ weights
+    found = kernel.product(form(X), kernel.others(X), weights)
+    np.testing.assert_allclose(found, values.astype(float), rtol=1e-12, atol=1e-14)
+    near = kernel.product(form(X[:30]), kernel.others(X[:30]), weights[:30])
+    np.testing.assert_allclose(near, kernel(X[:30], X[:30]) @ weights[:30], rtol=1e-13)
+
+
 def test_products_by_differences_have_lost_next_to_nothing() -> None:
     X = np.vstack([data(30, 3), 1e6 + data(2, 3, seed=1)])
     index, weights = np.array([0, 5, 30, 31]), np.array([1e3, -2.0, 1e5, -1e5])

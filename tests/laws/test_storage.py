@@ -195,7 +195,7 @@ def test_every_form_of_the_data_gives_the_same_kernel_from_any_point(form: str, 
     X, _ = sample()
     origin = np.array([0.5, 0.0, -2.0, 1.0, 0.25])
     expected = kernel(X - origin, X - origin)
-    about, close = kernel.about(origin), {"rtol": 1e-11, "atol": 1e-11}
+    about, close = kernel.standardized(origin), {"rtol": 1e-11, "atol": 1e-11}
     given = FORMS[form](X)
     for right in (sp.csr_array(X), sp.csc_array(X), every_entry(X)):
         np.testing.assert_allclose(about(given, right), expected, **close)

@@ -80,7 +80,7 @@ def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight
     index = model.support_
     if X.shape[0] > int(index.max(initial=-1)):
         rows = X.iloc[index].to_numpy() if hasattr(X, "iloc") else by_rows(X)[index]
-        rows = model._prepared(rows, centre=not is_sparse(model.support_vectors_))
+        rows = model._prepared(rows, dense=not is_sparse(model.support_vectors_))
         check_support(rows, model.support_vectors_)
     else:
         raise ValueError("X must be the data that the model was fitted to: it has fewer rows")

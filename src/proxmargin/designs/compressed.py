@@ -12,6 +12,7 @@ __all__ = [
     "canonical",
     "crowded_centre",
     "entries_of_columns",
+    "far_columns",
     "full_columns",
     "narrow_indices",
     "shifted",
@@ -21,6 +22,9 @@ Array = NDArray[np.float64]
 
 # share of stored entries from which on a column is centred before products, which fills its zeros
 CROWDED = 0.9
+# mean over standard deviation from which on a standardised column is centred before it is scaled:
+# more than 4 / 5 of its entries are not zero, as the deviation would be larger otherwise
+FAR = 2.0
 # samples used for the centre of a column; it need not be the mean, only among the entries
 CENTRE_ROWS = 256
 INT32_MAX = np.iinfo(np.int32).max
@@ -77,6 +81,17 @@ def crowded_centre(matrix: Any) -> Array:
         entries = np.maximum(np.diff(some.indptr), 1)
         point[crowded] = np.asarray(some.sum(axis=0, dtype=np.float64)).ravel() / entries
     return point
+
+
+def far_columns(centre: Array, scale: Array) -> NDArray[np.bool_]:
+    """Columns of sparse data to centre before they are scaled, (n_columns,).
+
+    Entries of others are no larger than a few deviations once they are scaled, so that their
+    centre may be subtracted later, from products; in these, the rounding of the quotient would be
+    what is left of the differences. The choice depends on nothing but mean and deviation: it is
+    the same for all samples that are ever compared.
+    """
+    return np.abs(centre) > FAR * scale
 
 
 def shifted(matrix: Any, point: Array) -> Any:

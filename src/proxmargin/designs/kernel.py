@@ -320,7 +320,7 @@ class ComputedKernel(KernelMatrix):
         """``K @ right`` from square blocks on and above the diagonal, without caching."""
         parts = [slice(k, k + SQUARE_SIDE) for k in range(0, self.n_samples, SQUARE_SIDE)]
         samples = [self.X[part] for part in parts]
-        others = [self.kernel.others(one) for one in samples]
+        others = [self._others_of(part) for part in parts]
         out = np.zeros(right.shape)
         room = np.empty(min(SQUARE_SIDE, self.n_samples) ** 2)
         for i, rows in enumerate(parts):
@@ -356,11 +356,12 @@ class ComputedKernel(KernelMatrix):
         """The data as the right factor of kernel products; a copy, made once, for sparse data."""
         return self.kernel.others(self.X)
 
-    def _others_of(self, columns: Index) -> Any:
-        """Some samples as the right factor of kernel products."""
-        known = self.others if isinstance(self.others, Others) else None
-        taken = None if known is None else known.taken(self.X, columns)
-        return self.kernel.others(self.X[columns]) if taken is None else taken
+    def _others_of(self, columns: Index | slice) -> Any:
+        """Some samples as the right factor of kernel products, about the point of all: `lost`
+        bounds the rounding of distances from there."""
+        if isinstance(self.others, Others):
+            return self.others.taken(self.X, columns)
+        return self.kernel.others(self.X[columns])
 
     @cached_property
     def _cache(self) -> RowCache:

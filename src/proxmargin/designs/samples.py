@@ -2,7 +2,8 @@
 
 Everything is computed in float64, a tile at a time: no converted or dense copy of the data is
 held. Offsets of the features would cancel in distances, so that a centre is subtracted first:
-from dense samples, and from the columns of sparse ones that are almost full.
+from dense samples, and from the columns of sparse ones that are almost full (standardised samples
+come centred so far, `compressed.far_columns`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
@@ -64,10 +66,9 @@ class Others:
     matrix : (n_samples, n_features)
         Dense samples as given; sparse ones with ``point`` subtracted, CSC.
     point : (n_features,)
-        Subtracted from both sides before products; for sparse samples zero except in columns that
-        are almost full.
+        Subtracted from both sides before products; for sparse samples only by `amid`.
     rest : (n_features,)
-        Centre of the sparse samples that is not subtracted yet; inner products correct for it.
+        Centre of the sparse samples that is not subtracted; inner products correct for it.
     """
 
     matrix: Any
@@ -101,13 +102,13 @@ class Others:
             return None
         return _lifted(self.matrix, self.point, self.squares)
 
-    def taken(self, X: Any, index: NDArray[np.intp]) -> Others | None:
-        """Those of some dense samples, if they are `lifted`; ``X`` are the samples as given."""
-        lifted = self.lifted
-        if lifted is None:
-            return None
-        some = Others(X[index], self.point, self.rest)
-        some.__dict__["lifted"] = lifted[index]
+    def taken(self, X: Any, index: NDArray[np.intp] | slice) -> Others:
+        """Those of some samples about the same point; ``X`` are the samples as given."""
+        if is_sparse(X):
+            return Others(shifted(X[index], self.point).tocsc(), self.point, self.rest)
+        some, lifted = Others(X[index], self.point, self.rest), self.lifted
+        if lifted is not None:
+            some.__dict__["lifted"] = lifted[index]
         return some
 
     @cached_property
@@ -130,6 +131,13 @@ class Others:
         return left, right
 
     @cached_property
+    def rest_square(self) -> float:
+        """``|rest|^2``, whose rounding does not grow with the number of features."""
+        out = np.empty((2, 1))
+        compensated.along(self.rest[None, :], self.rest, *out)
+        return float(out[0, 0])
+
+    @cached_property
     def pulls(self) -> Array:
         """``<matrix_i, rest>``, (n_samples,)."""
         return np.asarray(self.matrix @ self.rest)
@@ -146,11 +154,10 @@ def amid(X: Any) -> Others:
 
 def about(X: Any, origin: Array) -> Others:
     """Samples for `inner_products`, centred at ``origin``, (n_features,)."""
-    if not is_sparse(X):
-        return Others(X, origin, np.zeros_like(origin))
-    X = compressed(X)
-    point = np.where(crowded_centre(X) != 0, origin, 0.0) if origin.any() else origin
-    return Others(shifted(X, point).tocsc(), point, origin - point)
+    zero = np.zeros_like(origin)
+    if is_sparse(X):
+        return Others(compressed(X).tocsc(), zero, origin)
+    return Others(X, origin, zero)
 
 
 def inner_products(left: Any, right: Others) -> Iterator[Tile]:
@@ -164,7 +171,7 @@ def inner_products(left: Any, right: Others) -> Iterator[Tile]:
         `about` the point o.
     """
     if is_sparse(right.matrix):
-        own = float(right.rest @ right.rest)
+        own = right.rest_square
         for rows, lines, tile in _sparse_tiles(left, right):
             if own > 0:
                 tile -= (lines @ right.rest)[:, None]

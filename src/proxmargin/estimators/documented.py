@@ -145,7 +145,8 @@ KERNEL_ATTRIBUTES = (
     support_ : (n_support,)
         Their indices among the training samples.
     support_vectors_ : (n_support, n_features), for nonlinear kernels
-        In the units of the kernel; sparse ones are scaled, but not centred.
+        In the units of the kernel; sparse ones are scaled, and centred only in features with a
+        mean of more than two scales.
     gamma_ : float or None, for nonlinear kernels"""
 )
 

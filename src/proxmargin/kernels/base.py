@@ -66,9 +66,23 @@ class Kernel(ABC):
     def fill(self, left: Any, others: Any, out: Array) -> None:
         """Write the values of all rows of ``left`` with all `others` into ``out``."""
 
-    def about(self, origin: Array) -> Kernel:
-        """The kernel of ``x - origin`` and ``z - origin``, for sparse samples x and z."""
-        return Centred(self, origin)
+    def product(self, left: Any, others: Any, weights: Array) -> Array:
+        """``K(left, others) @ weights``, (n_left, n_outputs)."""
+        values = np.empty((left.shape[0], weights.shape[0]))
+        self.fill(left, others, values)
+        return values @ weights
+
+    def standardized(self, origin: Array | None = None) -> Kernel:
+        """The kernel of standardised samples, entries of which are off by two roundoffs.
+
+        A function given by the user is one of the samples as they are rounded.
+
+        Parameters
+        ----------
+        origin : (n_features,), optional
+            For sparse samples x and z: the kernel is that of ``x - origin`` and ``z - origin``.
+        """
+        return self if origin is None else Centred(self, origin)
 
     @abstractmethod
     def diagonal(self, X: Any) -> Array:

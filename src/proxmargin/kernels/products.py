@@ -32,8 +32,8 @@ class ProductKernel(Kernel):
         for rows, columns, tile in self.tiles(left, others):
             self.transform(tile, out[rows, columns])
 
-    def about(self, origin: Array) -> Kernel:
-        return About(self, origin)
+    def standardized(self, origin: Array | None = None) -> Kernel:
+        return self if origin is None else About(self, origin)
 
     def single_factors(
         self, others: Others
@@ -52,6 +52,7 @@ class ProductKernel(Kernel):
         return inner_products(left, others)
 
     def lost(self, others: Any, diagonal: Array) -> Lost:
+        # besides the sum: two roundoffs of each factor, and the sums that correct for `rest`
         lengths = np.sqrt(others.squares) + float(np.linalg.norm(others.rest))
         return self.lost_of(lengths, gamma(others.terms + 8))
 

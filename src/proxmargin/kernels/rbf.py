@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.gaussian import gaussian
 from proxmargin.compiled.products.kernels import rbf_product
-from proxmargin.designs.samples import Others, Tile, amid, is_sparse, row_squares, squared_distances
+from proxmargin.designs.samples import (
+    TILE_ROWS,
+    Others,
+    Tile,
+    about,
+    amid,
+    dense_rows,
+    is_sparse,
+    row_squares,
+    squared_distances,
+)
 from proxmargin.kernels.base import FUNCTION_ULPS, Array, Index, Kernel
 from proxmargin.kernels.parameters import check_gamma
 from proxmargin.kernels.products import ProductKernel
@@ -20,6 +30,7 @@ from proxmargin.rounding import UNIT, Lost, gamma
 __all__ = ["Rbf"]
 
 ROUNDING_SAMPLES = 256  # between which the rounding of distances is measured
+LOSSY = 1e5  # ulps of a kernel value from which on predictions take differences
 MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
 
 
@@ -42,9 +53,9 @@ class Rbf(ProductKernel):
     def others(self, X: Any) -> Others:
         return amid(X)
 
-    def about(self, origin: Array) -> Kernel:
-        """The kernel itself: it sees differences alone."""
-        return self
+    def standardized(self, origin: Array | None = None) -> Kernel:
+        """It sees differences alone, whatever the origin."""
+        return StandardizedRbf(self.gamma)
 
     def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
         return squared_distances(left, others)
@@ -86,8 +97,20 @@ class Rbf(ProductKernel):
 
     def lost(self, others: Any, diagonal: Array) -> Lost:
         """``exp(-gamma d)`` passes on what d lost: sums of products of lengths about a point."""
-        own = self.gamma * gamma(3 * others.terms + 12) * others.squares
+        own = self.gamma * gamma(3 * others.terms + 16) * others.squares
         return Lost(FUNCTION_ULPS * UNIT, np.ones(own.size), np.minimum(own, 1.0))
+
+    def product(self, left: Any, others: Others, weights: Array) -> Array:
+        """See `Kernel`; by differences of dense samples, as `precisely`, if others lose digits."""
+        if is_sparse(others.matrix) or self.rounding(others) < LOSSY:
+            return super().product(left, others, weights)
+        out = np.empty((weights.shape[1], left.shape[0]))
+        columns = np.ascontiguousarray(weights.T)
+        for rows, lines in dense_rows(left, TILE_ROWS):
+            samples = np.ascontiguousarray(lines)
+            for column, values in zip(columns, out, strict=True):
+                rbf_product(samples, others.matrix, column, self.gamma, values[rows])
+        return out.T
 
     def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
         """By differences of samples, which lose nothing that ``y exp(-y) <= 1 / e`` would pass on;
@@ -99,3 +122,22 @@ class Rbf(ProductKernel):
         rbf_product(X, X[index], weights, self.gamma, out)
         relative = 0.4 * gamma(p + 4) + FUNCTION_ULPS * UNIT  # 1 / e < 0.4
         return out, Lost(relative, np.ones(n), np.zeros(n))
+
+
+@dataclass(frozen=True)
+class StandardizedRbf(Rbf):
+    """``exp(-gamma |x - z|^2)`` of samples whose entries are off by two roundoffs.
+
+    Another centre than their own would hide how large the entries were that have been rounded.
+    """
+
+    def others(self, X: Any) -> Others:
+        return about(X, np.zeros(X.shape[1]))
+
+    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+        """The slope of ``exp(-gamma d^2)`` in the distance d is less than ``sqrt(gamma)``."""
+        found = super().precisely(X, index, weights)
+        if found is None:
+            return None
+        own = 2.0 * UNIT * np.sqrt(self.gamma * row_squares(X))
+        return found[0], found[1]._replace(own=own)

@@ -16,10 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, certify_represented
 from proxmargin.designs import Design, StandardizedDesign, as_design, moments
+from proxmargin.designs.compressed import far_columns, shifted
 from proxmargin.designs.kernel import ComputedKernel, kernel_matrix
 from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
 from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.samples import by_rows, is_sparse
+from proxmargin.designs.samples import by_rows, compressed, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
@@ -179,7 +180,8 @@ class KernelMachine(MarginEstimator):
 
     def _kernel_scores(self, X: Any, support: Any) -> Array:
         """Scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
-        matrix = ComputedKernel(self._centring_kernel(self._named_kernel(None), support), support)
+        kernel = self._standardized_kernel(self._named_kernel(None), support)
+        matrix = ComputedKernel(kernel, support)
         sparsely = is_sparse(support)
         if sparsely:  # columns full in training may not be in the support: check the digits again
             check_digits(matrix)
@@ -189,10 +191,8 @@ class KernelMachine(MarginEstimator):
         scores = np.tile(self.intercept_, (X.shape[0], 1))
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
-            values = np.empty((rows.stop - start, self.support_.size))
-            samples = self._prepared(X[rows], centre=not sparsely)
-            matrix.kernel.fill(samples, matrix.others, values)
-            scores[rows] += values @ self.dual_coef_.T
+            samples = self._prepared(X[rows], dense=not sparsely)
+            scores[rows] += kernel.product(samples, matrix.others, self.dual_coef_.T)
         return scores
 
     def __sklearn_tags__(self) -> Any:
@@ -402,8 +402,8 @@ class KernelMachine(MarginEstimator):
         design = self._scaled_design(as_design(X), targets)
         kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
-        X = self._prepared(X, centre=not is_sparse(X))
-        return X, self._centring_kernel(kernel, X)
+        X = self._prepared(X, dense=not is_sparse(X))
+        return X, self._standardized_kernel(kernel, X)
 
     def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
         self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
@@ -437,28 +437,35 @@ class KernelMachine(MarginEstimator):
         self.feature_centre_, self.feature_scale_ = moments(design, targets.shares)
         return StandardizedDesign(design, self.feature_centre_, self.feature_scale_)
 
-    def _prepared(self, X: Any, *, centre: bool) -> Any:
-        """Samples in the units of the kernel: scaled, and with ``centre`` dense and centred.
+    def _prepared(self, X: Any, *, dense: bool) -> Any:
+        """Samples in the units of the kernel: dense, centred and scaled.
 
-        For sparse training samples, and all samples compared with them, the kernel subtracts the
-        centre instead (`_centring_kernel`), so that they stay sparse.
+        Sparse training samples, and all samples compared with them, are centred in `far_columns`
+        only, before they are scaled; the kernel subtracts the rest (`_standardized_kernel`), so
+        that they stay sparse.
         """
         if not self.standardize:
             return X
-        if centre:
-            dense = X.toarray() if is_sparse(X) else X
-            return (dense - self.feature_centre_) / self.feature_scale_
+        point = self.feature_centre_ if dense else self.feature_centre_ - self._rest
         if not is_sparse(X):
-            return X / self.feature_scale_
-        scaled = X.astype(np.float64).tocsr()
+            return (X - point) / self.feature_scale_
+        if dense:
+            return (X.toarray() - point) / self.feature_scale_
+        scaled = shifted(compressed(X), point).tocsr().astype(np.float64)
         scaled.data /= self.feature_scale_[scaled.indices]
         return scaled
 
-    def _centring_kernel(self, kernel: Kernel, X: Any) -> Kernel:
-        """The kernel, which subtracts the centre itself if the `_prepared` samples are sparse."""
-        if not (self.standardize and is_sparse(X)):
+    def _standardized_kernel(self, kernel: Kernel, X: Any) -> Kernel:
+        """The kernel of samples that are `_prepared`: of sparse ones it subtracts the rest."""
+        if not self.standardize:
             return kernel
-        return kernel.about(self.feature_centre_ / self.feature_scale_)
+        return kernel.standardized(self._rest / self.feature_scale_ if is_sparse(X) else None)
+
+    @property
+    def _rest(self) -> Array:
+        """The centre of sparse samples in the columns where it is not subtracted, (n_features,)."""
+        far = far_columns(self.feature_centre_, self.feature_scale_)
+        return np.where(far, 0.0, self.feature_centre_)
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:
