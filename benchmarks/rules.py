@@ -160,6 +160,8 @@ def _multiclass(name: str) -> tuple[Any, Any]:
 def _smooth() -> Iterator[Case]:
     from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC
 
+    for share, l1_ratio in ((0.1, 1.0), (0.01, 0.5)):
+        yield _balanced(share, l1_ratio)
     for data in ("colon", "leukemia", "a9a", "covtype@20000", "news20", "synthetic:500,50,5,0"):
         for make in (HuberizedSVC, SquaredHingeSVC, SparseLogisticRegression):
             for share, l1_ratio in ((0.1, 1.0), (0.01, 0.5)):
@@ -202,10 +204,24 @@ def _hinge() -> Iterator[Case]:
             yield _net(ElasticNetSVC(), "ElasticNetSVC", data, share, l1_ratio)
 
 
+def _balanced(share: float, l1_ratio: float) -> Case:
+    """Classes of equal size: no sample has curvature at zero coefficients."""
+    from proxmargin import HuberizedSVC
+
+    rng, y = np.random.default_rng(0), np.repeat([-1.0, 1.0], 1000)
+    X = rng.standard_normal((2000, 20)) + 0.5 * y[:, None] * (np.arange(20) < 3)
+    return _net_of(HuberizedSVC(), "HuberizedSVC", "equal classes", X, y, share, l1_ratio)
+
+
 def _net(estimator: Any, name: str, data: str, share: float, l1_ratio: float) -> Case:
+    return _net_of(estimator, name, data, *_binary(data), share, l1_ratio)
+
+
+def _net_of(
+    estimator: Any, name: str, data: str, X: Any, y: Any, share: float, l1_ratio: float
+) -> Case:
     from proxmargin import alpha_max
 
-    X, y = _binary(data)
     estimator.set_params(l1_ratio=l1_ratio)
     alpha = share * float(alpha_max(estimator, X, y))
     label = f"{name}, {share:g} alpha_max, l1_ratio {l1_ratio:g}"

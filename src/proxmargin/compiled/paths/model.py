@@ -122,11 +122,17 @@ def _choose_members(state, rule):
 @njit(cache=True, nogil=True, allocates=False)
 def _update_curvatures(state, far):
     """Set the curvatures of the samples in the model, and their changes; return the sum of the
-    former, and the number of the latter that are not zero."""
+    former, and the number of the latter that are not zero.
+
+    Without any curvature, as with two classes of equal size at zero coefficients, the model has no
+    minimum: it is then the majoriser.
+    """
     terms, buffers, levels = state.terms, state.buffers, state.levels
     share = min(levels[SHARE], far)
     if not terms.jumps or share < LEAST_SHARE:
         share = 0.0
+    if terms.jumps and _is_flat(buffers.curved):
+        levels[SHARE] = share = 1.0
     now = buffers.curved
     if share > 0.0:
         now = buffers.change
@@ -148,6 +154,14 @@ def _update_curvatures(state, far):
         buffers.bends[i] = bend
         total += bend
     return total, changed
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _is_flat(curved):
+    for i in range(curved.size):
+        if curved[i] != 0.0:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -39,7 +39,7 @@ class ChordState(PricedState):
     coef: Array
     intercept: float
     objective: float = np.inf
-    last: float = np.inf
+    last: int
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ChordNewton(Solver[ChordState]):
             coef=start.coef[:, 0].copy(),
             intercept=float(start.intercept[0]),
             tol=CLAIM_FRACTION * stop.tol,
-            last=np.inf if stop.max_iter is None else stop.max_iter,
+            last=stop.iterations(self.max_iter),
         )
 
     def step(self, problem: Problem, state: ChordState) -> ChordState:
