@@ -158,10 +158,10 @@ def _update_curvatures(state, far):
 
 @njit(cache=True, nogil=True, allocates=False)
 def _is_flat(curved):
-    for i in range(curved.size):
-        if curved[i] != 0.0:
-            return False
-    return True
+    i = 0
+    while i < curved.size and curved[i] == 0.0:
+        i += 1
+    return i == curved.size
 
 
 @njit(cache=True, nogil=True, allocates=False)
