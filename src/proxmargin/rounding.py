@@ -13,11 +13,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNIT", "Enclosed", "Lost", "compensated_error", "gamma", "weighted_sum"]
+__all__ = [
+    "SCORE_ROUNDING",
+    "UNIT",
+    "Enclosed",
+    "Lost",
+    "compensated_error",
+    "gamma",
+    "levels",
+    "score_levels",
+    "weighted_sum",
+]
 
 Array = NDArray[np.float64]
 
 UNIT = 2.0**-53  # unit roundoff of float64: half an ulp of 1
+SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest: sums that cancel a little
 
 
 class Enclosed(NamedTuple):
@@ -81,6 +92,37 @@ class Lost(NamedTuple):
 def gamma(terms: int) -> float:
     """``n u / (1 - n u)``, for sums of fewer than 2^52 terms."""
     return terms * UNIT / (1.0 - terms * UNIT)
+
+
+def levels(values: Array, error: Array) -> NDArray[np.intp]:
+    """The level of each value along the last axis, from 0 for the lowest.
+
+    Two values share a level if they differ by no more than the larger of their errors, or are
+    joined by a chain of such values.
+
+    Parameters
+    ----------
+    values : (..., n)
+    error : broadcasts to (..., n)
+    """
+    order = np.argsort(values, axis=-1, kind="stable")
+    ascending = np.take_along_axis(values, order, axis=-1)
+    spread = np.take_along_axis(np.broadcast_to(error, values.shape), order, axis=-1)
+    # two neighbours are apart if no value below reaches the upper, and none above the lower
+    reached = np.maximum.accumulate(ascending + spread, axis=-1)[..., :-1]
+    above = np.minimum.accumulate((ascending - spread)[..., ::-1], axis=-1)[..., ::-1][..., 1:]
+    apart = (reached < ascending[..., 1:]) & (above > ascending[..., :-1])
+    found = np.zeros(values.shape, dtype=np.intp)
+    np.put_along_axis(found, order[..., 1:], np.cumsum(apart, axis=-1), axis=-1)
+    return found
+
+
+def score_levels(scores: Array) -> NDArray[np.intp]:
+    """`levels` of scores of which no error bound is known, for statistics of their order.
+
+    The scores of identical samples differ by rounding, which must not decide which is larger.
+    """
+    return levels(scores, SCORE_ROUNDING * np.abs(scores).max(axis=-1, initial=0.0, keepdims=True))
 
 
 def weighted_sum(sizes: Array, error: Array) -> float:

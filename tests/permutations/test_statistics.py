@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.stats import ttest_ind
 from sklearn.metrics import roc_auc_score
 
@@ -44,3 +45,9 @@ def test_the_spread_within_classes_follows_from_t() -> None:
     expected = pooled / (up.mean() - down.mean())
     np.testing.assert_allclose(spread_of_t(t, np.array([200, 200])), expected)
     assert spread_of_t(np.zeros(1), np.array([2, 3]))[0] == np.inf
+
+
+def test_auc_counts_rounded_scores_as_ties() -> None:
+    projections = np.array([[1.0], [1.0 + 2e-16], [1.0 - 1e-16], [2.0]])
+    second = np.array([[True], [False], [False], [True]])
+    assert OF_PROJECTIONS["auc"](projections, second) == pytest.approx(0.75)

@@ -48,9 +48,12 @@ class ScoredGap(Gap):
     ----------
     scores : (n_samples, 1)
         Of the training samples at ``point``, intercept included.
+    score_error : (n_samples, 1)
+        A bound on their rounding.
     """
 
     scores: Array
+    score_error: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +219,7 @@ def represented_by_few(
         rounding=rounding,
         is_refined=False,
         scores=scores,
+        score_error=error,
     )
     return Representer(weights, scores, found)
 
@@ -399,6 +403,7 @@ def _multiple(problem: Problem, product: Product, length: float, safely: bool) -
         rounding=rounding,
         is_refined=safely,
         scores=scores,
+        score_error=error,
     )
     return Representer(weights[:, 0], scores, found, factor)
 

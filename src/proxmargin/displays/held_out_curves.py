@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.inputs.validation import check_choice
+from proxmargin.rounding import score_levels
 
 __all__ = ["draw_precision_recall", "draw_roc"]
 
@@ -98,7 +99,7 @@ def _draw(
             continue
         true, scores = held_out
         found = [
-            curve(true == k, scores[:, k]) for k in chosen if 0 < (true == k).sum() < true.size
+            curve(true == k, score_levels(scores[:, k])) for k in chosen if 0 < (true == k).sum() < true.size
         ]
         if not found:
             continue

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from proxmargin.rounding import score_levels
+
 __all__ = ["OF_PROJECTIONS", "Statistic", "spread_of_t"]
 
 Array = NDArray[np.float64]
@@ -43,7 +45,7 @@ def spread_of_t(t: Array, sizes: NDArray[np.integer]) -> Array:
 def auc(projections: Array, second: Mask) -> Array:
     """The share of pairs of both classes in which the second class lies ahead; ties count half."""
     count = second.sum(axis=0)
-    ranks = np.where(second, rankdata(projections, axis=0), 0.0).sum(axis=0)
+    ranks = np.where(second, rankdata(score_levels(projections.T), axis=1).T, 0.0).sum(axis=0)
     pairs = count * (second.shape[0] - count)
     return np.asarray((ranks - count * (count + 1) / 2) / pairs)
 

@@ -20,6 +20,7 @@ from sklearn.metrics import (
 )
 
 from proxmargin.reports.thinning import thinned
+from proxmargin.rounding import score_levels
 
 __all__ = ["HeldOut", "curves_of"]
 
@@ -112,7 +113,7 @@ def curves_of(
 
 
 def _curves(held_out: HeldOut, k: int, points: int) -> dict[str, Any]:
-    is_class, scores = held_out.true == k, held_out.scores[:, k]
+    is_class, scores = held_out.true == k, score_levels(held_out.scores[:, k])
     false_rate, true_rate, _ = roc_curve(is_class, scores)
     precision, recall, _ = precision_recall_curve(is_class, scores, drop_intermediate=True)
     return {

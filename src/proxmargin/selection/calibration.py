@@ -37,6 +37,7 @@ from proxmargin.inputs.validation import (
     check_number,
     validated_weights,
 )
+from proxmargin.rounding import score_levels
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
 from proxmargin.selection.fitting import forget, names_checked
@@ -319,7 +320,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         """Warn of a map that falls: it predicts the class against which the scores speak."""
         ends = self.calibrator_.probabilities(np.array([scores.min(), scores.max()]))[:, 1]
         if ends[1] < ends[0]:
-            area = roc_auc_score(codes, scores, sample_weight=weights)
+            area = roc_auc_score(codes, score_levels(scores), sample_weight=weights)
             warnings.warn(
                 f"the map of the held-out scores, whose AUC is {area:.3f}, reverses the "
                 "classifier: probabilities fall as scores rise, as scores of held-out rows say "

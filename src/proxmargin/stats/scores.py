@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
+from proxmargin.rounding import levels
+
 __all__ = [
     "Differences",
     "Floats",
@@ -114,16 +116,7 @@ def ranks_with_ties(values: Floats, rounding: Floats) -> Floats:
     -------
     (..., n) ranks, 1 for the lowest; ties share their average
     """
-    order = np.argsort(values, axis=-1, kind="stable")
-    ascending = np.take_along_axis(values, order, axis=-1)
-    spread = np.take_along_axis(np.broadcast_to(rounding, values.shape), order, axis=-1)
-    # two neighbours are apart if no value below reaches the upper, and none above the lower
-    reached = np.maximum.accumulate(ascending + spread, axis=-1)[..., :-1]
-    above = np.minimum.accumulate((ascending - spread)[..., ::-1], axis=-1)[..., ::-1][..., 1:]
-    apart = (reached < ascending[..., 1:]) & (above > ascending[..., :-1])
-    levels = np.zeros(values.shape, dtype=np.intp)
-    np.put_along_axis(levels, order[..., 1:], np.cumsum(apart, axis=-1), axis=-1)
-    return np.asarray(rankdata(levels, axis=-1))
+    return np.asarray(rankdata(levels(values, rounding), axis=-1))
 
 
 def read_scores(scores: ArrayLike) -> ScoreTable:

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
+from proxmargin.rounding import SCORE_ROUNDING, levels, score_levels
+
 __all__ = ["DEFAULT_METRICS", "HeldOut", "Metric", "metric_of", "metrics_of"]
 
 Array = NDArray[np.float64]
@@ -131,15 +133,19 @@ def _roc_auc(held_out: HeldOut) -> float:
         if held_out.probabilities is None:
             return np.nan
         columns = held_out.probabilities.T
-        each = [_auc(held_out.codes == k, column, held_out) for k, column in enumerate(columns)]
+        ranked = [levels(column, SCORE_ROUNDING * column) for column in columns]
+        each = [_auc(held_out.codes == k, column, held_out) for k, column in enumerate(ranked)]
         return float(np.mean(each))
     scores = held_out.scores
     if scores is None and held_out.probabilities is not None:
         scores = held_out.probabilities[:, 1]
-    return np.nan if scores is None else _auc(held_out.codes == 1, scores, held_out)
+    if scores is None:
+        return np.nan
+    finite = np.isfinite(scores).all()  # the metric itself refuses others
+    return _auc(held_out.codes == 1, score_levels(scores) if finite else scores, held_out)
 
 
-def _auc(positive: NDArray[np.bool_], scores: Array, held_out: HeldOut) -> float:
+def _auc(positive: NDArray[np.bool_], scores: NDArray[Any], held_out: HeldOut) -> float:
     return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
 
 

@@ -41,7 +41,7 @@ from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
-from proxmargin.rounding import UNIT
+from proxmargin.rounding import UNIT, Enclosed
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.decomposition import BlockDecomposition
@@ -203,10 +203,12 @@ class KernelMachine(MarginEstimator):
 
     # -- what a model says of itself -------------------------------------------------------
 
-    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
+    def _finish(
+        self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array
+    ) -> Finish:
         """Factor and intercept of the published model, from the scores of the training samples.
 
-        ``scores`` computes them, (n_samples, 1), with the certified intercept.
+        ``scores`` computes them, (n_samples, 1), with the certified intercept and their rounding.
         """
         return Finish(1.0, intercept)
 
@@ -312,8 +314,9 @@ class KernelMachine(MarginEstimator):
     def _finished(self, problem: Problem, solution: Solution) -> Solution:
         point = solution.point
 
-        def scores() -> Array:
-            return problem.design.scores(point.coef) + point.intercept
+        def scores() -> Enclosed:
+            found = problem.design.scores(point.coef) + point.intercept
+            return problem.design.enclosed(point.coef, point.intercept, found)
 
         factor, intercept = self._finish(problem, scores, point.intercept)
         return replace(solution, point=Point(factor * point.coef, factor * intercept))
@@ -411,9 +414,7 @@ class KernelMachine(MarginEstimator):
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
             point = model.gap.point
-            factor, intercept = self._finish(
-                problem, partial(_known, model.scores), point.intercept
-            )
+            factor, intercept = self._finish(problem, partial(_enclosed, model), point.intercept)
             weights.append(factor * model.weights)
             intercepts.append(factor * intercept)
         self.classes_ = targets.classes
@@ -478,8 +479,10 @@ def _weights(problem: Problem, solution: Solution) -> Array:
     return _of_supports(problem, solution, length)
 
 
-def _known(scores: Array) -> Array:
-    return scores
+def _enclosed(model: Representer) -> Enclosed:
+    """The scores of the training samples."""
+    sizes = np.abs(model.scores)
+    return Enclosed(model.scores, model.gap.score_error, sizes)
 
 
 def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:

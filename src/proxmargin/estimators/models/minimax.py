@@ -44,6 +44,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import Enclosed
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.minimax.labelings import FisherSpectra
@@ -234,10 +235,12 @@ class _MinimaxMachine(KernelMachine):
         assert isinstance(problem.loss, self._loss_class)
         return problem.loss
 
-    def _finish(self, problem: Problem, scores: Callable[[], Array], intercept: Array) -> Finish:
+    def _finish(
+        self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array
+    ) -> Finish:
         if not self.fit_intercept:
             return Finish(1.0, np.zeros(1))
-        rule, bare = INTERCEPT_RULES[self.bias], (scores() - intercept)[:, 0]
+        rule, bare = INTERCEPT_RULES[self.bias], scores().plus(-intercept)
         return Finish(1.0, np.array([rule(self._loss_of(problem), bare)]))
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
