@@ -298,3 +298,41 @@ def test_entries_stored_in_halves_give_the_model_of_their_sums(kernel, standardi
         np.testing.assert_allclose(
             model.decision_function(data), plain.decision_function(X), atol=2e-4
         )
+
+
+@pytest.mark.parametrize(
+    ("make", "parameters", "said"),
+    [
+        *[
+            (make, given, said)
+            for make in MODELS
+            for given, said in [
+                ({"solver": "interior-pont"}, "unknown solver 'interior-pont'"),
+                ({"solver": "class-newton"}, "cannot take this problem"),
+                ({"solver_options": {"eta": 2}}, "need a solver asked for by name"),
+                ({"solver": "apg", "solver_options": {"eta": 2}}, "'apg' has no 'eta'"),
+                ({"rank": 0}, "rank"),
+                ({"class_weight": "balancd"}, "class_weight"),
+            ]
+        ],
+        (NuSVC, {"nu": 0.95}, "above nu_max"),
+        (NuSVC, {"nu": 1.5, "fit_intercept": False}, "above nu_max=1"),
+        (MarginFDA, {"stopping": "relative-change"}, "does not stop by"),
+        (MarginMPM, {"bias": "none"}, "bias"),
+        (DWD, {"norm": 3.0}, "norm must be 2"),
+    ],
+)
+def test_what_no_kernel_would_mend_is_refused_before_it_is_computed(
+    make: Any, parameters: dict[str, Any], said: str
+) -> None:
+    calls = []
+
+    def counted(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        calls.append(left.shape)
+        return left @ right.T
+
+    X, y = blobs()
+    y[:20] = 0
+    with pytest.raises(ValueError, match=said):
+        make(kernel=counted, **parameters).fit(X, y)
+    assert not calls

@@ -475,6 +475,9 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
             interval_of(callback)  # raises for one that is none
         if not isinstance(self.solver, str | Solver):
             raise ValueError(f"solver must be a name or a solver object, got {self.solver!r}")
+        if self.solver_options and not (isinstance(self.solver, str) and self.solver != "auto"):
+            given = "an object" if isinstance(self.solver, Solver) else "'auto'"
+            raise ValueError(f"solver_options need a solver asked for by name, not {given}")
 
     def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
         if not self.standardize:
@@ -506,16 +509,11 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
         interrupts.act()
 
     def _choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
-        options = self.solver_options or {}
         if isinstance(self.solver, Solver):
-            if options:
-                raise ValueError("solver_options need a solver asked for by name, not an object")
             return Choice(self.solver, self.solver.name, "given as an object")
         if self.solver != "auto":
-            solver = named_solver(self.solver, options, problem)
+            solver = named_solver(self.solver, self.solver_options or {}, problem)
             return Choice(solver, self.solver, "asked for by name")
-        if options:
-            raise ValueError("solver_options need a solver asked for by name, not 'auto'")
         return choose(problem, deadline)
 
     @contextmanager

@@ -23,7 +23,7 @@ from proxmargin.projections import NotFiniteError
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 
-__all__ = ["minimize"]
+__all__ = ["minimize", "require_suitable"]
 
 
 def minimize(
@@ -72,7 +72,7 @@ def minimize(
         The solver cannot take the problem, or does not stop by the rule of ``stop``.
     """
     stop = stop or Stop()
-    _require_suitable(solver, problem, stop)
+    require_suitable(solver, problem, stop)
     run = Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     # checks detect overflow and NaN, so warnings are not needed
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -155,7 +155,8 @@ def _smaller_gap(nearest: PricedState | None, state: State) -> PricedState | Non
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
 
 
-def _require_suitable(solver: Solver[Any], problem: Problem, stop: Stop) -> None:
+def require_suitable(solver: Solver[Any], problem: Problem, stop: Stop) -> None:
+    """Raise UnsuitableSolverError as `minimize` does."""
     objection = solver.objection(problem)
     if objection:
         raise UnsuitableSolverError(f"solver {solver.name!r} cannot take this problem: {objection}")

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, certify_represented
-from proxmargin.designs import Design, StandardizedDesign, as_design, moments
+from proxmargin.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.compressed import far_columns, shifted
 from proxmargin.designs.kernel import ComputedKernel, kernel_matrix
 from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
@@ -36,9 +36,12 @@ from proxmargin.estimators.runs import for_each
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Kernel, Precomputed, named_kernel
+from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
+from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
+from proxmargin.losses import Loss
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT, Enclosed
@@ -326,6 +329,7 @@ class KernelMachine(MarginEstimator):
     def _fit_kernel(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> _Kernelized:
         """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
         X, kernel = self._kernel_of(X, targets)
+        self._check_before_kernel(X, kernel, targets, stop)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         lengths = matrix.diagonal()
@@ -368,6 +372,27 @@ class KernelMachine(MarginEstimator):
         return _Kernelized(
             X, kernel, [one for one, _ in found], [one for _, one in found], problems
         )
+
+    def _check_before_kernel(self, X: Any, kernel: Kernel, targets: Targets, stop: Stop) -> None:
+        """Raise for what the classes or the solver do not admit, before the kernel is evaluated."""
+        design = KernelDesign(ComputedKernel(kernel, by_rows(X)))  # computes nothing by itself
+        penalty, intercept = self._penalty(targets, design), self._intercept(False)
+        loss = self._losses_before_kernel(targets, design)[0]
+        problem = Problem(loss, penalty, design, intercept)
+        is_open = self.solver == "auto" and stop.rule is None
+        if is_open or self._decomposes([problem], stop):
+            return
+        # of a factor whose rank is not known yet, what takes neither a low nor a full one
+        n = targets.codes.size
+        low, full = (replace(problem, design=_nothing(n, rank)) for rank in (1, n))
+        try:
+            require_suitable(self._choice(low).solver, low, stop)
+        except UnsuitableSolverError:
+            require_suitable(self._choice(full).solver, full, stop)
+
+    def _losses_before_kernel(self, targets: Targets, design: Design) -> Sequence[Loss]:
+        """The losses, with any value for parameters that depend on the kernel."""
+        return self._losses(targets, design, joint=False)
 
     def _decomposes(self, problems: Sequence[Problem], stop: Stop) -> bool:
         """Whether to solve with the exact kernel by decomposition.
@@ -467,6 +492,11 @@ class KernelMachine(MarginEstimator):
         """The centre of sparse samples in the columns where it is not subtracted, (n_features,)."""
         far = far_columns(self.feature_centre_, self.feature_scale_)
         return np.where(far, 0.0, self.feature_centre_)
+
+
+def _nothing(n_samples: int, n_features: int) -> Design:
+    """A design of zeros, which take no memory."""
+    return DenseDesign(np.broadcast_to(0.0, (n_samples, n_features)))
 
 
 def _weights(problem: Problem, solution: Solution) -> Array:

@@ -158,6 +158,10 @@ class _MinimaxMachine(KernelMachine):
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
         return losses
 
+    def _losses_before_kernel(self, targets: Targets, design: Design) -> Sequence[Loss]:
+        signs = targets.signs(each_class(targets)[0])[:, 0]
+        return [self._loss_class(signs, targets.shares, 1.0, targets.total)]
+
     @contextmanager
     def _timed(self) -> Iterator[Stop]:
         self._largest = []
