@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["evenly_taken", "first_of_equals", "largest_of_rows", "live_rows", "sums_of_rows"]
+__all__ = [
+    "evenly_taken",
+    "first_of_equals",
+    "largest_of_rows",
+    "live_rows",
+    "order_of_rows",
+    "sums_of_rows",
+]
 
 Array = NDArray[np.float64]
 
@@ -79,14 +86,30 @@ def first_of_equals(X: Any) -> NDArray[np.intp]:
     """
     if sparse.issparse(X):
         return _first_of_equal_sparse(X)
+    return _firsts(_keys(X))
+
+
+def order_of_rows(X: Any) -> NDArray[np.intp]:
+    """An order of the rows that depends on them alone: equal rows follow each other.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns), dense or sparse
+    """
+    return np.argsort(_keys(X), kind="stable")
+
+
+def _keys(X: Any) -> NDArray[Any]:
+    """A key for each row: of sparse ones a random projection, which a few may share."""
+    if sparse.issparse(X):
+        return np.asarray(X @ np.random.default_rng(0).random(X.shape[1]))
     rows = np.ascontiguousarray(X) + 0.0
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
-    return _firsts(keys)
+    return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
 
 
 def _first_of_equal_sparse(X: Any) -> NDArray[np.intp]:
     """The same for sparse rows: candidates by a random projection, then compared exactly."""
-    found = _firsts(X @ np.random.default_rng(0).random(X.shape[1]))
+    found = _firsts(_keys(X))
     differ = np.diff((X - X[found]).tocsr().indptr) > 0
     return np.where(differ, np.arange(X.shape[0]), found)
 

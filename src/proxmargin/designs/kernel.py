@@ -25,7 +25,7 @@ from proxmargin.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
 from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.kernels.products import ProductKernel
 from proxmargin.rounding import Lost
-from proxmargin.rows import first_of_equals, live_rows
+from proxmargin.rows import first_of_equals, live_rows, order_of_rows
 from proxmargin.runtime.memoisation import cached_property
 
 __all__ = [
@@ -58,6 +58,8 @@ class KernelMatrix(ABC):
         Passes over the matrix so far: one for every ``n_samples`` rows.
     is_definite : bool
         Whether K is known to be positive semidefinite up to rounding.
+    is_strict : bool
+        Whether K of distinct samples is known to be positive definite, in exact arithmetic.
     precision : float
         Relative precision of the entries: a machine epsilon, or more.
     product_bytes : int
@@ -67,6 +69,7 @@ class KernelMatrix(ABC):
     n_samples: int
     ledger: Ledger
     is_definite: bool
+    is_strict: bool = False
     precision: float
     product_bytes: int
 
@@ -124,6 +127,22 @@ class KernelMatrix(ABC):
         By default samples are not compared, and the weights are returned as they are.
         """
         return weights
+
+    def first_of_equals(self) -> Index:
+        """For each sample the first that is equal to it, (n_samples,).
+
+        By default samples are not compared: each is its own.
+        """
+        return np.arange(self.n_samples)
+
+    @cached_property
+    def order(self) -> Index:
+        """The samples in an order that depends on them alone, not on that of the rows.
+
+        Equal ones, and of a given matrix also those with the same diagonal entry, least entry and
+        median, follow each other in that of the rows.
+        """
+        return np.arange(self.n_samples)
 
     @cached_property
     def roots(self) -> Array:
@@ -194,6 +213,14 @@ class StoredKernel(KernelMatrix):
     def diagonal(self) -> Array:
         return np.diagonal(self.matrix).astype(np.float64)
 
+    @cached_property
+    def order(self) -> Index:
+        n, lines = self.n_samples, self._lines
+        parts = list(_pieces(np.arange(n), BLOCK_ENTRIES // max(n, 1)))
+        middle = [np.partition(lines[part], n // 2, axis=1)[:, n // 2] for part in parts]
+        least = [lines[part].min(axis=1) for part in parts]
+        return np.lexsort((np.concatenate(middle), np.concatenate(least), self.diagonal()))
+
     def part(self, index: Index) -> KernelMatrix:
         return StoredKernel(self.matrix[np.ix_(index, index)], self.ledger)
 
@@ -226,7 +253,7 @@ class ComputedKernel(KernelMatrix):
         self.kernel, self.X = kernel, X
         self.n_samples = X.shape[0]
         self.ledger = ledger or Ledger()
-        self.is_definite = kernel.is_definite
+        self.is_definite, self.is_strict = kernel.is_definite, kernel.is_strict
         self.capacity = min(self.n_samples, int(cache_bytes) // (8 * max(self.n_samples, 1)))
 
     @cached_property
@@ -304,6 +331,13 @@ class ComputedKernel(KernelMatrix):
 
     def diagonal(self) -> Array:
         return self._diagonal.copy()
+
+    def first_of_equals(self) -> Index:
+        return first_of_equals(self.X)
+
+    @cached_property
+    def order(self) -> Index:
+        return order_of_rows(self.X)
 
     def taken_together(self, weights: Array) -> Array:
         live = live_rows(weights)

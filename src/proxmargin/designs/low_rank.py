@@ -234,7 +234,8 @@ def factorise(
 def _with_block(grown: LowRankFactor, target: Target, most: int) -> LowRankFactor:
     """``grown`` with up to ``most`` further columns, written into the spare ones of its array."""
     residual, rank = grown.residual, grown.rank
-    proposed = _proposed(target.above_rounding(residual), grown.block, grown.rng)
+    order = grown.matrix.order  # so that the pivots do not depend on that of the rows
+    proposed = order[_proposed(target.above_rounding(residual)[order], grown.block, grown.rng)]
     at_proposed = grown.factor[proposed, :rank]
     schur = grown.matrix.block(proposed, proposed) - at_proposed @ at_proposed.T
     residual[proposed] = _clipped(schur.diagonal(), grown.matrix, target)

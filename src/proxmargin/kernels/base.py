@@ -35,6 +35,11 @@ class Kernel(ABC):
     def is_definite(self) -> bool:
         """Whether the kernel is known to be positive semidefinite on any data."""
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether its matrix of distinct samples is known to be positive definite."""
+        return False
+
     def __call__(self, left: Any, right: Any, out: Array | None = None) -> Array:
         """Values at all pairs of rows.
 
@@ -143,6 +148,10 @@ class Centred(Kernel):
     @property
     def is_definite(self) -> bool:
         return self.kernel.is_definite
+
+    @property
+    def is_strict(self) -> bool:
+        return self.kernel.is_strict
 
     def others(self, X: Any) -> Any:
         return by_rows(X)

@@ -46,6 +46,7 @@ class Rbf(ProductKernel):
     gamma: float
 
     is_definite = True
+    is_strict = True
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)

@@ -61,10 +61,13 @@ class Featured(NamedTuple):
     design : Design
     is_whole : bool
         False where a deadline ended the factorisation.
+    is_exact : bool
+        The inner products of the samples are those of the kernel, up to rounding.
     """
 
     design: Design
     is_whole: bool
+    is_exact: bool
 
 
 def with_features(design: Design, deadline: float = np.inf) -> Featured:
@@ -74,7 +77,13 @@ def with_features(design: Design, deadline: float = np.inf) -> Featured:
     kernel's, and its nu_min an upper bound.
     """
     if design.kernel_matrix is None:
-        return Featured(design, True)
+        return Featured(design, True, True)
+    return design.remembered(_factored, deadline=deadline)
+
+
+def _factored(design: Design, deadline: float) -> Featured:
+    assert design.kernel_matrix is not None
     found = factorise(design.kernel_matrix, rank=KERNEL_RANK, deadline=deadline)
     columns = found.factor if found.rank else np.zeros((design.n_samples, 1))
-    return Featured(DenseDesign(columns), found.rank >= KERNEL_RANK or found.is_accurate)
+    is_whole = found.rank >= KERNEL_RANK or found.is_accurate
+    return Featured(DenseDesign(columns), is_whole, found.is_accurate)

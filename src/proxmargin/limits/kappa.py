@@ -8,6 +8,7 @@ from math import hypot
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import bisect
 from scipy.sparse.linalg import LinearOperator, lsmr
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,12 +16,19 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import checked, with_features
+from proxmargin.limits.equal_samples import class_shares, fisher_limit, halves
 from proxmargin.losses.base import Array
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work
 
-__all__ = ["Largest", "kappa_max", "largest_kappa"]
+__all__ = ["Largest", "clear_kappa", "kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
+# kernels: eigenvalues of the covariance over the largest one
+CLEAR = 1e-8  # above it they are known to some digits, whatever the order of the samples
+FAINT = 1e-12  # below it they are rounding
+SETTLED = 1.01  # kappa down to faint eigenvalues over that of clear ones, up to which it is finite
+LEFT_OUT = 1e-4  # part of D outside of the range of clear and faint ones, below which it is inside
+CLEAR_MARGIN = 0.01  # margin over the distance of the means of a kernel model with a share of kappa
 # direct method: one dense eigendecomposition
 MAX_DIRECT = 3000  # largest min(n_samples, n_features) for which it is the fastest
 BLOCK = 64  # columns of the n x n Gram matrix formed at a time
@@ -36,6 +44,8 @@ MIN_LSMR_STEPS = 4  # iterations that are done whatever the deadline
 # balance of the two ellipsoids
 KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa at convergence
 SEARCH_STEPS = 200  # iteration limit
+PLAIN_STEPS = 20  # after which a balance that is not bracketed is looked for in steps that double
+TINY = float(np.finfo(float).tiny)
 KNOWN_DIGITS = 1e-6  # relative difference of bounds up to which kappa counts as known
 
 
@@ -132,12 +142,61 @@ def largest_kappa(
     deadline : float
         On the clock of `proxmargin.compiled.clock`; after it the bounds found so far are returned.
     """
-    design, is_whole = with_features(design, deadline)
+    if design.kernel_matrix is not None:
+        return _with_kernel(design, signs, shares, model, infinite, deadline)
     classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
-    found = design.remembered(
+    return design.remembered(
         _largest_kappa, classes, shares, model, infinite, signs=signs, deadline=deadline
     )
-    return found if is_whole else found._replace(upper=np.inf)
+
+
+def clear_kappa(
+    design: Design, signs: Array, shares: Array, model: str, deadline: float = np.inf
+) -> Largest:
+    """The kappa up to which a kernel model has a margin that is clear of rounding.
+
+    With it the margin of MM-FDA is a hundredth of the distance of the class means: the length of
+    the shortest g with ``|D - Z g|`` so large, a continuous function of the kernel. For MM-MPM, as
+    ``|v+| + |v-| <= sqrt(2) |v|``, its ``1 / sqrt(2)`` leaves no smaller margin. Features have no
+    such bound, as the rank of few of them is clear.
+    """
+    if design.kernel_matrix is None:
+        return NEVER
+    featured = with_features(design, deadline)
+    spectrum = Spectrum.of(Spread(featured.design, signs, shares))
+    found = spectrum.length_at(CLEAR_MARGIN) / (1.0 if model == "fda" else np.sqrt(2.0))
+    return Largest(found, found if featured.is_whole else np.inf)
+
+
+def _with_kernel(
+    design: Design, signs: Array, shares: Array, model: str, infinite: float, deadline: float
+) -> Largest:
+    """`largest_kappa` with a kernel.
+
+    Exact if it is strictly positive definite. Otherwise the covariance has an eigenvalue for each
+    dimension of the kernel: if these are few and clearly above rounding, as with features; infinite
+    if rounding would decide where they end.
+    """
+    matrix = design.kernel_matrix
+    assert matrix is not None
+    if matrix.is_strict:
+        sides = class_shares(matrix, signs, shares)
+        limit = fisher_limit(*sides)
+        if model == "mpm" and np.isfinite(limit):
+            return _up_to(infinite, _longer_half(lambda m: Halves(*halves(*sides, m))))
+        return _up_to(infinite, Largest(limit, limit))
+    featured = with_features(design, deadline)
+    spread = Spread(featured.design, signs, shares)
+    if featured.is_whole and not (featured.is_exact and Spectrum.of(spread).is_settled):
+        return NEVER
+    whitened = _whitened_by_features(spread, np.sqrt(CLEAR * FAINT))
+    found = _of_whitened(whitened, model) if whitened else NEVER
+    found = _up_to(infinite, found)
+    return found if featured.is_whole else found._replace(upper=np.inf)
+
+
+def _up_to(infinite: float, found: Largest) -> Largest:
+    return Largest(*(each if each <= infinite else np.inf for each in found))
 
 
 def _largest_kappa(
@@ -157,19 +216,15 @@ def _largest_kappa(
         whitened = _whitened(spread)
         if whitened is None:
             return NEVER
-        if model == "fda":  # |g| does not depend on how S+ and S- share the covariance
-            length = float(np.linalg.norm(whitened[1]))
-            found = Largest(length, length)
-        else:
-            found = _longer_half(_direct(*whitened))
+        found = _of_whitened(whitened, model)
     elif clock() >= deadline:
         found = Largest(_by_difference(spread, model), np.inf)
     else:
         lengths = _iterative(spread, infinite, deadline)
         if lengths is None:
             return NEVER
-        found = _whole(lengths) if model == "fda" else _longer_half(lengths, deadline)
-    return Largest(*(each if each <= infinite else np.inf for each in found))
+        found = _whole(lengths) if model == "fda" else _longer_half(lengths, deadline, SEARCH_STEPS)
+    return _up_to(infinite, found)
 
 
 NEVER = Largest(np.inf, np.inf)
@@ -211,6 +266,13 @@ class Spread:
         self.of_class /= self.of_class.sum(axis=0)
         self.roots = np.sqrt(self.of_class)
 
+    def covariances(self) -> list[Array]:
+        """S+ and S-, (n_features, n_features) each."""
+        adjoint = self.design.adjoint
+        return [
+            self.design.gram(share, adjoint(share[:, None])[:, 0]) for share in self.of_class.T
+        ]
+
     def difference(self) -> Array:
         """D, (n_features,)."""
         return self.design.adjoint(self.of_class @ np.array([[1.0], [-1.0]]))[:, 0]
@@ -234,6 +296,57 @@ class Spread:
         return self.roots.sum(axis=1)[:, None] * scores - self.roots @ (self.of_class.T @ scores)
 
 
+class Spectrum(NamedTuple):
+    """``S+ + S-`` in its principal axes, as far as its eigenvalues are above rounding, and D.
+
+    Attributes
+    ----------
+    values : (n_features,) >= 0
+        Eigenvalues over the largest one.
+    along : (n_features,)
+        D along the axes.
+    unit : float
+        The largest eigenvalue.
+    """
+
+    values: Array
+    along: Array
+    unit: float
+
+    @classmethod
+    def of(cls, spread: Spread) -> Spectrum:
+        first, second = spread.covariances()
+        values, axes = np.linalg.eigh(first + second)
+        unit = max(float(values[-1]), TINY)
+        return cls(np.maximum(values / unit, 0.0), axes.T @ spread.difference(), unit)
+
+    def length(self, ridge: float) -> float:
+        """``|g|`` for the least ``|D - Z g|^2 + ridge |g|^2``."""
+        damped = self.along / (self.values + ridge)
+        return float(np.sqrt(self.values @ damped**2 / self.unit))
+
+    def left(self, ridge: float) -> float:
+        """``|D - Z g|`` for that g, over ``|D|``."""
+        rest = ridge * self.along / (self.values + ridge)
+        return float(np.linalg.norm(rest) / max(np.linalg.norm(self.along), TINY))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the shortest g with ``Z g = D`` needs no eigenvalues that are near rounding."""
+        shares_more = self.length(FAINT) > SETTLED * self.length(CLEAR)
+        return not shares_more and self.left(FAINT) <= LEFT_OUT
+
+    def length_at(self, left: float) -> float:
+        """``|g|`` for the shortest g that leaves this part of ``|D|``; infinite if all leave more."""
+        if self.left(FAINT) >= left or not self.along.any():
+            return np.inf
+        low, high = np.log(FAINT), 0.0
+        while self.left(np.exp(high)) < left:
+            high += 1.0
+        ridge = bisect(lambda log: self.left(np.exp(log)) - left, low, high)
+        return self.length(np.exp(ridge))
+
+
 def _whitened(spread: Spread) -> tuple[Array, Array] | None:
     """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z.
 
@@ -241,6 +354,13 @@ def _whitened(spread: Spread) -> tuple[Array, Array] | None:
     """
     few_features = spread.design.n_features <= spread.design.n_samples
     return _whitened_by_features(spread) if few_features else _whitened_by_samples(spread)
+
+
+def _of_whitened(whitened: tuple[Array, Array], model: str) -> Largest:
+    if model == "fda":  # |g| does not depend on how S+ and S- share the covariance
+        length = float(np.linalg.norm(whitened[1]))
+        return Largest(length, length)
+    return _longer_half(_direct(*whitened))
 
 
 def _direct(up: Array, difference: Array) -> Lengths:
@@ -262,15 +382,14 @@ def _direct(up: Array, difference: Array) -> Lengths:
     return lengths
 
 
-def _whitened_by_features(spread: Spread) -> tuple[Array, Array] | None:
+def _whitened_by_features(
+    spread: Spread, rank_tolerance: float | None = None
+) -> tuple[Array, Array] | None:
     """``S+`` and D where ``S+ + S-`` is the identity, from p x p matrices."""
-    difference = spread.difference()
-    grams = [
-        spread.design.gram(share, spread.design.adjoint(share[:, None])[:, 0])
-        for share in spread.of_class.T
-    ]
+    difference, grams = spread.difference(), spread.covariances()
     values, axes = np.linalg.eigh(grams[0] + grams[1])
-    live = values > RANK_TOLERANCE * values.size * max(float(values[-1]), 0.0)
+    tolerance = RANK_TOLERANCE * values.size if rank_tolerance is None else rank_tolerance
+    live = values > tolerance * max(float(values[-1]), 0.0)
     inner = axes.T @ difference
     if np.linalg.norm(inner[~live]) > RANGE_TOLERANCE * np.linalg.norm(difference):
         return None
@@ -368,16 +487,20 @@ def _whole(lengths: Lengths) -> Largest:
     return Largest(length, length if is_solved else np.inf)
 
 
-def _longer_half(lengths: Lengths, deadline: float = np.inf) -> Largest:
+def _longer_half(
+    lengths: Lengths, deadline: float = np.inf, plain_steps: int = PLAIN_STEPS
+) -> Largest:
     """``min_g max(|g+|, |g-|)``: at the m where both are equal, or at an end.
 
     For every m the larger norm is an upper bound and ``sqrt(m |g+|^2 + (1 - m) |g-|^2)`` a lower
     one. The step of Lanckriet et al. (2002) adds ``log |g+| / |g-|``, which decreases in m, to the
-    log-odds of m; once its sign change is bracketed the secant is faster.
+    log-odds of m; steps after ``plain_steps`` double them besides, as the balance may be at an
+    end, where lengths by iterations lose digits. Once the sign change is bracketed the secant is
+    faster.
     """
     odds, low, high = 0.0, (-np.inf, 0.0), (np.inf, 0.0)
     lower, upper = 0.0, np.inf
-    for _ in range(SEARCH_STEPS):
+    for steps in range(SEARCH_STEPS):
         m = 1.0 / (1.0 + np.exp(-odds))
         up, down, is_solved = lengths(m)
         upper = min(upper, max(up, down)) if is_solved else upper
@@ -388,14 +511,15 @@ def _longer_half(lengths: Lengths, deadline: float = np.inf) -> Largest:
             break
         ratio = float(np.log(up / down))
         low, high = ((odds, ratio), high) if ratio > 0 else (low, (odds, ratio))
-        odds = _next_odds(low, high, odds + ratio)
+        grown = odds if steps >= plain_steps else 0.0
+        odds = _next_odds(low, high, odds + grown + ratio)
         if odds in (low[0], high[0]):
             break
     return Largest(min(lower, upper), upper)
 
 
 def _next_odds(low: tuple[float, float], high: tuple[float, float], step: float) -> float:
-    """The secant step if the root is bracketed, kept inside the bracket; else the plain step."""
+    """The secant step if the root is bracketed, kept inside the bracket; else the given step."""
     width = high[0] - low[0]
     if not np.isfinite(width):
         return step

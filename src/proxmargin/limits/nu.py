@@ -17,6 +17,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.designs.standardized import rescaled
 from proxmargin.limits.binary_data import checked, with_features
+from proxmargin.limits.equal_samples import class_shares, meeting_share
 from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
 from proxmargin.losses.base import Array
 from proxmargin.losses.tail_mean import largest_nu
@@ -83,7 +84,8 @@ def smallest_nu(
 
     which is 0 if a hyperplane separates the classes; a least-squares hyperplane is tried first. The
     value is invariant to centring and scaling of the features. For many samples of few features
-    `meeting_nu` is faster than the simplex method.
+    `meeting_nu` is faster than the simplex method. With a kernel that is strictly positive definite
+    only equal samples of both classes matter.
 
     Parameters
     ----------
@@ -104,6 +106,9 @@ def smallest_nu(
         Where it was not solved until the deadline.
     """
     _check_time(deadline)
+    matrix = design.kernel_matrix
+    if matrix is not None and matrix.is_strict:
+        return meeting_share(*class_shares(matrix, signs, shares))
     design = with_features(design).design
     if _separates(standardized(design, shares), signs, shares):
         return 0.0

@@ -36,8 +36,7 @@ from proxmargin.estimators.models.minimax_passes import (
 from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
-from proxmargin.limits.binary_data import with_features
-from proxmargin.limits.kappa import Largest, largest_kappa
+from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
@@ -132,11 +131,7 @@ class _MinimaxMachine(KernelMachine):
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
-        is_whole = True
-        if isinstance(kappa, OfMax):
-            now = clock()
-            part = FACTOR_TIME * max(self._deadline - now, 0.0)
-            design, is_whole = with_features(design, now + part)  # one factor serves all classes
+        factor_until = clock() + FACTOR_TIME * max(self._deadline - clock(), 0.0)
         losses: list[Loss] = []
         classes = each_class(targets)
         for positive in classes:
@@ -145,16 +140,15 @@ class _MinimaxMachine(KernelMachine):
             if isinstance(chosen, OfMax):
                 now = clock()
                 part = KAPPA_TIME * max(self._deadline - now, 0.0) / (len(classes) - len(losses))
+                data = summary(design, targets, positive) or (design, signs, targets.shares)
+                until = now + part if design.kernel_matrix is None else factor_until
                 most = largest_kappa(
-                    *(summary(design, targets, positive) or (design, signs, targets.shares)),
-                    self._model,
-                    infinite=UNCERTAIN_KAPPA,
-                    deadline=now + part,
+                    *data, self._model, infinite=UNCERTAIN_KAPPA, deadline=until
                 )
-                most = most if is_whole else most._replace(upper=np.inf)
+                clear = clear_kappa(*data, self._model, deadline=until)
                 if self._largest is not None:
-                    self._largest.append(most)
-                chosen = chosen.of(most.value)
+                    self._largest.append(most if clear.is_known else Largest(most.lower, np.inf))
+                chosen = min(chosen.of(most.value), clear.value)
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
         return losses
 
