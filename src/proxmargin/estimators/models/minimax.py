@@ -300,11 +300,12 @@ def _with_note_on_bound(solution: Solution, kappa: str, most: Largest) -> Soluti
 _KAPPA = """kappa : float >= 0 or str, default '0.5max'
         Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
         `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
-        if that is infinite or beyond 100, a share f means ``f / (1 - f)``. With a nonlinear kernel
-        the largest kappa is that of models on 500 support vectors, chosen by the kernel alone: it
-        is exact up to 500 samples, a lower bound beyond, and independent of ``rank``. Where
-        ``time_limit`` ends its computation, the share is one of a lower bound: a warning and the
-        certificate tell the bounds.
+        if that is infinite or beyond 100, a share f means ``f / (1 - f)``. With
+        ``kernel='rbf'`` it is infinite unless equal samples have different labels; with another
+        nonlinear kernel unless this has at most 500 dimensions on the data, clearly above rounding.
+        A share is then no more than leaves a margin of a hundredth of the distance of the class
+        means. Where ``time_limit`` ends these computations, the share is one of a lower bound: a
+        warning and the certificate tell the bounds.
     bias : {'training_error', 'minimax'}
         The objective does not depend on the intercept: take the one with the least weighted
         training error, or the one at which both classes have the same worst-case margin."""
