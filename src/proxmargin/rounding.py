@@ -28,7 +28,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 UNIT = 2.0**-53  # unit roundoff of float64: half an ulp of 1
-SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest: sums that cancel a little
+SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest
 
 
 class Enclosed(NamedTuple):

@@ -101,8 +101,14 @@ def order_of_rows(X: Any) -> NDArray[np.intp]:
 
 def _keys(X: Any) -> NDArray[Any]:
     """A key for each row: of sparse ones a random projection, which a few may share."""
-    if sparse.issparse(X):
-        return np.asarray(X @ np.random.default_rng(0).random(X.shape[1]))
+    return _projected(X) if sparse.issparse(X) else _bytes_of_rows(X)
+
+
+def _projected(X: Any) -> NDArray[Any]:
+    return np.asarray(X @ np.random.default_rng(0).random(X.shape[1]))
+
+
+def _bytes_of_rows(X: NDArray[Any]) -> NDArray[Any]:
     rows = np.ascontiguousarray(X) + 0.0
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
 

@@ -99,7 +99,9 @@ def _draw(
             continue
         true, scores = held_out
         found = [
-            curve(true == k, score_levels(scores[:, k])) for k in chosen if 0 < (true == k).sum() < true.size
+            curve(true == k, score_levels(scores[:, k]))
+            for k in chosen
+            if 0 < (true == k).sum() < true.size
         ]
         if not found:
             continue

@@ -22,8 +22,9 @@ def class_shares(matrix: KernelMatrix, signs: Array, shares: Array) -> tuple[Arr
     """The share of each distinct sample in all samples, as one of the positive class and as one of
     the negative, (n_distinct,) each."""
     _, sample = np.unique(matrix.first_of_equals(), return_inverse=True)
-    up = np.bincount(sample, np.where(signs > 0, shares, 0.0))
-    down = np.bincount(sample, np.where(signs > 0, 0.0, shares))
+    up, down = np.zeros((2, int(sample.max()) + 1))
+    np.add.at(up, sample, np.where(signs > 0, shares, 0.0))
+    np.add.at(down, sample, np.where(signs > 0, 0.0, shares))
     live = up + down > 0
     return up[live], down[live]
 

@@ -269,9 +269,7 @@ class Spread:
     def covariances(self) -> list[Array]:
         """S+ and S-, (n_features, n_features) each."""
         adjoint = self.design.adjoint
-        return [
-            self.design.gram(share, adjoint(share[:, None])[:, 0]) for share in self.of_class.T
-        ]
+        return [self.design.gram(share, adjoint(share[:, None])[:, 0]) for share in self.of_class.T]
 
     def difference(self) -> Array:
         """D, (n_features,)."""
@@ -328,7 +326,7 @@ class Spectrum(NamedTuple):
     def left(self, ridge: float) -> float:
         """``|D - Z g|`` for that g, over ``|D|``."""
         rest = ridge * self.along / (self.values + ridge)
-        return float(np.linalg.norm(rest) / max(np.linalg.norm(self.along), TINY))
+        return float(np.linalg.norm(rest)) / max(float(np.linalg.norm(self.along)), TINY)
 
     @property
     def is_settled(self) -> bool:
@@ -337,7 +335,7 @@ class Spectrum(NamedTuple):
         return not shares_more and self.left(FAINT) <= LEFT_OUT
 
     def length_at(self, left: float) -> float:
-        """``|g|`` for the shortest g that leaves this part of ``|D|``; infinite if all leave more."""
+        """``|g|`` for the shortest g that leaves this part of ``|D|``; infinite if none does."""
         if self.left(FAINT) >= left or not self.along.any():
             return np.inf
         low, high = np.log(FAINT), 0.0

@@ -229,9 +229,7 @@ class NuSVC(_NuMachine):
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
 
-    def _finish(
-        self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array
-    ) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array) -> Finish:
         rho = _tail_mean(problem).threshold(scores().values)
         return Finish(1.0 / rho if rho > 0 else 1.0, intercept)
 
@@ -386,9 +384,7 @@ class DWD(_NuMachine):
         units = np.array([[_threshold(problem)] for problem in assembly.problems])
         return super()._points(assembly, coef / units, intercept / units[:, 0])
 
-    def _finish(
-        self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array
-    ) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array) -> Finish:
         return Finish(_threshold(problem), intercept)
 
     def _objective_scale(self, problem: Problem) -> float:

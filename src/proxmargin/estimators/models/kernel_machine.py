@@ -206,9 +206,7 @@ class KernelMachine(MarginEstimator):
 
     # -- what a model says of itself -------------------------------------------------------
 
-    def _finish(
-        self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array
-    ) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array) -> Finish:
         """Factor and intercept of the published model, from the scores of the training samples.
 
         ``scores`` computes them, (n_samples, 1), with the certified intercept and their rounding.

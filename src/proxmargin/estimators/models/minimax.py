@@ -142,9 +142,7 @@ class _MinimaxMachine(KernelMachine):
                 part = KAPPA_TIME * max(self._deadline - now, 0.0) / (len(classes) - len(losses))
                 data = summary(design, targets, positive) or (design, signs, targets.shares)
                 until = now + part if design.kernel_matrix is None else factor_until
-                most = largest_kappa(
-                    *data, self._model, infinite=UNCERTAIN_KAPPA, deadline=until
-                )
+                most = largest_kappa(*data, self._model, infinite=UNCERTAIN_KAPPA, deadline=until)
                 clear = clear_kappa(*data, self._model, deadline=until)
                 if self._largest is not None:
                     self._largest.append(most if clear.is_known else Largest(most.lower, np.inf))
@@ -233,9 +231,7 @@ class _MinimaxMachine(KernelMachine):
         assert isinstance(problem.loss, self._loss_class)
         return problem.loss
 
-    def _finish(
-        self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array
-    ) -> Finish:
+    def _finish(self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array) -> Finish:
         if not self.fit_intercept:
             return Finish(1.0, np.zeros(1))
         rule, bare = INTERCEPT_RULES[self.bias], scores().plus(-intercept)
