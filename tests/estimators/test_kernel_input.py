@@ -224,14 +224,15 @@ def test_a_warm_start_of_a_dwd_is_where_it_ended() -> None:
 
 def test_a_stalled_decomposition_is_gone_on_with_on_a_factor() -> None:
     X, y = blobs()
-    model = NuSVC(kernel="rbf", nu=0.5, tol=1e-5).fit(X[:, :1], y)
+    settings = {"kernel": "rbf", "nu": "0.5max", "tol": 1e-5}
+    model = NuSVC(**settings).fit(X[:, :1], y)
     certificate = model.certificate_
     assert certificate.converged
     assert "'interior-point' went on" in certificate.because
     assert certificate.solver == "interior-point"
-    alone = NuSVC(kernel="rbf", rank=60).fit(X[:, :1], y).certificate_
+    alone = NuSVC(**settings, rank=60).fit(X[:, :1], y).certificate_
     assert certificate.n_iter > alone.n_iter
-    assert certificate.primal == pytest.approx(alone.primal, rel=1e-5)
+    assert certificate.primal == pytest.approx(alone.primal, rel=1e-4)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

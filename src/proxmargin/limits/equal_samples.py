@@ -1,5 +1,4 @@
-"""Ranges of nu and kappa with a kernel that is strictly positive definite: only equal samples
-matter.
+"""Limits of nu and kappa with a strictly positive definite kernel, where equal samples alone matter.
 
 The Gram matrix of distinct samples is then positive definite, so that some model gives them any
 scores: two classes are told apart but for samples that both have. Their shares in each class decide
