@@ -1,4 +1,4 @@
-"""Limits of nu and kappa with a strictly positive definite kernel, where equal samples alone matter.
+"""Limits of nu and kappa with a strictly positive definite kernel: only equal samples matter.
 
 The Gram matrix of distinct samples is then positive definite, so that some model gives them any
 scores: two classes are told apart but for samples that both have. Their shares in each class decide
