@@ -188,3 +188,22 @@ def test_a_limit_of_iterations_is_no_lack_of_a_margin() -> None:
     X, y = clouds()
     with pytest.warns(ConvergenceWarning, match="the iteration limit was reached after 0 iter"):
         NuSVC(max_iter=0).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_auto_takes_a_larger_nu_for_kernels_until_the_margin_is_clear(kernel: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 2)), np.arange(200) % 2  # noise
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = NuSVC(kernel=kernel).fit(X, y)
+    assert model.certificate_.converged
+    assert model.nu_ in (0.75, 0.875, 0.9375, 0.96875, 0.984375, 0.9921875)
+    assert np.ptp(model.decision_function(X)) > 0.1
+
+
+def test_a_nu_that_a_kernel_admits_is_not_refused() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 1)), np.arange(60) % 2
+    with pytest.warns(ConvergenceWarning, match="nu_min=0.*rounding of the kernel: a larger nu"):
+        NuSVC(kernel="rbf", gamma=0.1, nu=0.1).fit(X, y)

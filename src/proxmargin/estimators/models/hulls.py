@@ -49,6 +49,9 @@ DISTANCE_SAMPLES = 1000  # samples of each class for that median
 MEDIAN_BLOCK = 1 << 20  # distances held at a time for the medians of many labelings: 8 MB
 MIN_DISTANCE = 1e-60  # between the classes; powers of smaller ones would underflow
 HALF_ROUNDING = 1e-12  # relative rounding of a sum of weights when it is compared with one half
+# 'auto' with a kernel
+CLEAR_MARGIN = 1e-3  # margin over the length of samples, from which on it is clear of rounding
+LAST_STEP = 0.01  # distance of nu from the largest, over that, within which it stays as it is
 NU_ACCURACY = 1e-6  # relative, of the least nu
 NU_ROUNDING = 1e-12  # relative, of the largest nu: a sum of shares
 # n_samples n_features up to which the least nu is computed, where the given one leaves no margin
@@ -150,7 +153,9 @@ class NuSVC(_NuMachine):
     nu : 'auto', float or str, default 'auto'
         At most ``2 min(S+, S-) / S``, S+ and S- the weights of the classes
         (`proxmargin.nu_range`); ``'0.3max'`` is that share of it. 'auto' is ``'0.5max'``, or for
-        classes that this leaves no margin between, the middle of what the data admit.
+        classes that this leaves no margin between, the middle of what the data admit; with a
+        nonlinear kernel the first of ``'0.5max'``, ``'0.75max'``, ``'0.875max'`` and so on whose
+        margin is a thousandth of the length of the samples.
         Where nu is so small that the reduced hulls of the classes meet, there is no margin: an
         error names the least nu (a warning where nu is a share).
     norm : float > 1, default 2.0
@@ -236,13 +241,34 @@ class NuSVC(_NuMachine):
     def _chosen(self, problem: Problem) -> float:
         return float(_tail_mean(problem).nu)
 
+    def _is_faint(self, problem: Problem, objective: float) -> bool:
+        """Whether the 'auto' of a kernel goes on to a larger nu from a margin with this objective.
+
+        The objective is minus half the square of the margin, which is to be a thousandth of the
+        root mean square of ``sqrt(k(x, x))``: far above rounding, whatever the order of samples.
+        """
+        if self.nu != "auto" or self._is_linear:
+            return False
+        loss = _tail_mean(problem)
+        most = largest_nu(loss.signs, loss.shares) if self.fit_intercept else 1.0
+        square = float(loss.shares @ problem.design.row_norms())
+        is_last = loss.nu > (1.0 - LAST_STEP) * most
+        return not is_last and objective > -0.5 * CLEAR_MARGIN**2 * square
+
+    def _is_futile(self, problem: Problem, gap: Gap) -> bool:
+        return self._is_faint(problem, gap.dual)
+
     def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
+        loss = _tail_mean(problem)
+        if self._is_faint(problem, gap.primal) and status is not Status.TIME_LIMIT:
+            most = largest_nu(loss.signs, loss.shares) if self.fit_intercept else 1.0
+            raise _MarginlessError(loss.signs.tobytes(), 0.5 * (loss.nu + most))
         if gap.is_negative:
             return None
-        loss = _tail_mean(problem)
         bounds, signs = _nu_bounds(problem, loss, self._deadline), loss.signs.tobytes()
         leaves_margin = loss.nu > bounds[0] * (1.0 + NU_ACCURACY) if bounds else None
-        replaceable = self.nu == "auto" and not leaves_margin and signs not in self._forced_nus
+        replaceable = self.nu == "auto" and self._is_linear and not leaves_margin
+        replaceable = replaceable and signs not in self._forced_nus
         if replaceable and bounds and bounds[0] < bounds[1]:
             raise _MarginlessError(signs, sum(bounds) / 2.0)
 

@@ -213,6 +213,10 @@ class KernelMachine(MarginEstimator):
         """
         return Finish(1.0, intercept)
 
+    def _is_futile(self, problem: Problem, gap: Gap) -> bool:
+        """Whether a stalled problem is given up, as other parameters take the place of its own."""
+        return False
+
     def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
         """The warning for an optimum without a margin, or None."""
         return None
@@ -362,7 +366,9 @@ class KernelMachine(MarginEstimator):
             found = [(solution, model_of(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= MAX_FACTORED_SAMPLES:
                 found = [
-                    better(one, fitted([problem])[0]) if is_stuck(one[0]) else one
+                    better(one, fitted([problem])[0])
+                    if is_stuck(one[0]) and not self._is_futile(problem, one[1].gap)
+                    else one
                     for one, problem in zip(found, problems, strict=True)
                 ]
         else:

@@ -62,10 +62,9 @@ def no_margin(
     if leaves_margin and status in LIMITS:
         return None
     if leaves_margin:
-        advice = "" if estimator.standardize else ": standardize them"
         return (
             f"{value} leaves a margin ({range_in_words}), but it is too small to be found against "
-            f"the units of the features{advice}; {within}"
+            f"{_advice(estimator, parameter)}; {within}"
         )
     if leaves_margin is None and gap.relative_gap > estimator.tol:
         early = f" before {status.value}" if status in LIMITS else ""
@@ -73,3 +72,13 @@ def no_margin(
     if is_share:
         return f"{value} leaves no margin between the classes: {range_in_words}"
     raise ValueError(f"{value} leaves no margin between the classes: {range_in_words}")
+
+
+def _advice(estimator: Any, parameter: str) -> str:
+    """What the margin is too small for, and what would make it larger."""
+    if estimator.kernel != "linear":
+        other = "larger nu" if parameter == "nu" else "smaller kappa"
+        return (
+            f"the rounding of the kernel: a {other} or a narrower kernel would leave a larger one"
+        )
+    return "the units of the features" + ("" if estimator.standardize else ": standardize them")
