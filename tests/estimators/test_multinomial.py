@@ -16,6 +16,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import LogisticRegression as Peer
 
 from proxmargin import (
+    SVC,
     HuberizedSVC,
     MarginClassifier,
     MulticlassSVC,
@@ -235,6 +236,22 @@ def test_intercepts_of_paths_sum_to_zero(model: Any, strengths: dict[str, int]) 
     X, y = load_iris(return_X_y=True)
     path = margin_path(model.set_params(standardize=True), X, y, **strengths)
     np.testing.assert_allclose(path.intercepts.sum(axis=1), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [SVC(standardize=True), HuberizedSVC(multi_class="ovr"), SparseLogisticRegression()],
+    ids=repr,
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_intercepts_of_paths_are_those_of_single_fits(model: Any, classes: int) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y >= 3 - classes], y[y >= 3 - classes]
+    path = margin_path(clone(model).set_params(tol=1e-10), X, y, n_alphas=3)
+    for k, strength in enumerate(path.strengths):
+        name = path.strength.name
+        single = clone(model).set_params(tol=1e-10, **{name: strength}).fit(X, y)
+        np.testing.assert_allclose(path.intercepts[k], single.intercept_, atol=1e-4)
 
 
 def test_a_common_constant_of_the_intercepts_is_of_no_meaning() -> None:

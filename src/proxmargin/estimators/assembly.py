@@ -74,7 +74,9 @@ class Assembly:
         coef /= self.scale[features]
         intercept = np.concatenate([point.intercept for point in points])
         moved = uncentred(intercept, coef.T, self.centre[features])
-        return coef, _balanced(moved, points[0].intercept.size)
+        # points of one output may be several models side by side
+        joint = self.problems[0].loss.n_outputs > 1
+        return coef, _balanced(moved, points[0].intercept.size if joint else 1)
 
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
