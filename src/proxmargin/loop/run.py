@@ -16,13 +16,15 @@ from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.report import Changed, Phase, Report, Waypoint, interval_of
-from proxmargin.loop.solver import PricedState, Solver, State
+from proxmargin.loop.solver import SHARP_FRACTION, PricedState, Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["Run"]
 
+# ratio of gaps far below the tolerance above which a polishing step has gained nothing but rounding
+POLISHED_FACTOR = 0.5
 # a solver stalls if its best gap has not made progress in the last half of its iterations, nor the
 # solver by what it measures itself (`State.moved_at`)
 STALL_FACTOR = 0.99  # ratio of gaps that counts as progress
@@ -229,7 +231,9 @@ class Run:
         """Whether to take one more polishing step, which is counted; a start is not polished."""
         ended = state.n_iter == 0 or state.exact or state.finished or not math.isfinite(gap.primal)
         late = state.n_iter >= self.limit or self.out_of_time() is not None
-        if ended or late or self.polished >= self.most_polishing:
+        sharp = gap.relative_gap <= SHARP_FRACTION * self.stop.tol
+        settled = sharp and self.polished > 0 and not self.incumbent.fall < POLISHED_FACTOR
+        if ended or late or settled or self.polished >= self.most_polishing:
             return False
         self.polished += 1
         return True

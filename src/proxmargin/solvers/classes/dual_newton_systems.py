@@ -30,7 +30,7 @@ from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
-SMALL_SIDE = 400  # dual coordinates up to which V is formed without comparing costs
+SMALL_SIDE = 100  # dual coordinates up to which V is formed without comparing costs
 MAX_SIDE = 5000  # side of a factored matrix: 200 MB
 LARGEST_RANK = 8 * MAX_SIDE  # active coefficients above which the rank is not computed
 CG_TOLERANCE = 1e-3  # relative residual, for larger systems

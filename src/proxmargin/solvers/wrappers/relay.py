@@ -12,12 +12,13 @@ from proxmargin.loop.solver import Solver, State, check_numbers, check_solvers, 
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE, SMALL_SIDE
+from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 __all__ = ["Leg", "Relay"]
 
+SMALL_SIDE = 400  # dual coordinates up to which Newton steps come first, and polish
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
 BLAS_SPEEDUP = 6.0  # speed of an operation in a factorisation over one in a product with the data
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
