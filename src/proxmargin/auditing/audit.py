@@ -97,10 +97,16 @@ def certify(
     else:
         claim = claim_of(model, X, y, sample_weight)
     claim.estimator.__dict__.update(tol=tol)
-    values = claim.values()
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        values = claim.values()
     for k, value in enumerate(values):
         if not value.primal < np.inf:
             which = f" (problem {k} of {len(values)})" if len(values) > 1 else ""
+            if value.inside:
+                raise ValueError(
+                    f"the objective of {claim.estimator} overflows at these coefficients{which}: "
+                    "they have diverged, and are no fit of it"
+                )
             raise ValueError(
                 f"the coefficients are outside of the constraints of {claim.estimator}{which}: "
                 "bounds, a norm at most 1, or sums over the classes that must be zero"

@@ -27,6 +27,7 @@ __all__ = ["Claim", "InFeatures", "InKernel", "Value"]
 
 Array = NDArray[np.float64]
 
+SAME_COEF = 1e-9  # relative change of coefficients by a projection that is rounding
 SUM_ULPS = 16.0  # error of an objective, a pairwise sum of non-negative terms, in unit roundoffs
 
 
@@ -40,6 +41,8 @@ class Value:
         An upper bound of it, as rounding allows; infinite outside of the domain.
     dual : float
         A lower bound of the optimum from these coefficients alone; ``-inf`` if there is none.
+    inside : bool
+        Whether the coefficients meet the constraints, if ``primal`` is infinite.
     negligible : float
         The objective that counts as zero, see `Certificate.relative_gap`.
     kkt_residual : float
@@ -48,6 +51,7 @@ class Value:
 
     primal: float
     dual: float = -np.inf
+    inside: bool = True
     negligible: float = TINY
     kkt_residual: float = np.nan
 
@@ -106,6 +110,9 @@ class InFeatures(Claim):
     coef: Array
     intercept: Array
 
+    def __post_init__(self) -> None:
+        _check_finite(self.coef, self.intercept)
+
     def values(self) -> list[Value]:
         assembly = self.estimator._assemble(self.X, self.y, self.sample_weight, self.offset)
         self._check_shapes(assembly)
@@ -141,6 +148,9 @@ class InKernel(Claim):
     weights: Array
     shift: float
 
+    def __post_init__(self) -> None:
+        _check_finite(self.weights, np.array([self.shift]))
+
     def values(self) -> list[Value]:
         X, targets = self.estimator._checked(self.X, self.y, self.sample_weight, None)
         X, kernel = self.estimator._kernel_of(X, targets)
@@ -155,6 +165,23 @@ class InKernel(Claim):
         return [Value(self.estimator._objective_scale(problem) * primal)]
 
 
+def _check_finite(coef: Array, intercept: Array) -> None:
+    for values in (coef, intercept):
+        if not np.isfinite(values).all():
+            wrong = values[~np.isfinite(values)][0]
+            raise ValueError(f"the coefficients and the intercept must be finite, got {wrong}")
+
+
+def _is_inside(problem: Problem, point: Point) -> bool:
+    """Whether projecting the coefficients changes them by no more than rounding."""
+    into = problem.projected(point)
+    pairs = ((point.coef, into.coef), (point.intercept, into.intercept))
+    return all(
+        bool(np.all(np.abs(own - other) <= SAME_COEF * np.abs(own).max(initial=0.0)))
+        for own, other in pairs
+    )
+
+
 def _value(problem: Problem, point: Point, scale: float) -> Value:
     """The objective at a point, with the bound that its own gradient gives.
 
@@ -166,8 +193,9 @@ def _value(problem: Problem, point: Point, scale: float) -> Value:
     return Value(
         scale * primal,
         scale * lower_bound(gap.primal, gap.gap),
-        scale * gap.negligible,
-        scale * gap.kkt_residual,
+        inside=primal < np.inf or _is_inside(problem, point),
+        negligible=scale * gap.negligible,
+        kkt_residual=scale * gap.kkt_residual,
     )
 
 

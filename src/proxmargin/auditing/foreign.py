@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from proxmargin.auditing.claims import Claim, InFeatures, InKernel
 from proxmargin.auditing.data import check_data, check_support
@@ -55,9 +55,15 @@ def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
         if known is not None:
             check_is_fitted(model)
             check_data(model, X, y)
+            if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):
+                raise TypeError(f"{kind.__name__} of {kind.__module__} fits without sample_weight")
             sample_weight = validated_weights(sample_weight, X)
             claim = known(model, X, y, sample_weight)
-            claim.estimator.set_params(class_weight=_class_weights(model, y, sample_weight))
+            weights = _class_weights(model, y, sample_weight)
+            idle = [label for label, weight in (weights or {}).items() if weight == 0]
+            if idle:
+                raise TypeError(f"class_weight gives the class {idle[0]!r} no weight")
+            claim.estimator.set_params(class_weight=weights)
             return claim
     names = ", ".join(f"{package}'s {name}" for package, name in _KNOWN)
     raise TypeError(
@@ -92,15 +98,21 @@ def _logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
         )
     penalty = getattr(model, "penalty", "deprecated")
     if penalty is None or penalty == "none" or not np.isfinite(model.C):
-        raise TypeError("LogisticRegression without a penalty has no bound of its optimum here")
+        told = f"C={model.C}" if penalty == "deprecated" else f"penalty={penalty!r}, C={model.C}"
+        raise TypeError(
+            f"LogisticRegression({told}), without a penalty, has no bound of its optimum here"
+        )
+    multi_class = getattr(model, "multi_class", "deprecated")  # until scikit-learn 1.8
+    if multi_class == "multinomial" and len(model.classes_) == 2:
+        raise TypeError(
+            "LogisticRegression(multi_class='multinomial') of two classes has the objective of "
+            "two score columns, which is not among the models here"
+        )
     total = _total(model, y, sample_weight)
-    own = SparseLogisticRegression(
-        1.0 / (model.C * total),
-        {"l1": 1.0, "l2": 0.0}.get(penalty, float(model.l1_ratio or 0.0)),
-    )
+    own = SparseLogisticRegression(1.0 / (model.C * total), _l1_ratio(penalty, model.l1_ratio))
+    if model.solver == LIBLINEAR or multi_class == "ovr":
+        own = _one_against_the_rest(own, model)
     if model.solver == LIBLINEAR:
-        if len(model.classes_) > 2:
-            own.set_params(multi_class="ovr")
         return _with_column(own, model, X, y, sample_weight, model.C * total)
     return _as_it_is(own, model, X, y, sample_weight, model.C * total)
 
@@ -114,15 +126,11 @@ def _sgd(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     if model.loss not in kinds:
         raise TypeError(f"SGDClassifier(loss={model.loss!r}) is not among the models here")
     if model.penalty is None:
-        raise TypeError("SGDClassifier without a penalty has no bound of its optimum here")
-    if len(model.classes_) > 2:
-        _refuse_class_weights(model)
-    ratio = {"l1": 1.0, "l2": 0.0}.get(model.penalty, float(model.l1_ratio))
+        raise TypeError("SGDClassifier(penalty=None) has no bound of its optimum here")
+    _refuse_class_weights(model)
     share = len(y) / _total(model, y, sample_weight)  # its mean is over the count, not the weight
     own = kinds[model.loss](
-        model.alpha * share,
-        ratio,
-        multi_class="ovr",
+        model.alpha * share, _l1_ratio(model.penalty, model.l1_ratio), multi_class="ovr"
     )
     return _as_it_is(own, model, X, y, sample_weight, 1.0 / share)
 
@@ -134,19 +142,19 @@ def _svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
         )
     if model.kernel not in KERNELS:
         raise TypeError(f"SVC(kernel={model.kernel!r}) is not among the kernels certified here")
-    own = SVC(
-        model.C,
-        kernel=model.kernel,
-        gamma=float(model._gamma) if model.kernel != "linear" else "scale",
-        degree=int(model.degree),
-        coef0=float(model.coef0),
-    )
+    own = SVC(model.C, kernel=model.kernel)
     if model.kernel == "linear":
         return _as_it_is(own, model, X, y, sample_weight, 1.0)
-    _check_support(model, X)
+    if not model._gamma > 0.0:
+        raise TypeError(f"SVC(gamma={model.gamma}) gives every sample the same score")
+    own.set_params(gamma=float(model._gamma))
+    if model.kernel == "poly":
+        if model.degree < 1:
+            raise TypeError(f"SVC(degree={model.degree}) gives every sample the same score")
+        own.set_params(degree=int(model.degree), coef0=float(model.coef0))
     found = model.dual_coef_
     weights = np.zeros(len(y))
-    weights[model.support_] = (found.toarray() if is_sparse(found) else found)[0]
+    weights[_support(model, X, sample_weight)] = (found.toarray() if is_sparse(found) else found)[0]
     return InKernel(
         estimator=own,
         X=X,
@@ -157,12 +165,20 @@ def _svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     )
 
 
-def _check_support(model: Any, X: Any) -> None:
-    """Raise unless the support vectors are the rows of X with their indices."""
+def _support(model: Any, X: Any, sample_weight: Any) -> NDArray[np.intp]:
+    """The rows of X that are support vectors; raises unless they are the rows of the fit.
+
+    libsvm drops samples of weight zero first, and ``support_`` counts the others.
+    """
     rows = X.tocsr() if is_sparse(X) else np.asarray(X)
-    if rows.shape[0] <= int(model.support_.max(initial=-1)):
+    kept = np.arange(rows.shape[0])
+    if sample_weight is not None:
+        kept = np.flatnonzero(np.asarray(sample_weight) > 0)
+    if kept.size <= int(model.support_.max(initial=-1)):
         raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
-    check_support(rows[model.support_], model.support_vectors_)
+    index: NDArray[np.intp] = kept[model.support_]
+    check_support(rows[index], model.support_vectors_)
+    return index
 
 
 # ---- skglm, celer -------------------------------------------------------------------------------
@@ -170,21 +186,34 @@ def _check_support(model: Any, X: Any) -> None:
 
 def _skglm_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     own = SparseLogisticRegression(model.alpha, getattr(model, "l1_ratio", 1.0))
-    return _as_it_is(own, model, X, y, sample_weight, 1.0)
+    return _as_it_is(_one_against_the_rest(own, model), model, X, y, sample_weight, 1.0)
 
 
 def _skglm_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    return _as_it_is(SVC(model.C), model, X, y, sample_weight, 1.0)
+    claim = _as_it_is(SVC(model.C), model, X, y, sample_weight, 1.0)
+    claim.estimator.set_params(fit_intercept=False)  # it fits none, whatever its parameter says
+    return claim
 
 
 def _celer_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     if getattr(model, "penalty", "l1") != "l1":
         raise TypeError("celer's LogisticRegression is known here with the l1 penalty")
     price = model.C * len(y)
-    return _as_it_is(SparseLogisticRegression(1.0 / price, 1.0), model, X, y, sample_weight, price)
+    own = _one_against_the_rest(SparseLogisticRegression(1.0 / price, 1.0), model)
+    return _as_it_is(own, model, X, y, sample_weight, price)
 
 
 # ---- parts --------------------------------------------------------------------------------------
+
+
+def _l1_ratio(penalty: str, given: float | None) -> float:
+    """The share of the l1 norm; the parameter counts where the penalty is none of the two ends."""
+    return {"l1": 1.0, "l2": 0.0}.get(penalty, float(given or 0.0))
+
+
+def _one_against_the_rest(own: Any, model: Any) -> Any:
+    """The model of each class against the others, where there are more than two."""
+    return own.set_params(multi_class="ovr") if len(model.classes_) > 2 else own
 
 
 def _as_it_is(

@@ -45,8 +45,6 @@ def own_claim(
     rows = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     shift = np.zeros(len(rows)) if intercept is None else np.asarray(intercept, dtype=np.float64)
     shift = np.broadcast_to(shift, len(rows)).copy() if shift.ndim == 0 else shift
-    if not (np.isfinite(rows).all() and np.isfinite(shift).all()):
-        raise ValueError("coef and intercept must be finite")
     return InFeatures(
         estimator=bare,
         X=X,
