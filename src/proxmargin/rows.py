@@ -5,6 +5,7 @@ For a single column NumPy's reduction along rows is ten times slower than a view
 
 from __future__ import annotations
 
+import pickle
 from functools import reduce
 from typing import Any
 
@@ -101,7 +102,11 @@ def order_of_rows(X: Any) -> NDArray[np.intp]:
 
 def _keys(X: Any) -> NDArray[Any]:
     """A key for each row: of sparse ones a random projection, which a few may share."""
-    return _projected(X) if sparse.issparse(X) else _bytes_of_rows(X)
+    if sparse.issparse(X):
+        return _projected(X)
+    if X.dtype == object:
+        return _of_objects(X)
+    return _bytes_of_rows(X if X.ndim == 2 else X.reshape(len(X), -1))
 
 
 def _projected(X: Any) -> NDArray[Any]:
@@ -111,6 +116,17 @@ def _projected(X: Any) -> NDArray[Any]:
 def _bytes_of_rows(X: NDArray[Any]) -> NDArray[Any]:
     rows = np.ascontiguousarray(X) + 0.0
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
+
+
+def _of_objects(X: NDArray[Any]) -> NDArray[Any]:
+    """The pickles of objects; of one that has none its identity, so that it equals itself alone."""
+    keys = np.empty(len(X), dtype=object)
+    for place, each in enumerate(X):
+        try:
+            keys[place] = pickle.dumps(each.tolist() if X.ndim > 1 else each)
+        except (AttributeError, TypeError, pickle.PicklingError):
+            keys[place] = repr(id(each)).encode()
+    return keys
 
 
 def _first_of_equal_sparse(X: Any) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
 from proxmargin.datasets import Dataset
+from proxmargin.designs.samples import holds_objects
 from proxmargin.inputs.validation import check_labels
 
 __all__ = ["check_data", "check_support"]
@@ -43,7 +44,10 @@ def _without(labels: Any, others: Any) -> list[Any]:
 def check_support(rows: Any, support_vectors: Any) -> None:
     """Raise unless these rows of the data are the support vectors of the model."""
     apart = rows.shape != support_vectors.shape
-    if not apart and rows.shape[0]:
+    if not apart and holds_objects(rows):
+        pairs = zip(rows, support_vectors, strict=True)
+        apart = not all(one is other or np.array_equal(one, other) for one, other in pairs)
+    elif not apart and rows.shape[0]:
         apart = abs(rows - support_vectors).max() > SAME_SUPPORT * abs(support_vectors).max()
     if apart:
         raise ValueError("X must be the data that the model was fitted to: the rows differ")

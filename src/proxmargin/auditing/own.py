@@ -13,6 +13,7 @@ from proxmargin.auditing.data import check_data, check_support
 from proxmargin.designs.samples import by_rows, is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.hulls import NuSVC
+from proxmargin.inputs.objects import as_objects, takes_objects
 
 __all__ = ["own_claim"]
 
@@ -75,6 +76,8 @@ def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight
         )
     if model._is_precomputed:
         raise TypeError("models of a precomputed kernel are certified by their fit only")
+    objects = as_objects(X) if takes_objects(model) else None
+    X = X if objects is None else objects
     index = model.support_
     if X.shape[0] > int(index.max(initial=-1)):
         rows = X.iloc[index].to_numpy() if hasattr(X, "iloc") else by_rows(X)[index]

@@ -34,6 +34,7 @@ __all__ = [
     "by_rows",
     "compressed",
     "dense_rows",
+    "holds_objects",
     "inner_products",
     "is_sparse",
     "middle",
@@ -274,6 +275,11 @@ def dense_rows(X: Any, step: int) -> Iterator[tuple[slice, Array]]:
         rows = slice(start, min(start + step, X.shape[0]))
         lines = X[rows].toarray() if is_sparse(X) else X[rows]
         yield rows, lines.astype(np.float64, copy=False)
+
+
+def holds_objects(X: Any) -> bool:
+    """Whether validated samples are objects and no rows of numbers."""
+    return not issparse(X) and (X.ndim != 2 or X.dtype == object)
 
 
 def is_sparse(X: Any) -> bool:

@@ -229,7 +229,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
 
     def _fit_targets(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
         """Fit the model to validated data."""
-        stop = self._bounded(stop, *X.shape)
+        stop = self._bounded(stop, *X.shape[:2])
         journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
         self._fit_recorded(X, targets, journal, stop)
 
@@ -532,7 +532,7 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
     def _most_work(self) -> float:
         return TINY_WORK
 
-    def _bounded(self, stop: Stop, samples: int, features: int) -> Stop:
+    def _bounded(self, stop: Stop, samples: int, features: int = 0) -> Stop:
         """The limits of a fit: `_most_work` for a tiny problem, unless a solver, iterations or a
         time are asked for."""
         is_tiny = samples * (samples + features) <= TINY_ENTRIES

@@ -83,7 +83,8 @@ SPARSE_PARAMETERS = _FEATURES + JOINT_PARAMETERS + _JOBS
 
 KERNEL_PARAMETERS = (
     """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
-        A callable takes two data sets and returns the matrix of their kernel. Definitions and
+        A callable takes two data sets and returns the matrix of their kernel; samples may then be
+        any objects, in a list or an array (``standardize`` needs numbers). Definitions and
         ``gamma`` as in scikit-learn. A kernel must be positive semidefinite on the data, otherwise
         `fit` raises an error: 'sigmoid' mostly is not, and 'poly' with ``coef0 < 0``, callables and
         precomputed matrices may not be.

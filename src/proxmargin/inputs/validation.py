@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
@@ -21,6 +21,7 @@ from proxmargin.designs.bad_entries import first_entry, sentence
 from proxmargin.designs.blocks.device import in_memory
 from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.aligned import note_columns
+from proxmargin.inputs.objects import as_objects, check_objects, needs_numbers, takes_objects
 from proxmargin.magnitudes import LARGEST, check_magnitude
 
 __all__ = [
@@ -152,12 +153,29 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     _check_lengths(X, y)
     check_labels(y)
     _check_column_names(X)
+    objects = as_objects(X) if takes_objects(estimator) else None
+    if objects is not None:
+        return objects, _labels_of_objects(estimator, objects, y)
     given = X
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
     note_columns(estimator, given)
     if not _are_few_integers(y):
         check_classification_targets(y)
     return _checked_entries(estimator, X, magnitudes_for(estimator)), y
+
+
+def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray[Any]:
+    """The validated labels of samples that are objects, of which an estimator notes no features."""
+    check_objects(estimator, objects)
+    if len(objects) < 2:
+        raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required")
+    for name in ("n_features_in_", "feature_names_in_", "_column_labels"):
+        estimator.__dict__.pop(name, None)
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels
 
 
 def check_folds(name: str, cv: Any) -> None:
@@ -203,6 +221,9 @@ def _check_column_names(X: Any) -> None:
 def validated_part(estimator: Any, X: Any) -> Any:
     """Some of the samples that were `validated` for another estimator: only the magnitudes that
     this one takes are checked."""
+    if as_objects(X) is not None:
+        check_objects(estimator, X)
+        return X
     estimator.n_features_in_ = X.shape[1]
     return _checked_entries(estimator, X, magnitudes_for(estimator))
 
@@ -214,6 +235,14 @@ def magnitudes_for(estimator: Any) -> Magnitudes:
 
 def validated_features(estimator: Any, X: Any) -> Any:
     """Validated features for a prediction by a fitted estimator."""
+    if takes_objects(estimator) and not hasattr(estimator, "n_features_in_"):
+        objects = as_objects(X)
+        if objects is None:
+            raise ValueError(
+                f"X holds no objects, and this {type(estimator).__name__} was fitted to objects: "
+                "give a list or an array of such"
+            )
+        return objects
     return _checked_entries(estimator, _converted(estimator, X, None, reset=False), ANY_SIZE)
 
 
@@ -318,7 +347,12 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
             accept_large_sparse=True,
             **options,
         )
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
+        objects = as_objects(X)
+        if objects is not None and objects.ndim == 1:
+            raise needs_numbers(estimator, objects) from error
+        if isinstance(error, TypeError):
+            raise
         raise _located(error, X) from error
 
 

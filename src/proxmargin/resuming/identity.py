@@ -44,7 +44,7 @@ class Identity:
     model : str
     parameters : dict
         A text for each parameter that affects the iterates.
-    shape : (n_samples, n_features)
+    shape : (n_samples, n_features), or that of an array of objects
     labels, entries : str
         Digests of labels, weights and offset; and of the data, with the way they are stored.
     """
@@ -52,7 +52,7 @@ class Identity:
     version: str
     model: str
     parameters: Mapping[str, str]
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     labels: str
     entries: str
 
@@ -66,7 +66,7 @@ class Identity:
             version=proxmargin.__version__,
             model=type(estimator).__name__,
             parameters={name: _text(given[name]) for name in sorted(given) if name not in FREE},
-            shape=(int(X.shape[0]), int(X.shape[1])),
+            shape=tuple(map(int, X.shape)),
             labels=_digest(np.array([_text(label) for label in classes.tolist()]), *targets),
             entries=_storage(X) + " " + _digest(*_parts(X)),
         )
@@ -191,7 +191,7 @@ def _storage(X: Any) -> str:
 def _parts(X: Any) -> list[NDArray[Any]]:
     """The arrays that hold the data."""
     if not sparse.issparse(X):
-        return [X]
+        return [np.array([_text(each) for each in X.ravel()])] if X.dtype == object else [X]
     return [getattr(X, name) for name in ("data", "indices", "indptr")]
 
 

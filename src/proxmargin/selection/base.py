@@ -201,7 +201,8 @@ class CrossValidated(
         label = f"{type(self).__name__}: fits"
         progress = Progress(label, fits, shown=bool(self.verbose))
         forget(self)
-        self.__dict__.update(names, n_features_in_=template.n_features_in_)
+        known = {n: value for n, value in vars(template).items() if n == "n_features_in_"}
+        self.__dict__.update(names, **known)
         with progress, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
             ahead = None
             if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:

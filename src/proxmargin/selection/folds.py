@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, RowView, as_design
+from proxmargin.designs.samples import holds_objects
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.folds import row_numbers
 from proxmargin.inputs.targets import Targets
@@ -92,8 +93,10 @@ class Data:
 
     @cached_property
     def design(self) -> Design:
-        """The data of linear models, shared by all folds and by the fit to all rows."""
-        return as_design(self.X)
+        """The data of linear models, shared by all folds and by the fit to all rows; objects have
+        no features."""
+        features = np.zeros((len(self.X), 1)) if holds_objects(self.X) else self.X
+        return as_design(features)
 
     @property
     def labels(self) -> NDArray[Any]:

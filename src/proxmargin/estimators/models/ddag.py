@@ -239,6 +239,12 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
         if len(found) == len(self.estimators_):
             self.certificate_ = found[0] if len(found) == 1 else CertificateList(found)
 
+    @property
+    def _takes_objects(self) -> bool:
+        """Whether the classifiers of pairs compare samples by a function."""
+        own = getattr(self.estimator, "_takes_objects", None)
+        return callable(getattr(self.estimator, "kernel", None)) if own is None else own
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(SVC() if self.estimator is None else self.estimator).input_tags

@@ -20,7 +20,7 @@ from proxmargin.designs.compressed import far_columns, shifted
 from proxmargin.designs.kernel import ComputedKernel, kernel_matrix
 from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
 from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.samples import by_rows, compressed, is_sparse
+from proxmargin.designs.samples import by_rows, compressed, holds_objects, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
@@ -35,7 +35,7 @@ from proxmargin.estimators.models.kernel_rounds import (
 from proxmargin.estimators.runs import for_each
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
-from proxmargin.kernels import Kernel, Precomputed, named_kernel
+from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
 from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
@@ -268,6 +268,12 @@ class KernelMachine(MarginEstimator):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     @property
+    def _takes_objects(self) -> bool:
+        """Whether the kernel is a function, to which samples may be any objects."""
+        is_function = callable(self.kernel) and not isinstance(self.kernel, Kernel)
+        return is_function or isinstance(self.kernel, Custom)
+
+    @property
     def _is_precomputed(self) -> bool:
         by_name = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return by_name or isinstance(self.kernel, Precomputed)
@@ -431,7 +437,8 @@ class KernelMachine(MarginEstimator):
 
     def _kernel_of(self, X: Any, targets: Targets) -> tuple[Any, Kernel]:
         """The training samples in the units of the kernel, and the kernel with its gamma."""
-        design = self._scaled_design(as_design(X), targets)
+        self.gamma_ = None
+        design = None if holds_objects(X) else self._scaled_design(as_design(X), targets)
         kernel = self._named_kernel(design, targets.weights)
         self.gamma_ = getattr(kernel, "gamma", None)
         X = self._prepared(X, dense=not is_sparse(X))
