@@ -241,3 +241,14 @@ def test_no_value_of_standardised_samples_has_lost_more_than_is_said(
     if found is not None:
         room = 1e-15 * np.abs(values @ weights)
         assert (np.abs(found[0] - values @ weights) <= found[1].of(weights) + room).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "kernel", "mean", "seed"),
+    [(LogisticRegression, "poly", 1e8, 1), (LogisticRegression, "linear", 1e8, 3)],
+)
+def test_rounding_of_the_dual_norm_counts_where_it_is_all_there_is(
+    make: Any, kernel: str, mean: float, seed: int
+) -> None:
+    """Kernel values of raw samples beyond all differences: the best model may be zero."""
+    assert not faults(make, kernel, mean, np.float64, standardize=False, seed=seed)

@@ -34,7 +34,6 @@ __all__ = [
     "without_small_entries",
 ]
 
-REPAIR_FACTOR = 8.0  # over the kernel's rounding, up to which a repair of a dual point is rounding
 TRIAL_MULTIPLES = 0.5 ** np.arange(12.0)  # of a dual point, tried if its norm is only bounded
 COMPENSATED_ROUNDING = 8.0 * UNIT  # error of compensated sums, relative to the absolute values
 CANCELLATION_SHARE = 0.9  # |merged| over |weights|, below which equal samples are merged
@@ -380,12 +379,8 @@ def _multiple(problem: Problem, product: Product, length: float, safely: bool) -
     b, c = intercept[None, :], -dual.sum(axis=0, keepdims=True)
     error = _enclosed(product, factor, scores, intercept).error
     rounding = factor * product.rounding + loss.growth(scores, gradient, dual, error)
-    # |v|^2 belongs to the dual point before its repair: relevant if w is not made of v
-    apart = float(penalty.fenchel_young(w, size).sum())
-    repaired = _repaired(product)
-    if repaired > 0:
-        largest = np.sqrt(size**2 + 2.0 * repaired * _mass(product.kernel, dual))
-        apart = max(apart, float(penalty.fenchel_young(w, largest).sum()))
+    # w and v are collinear, but |v| is known up to rounding: relevant if w is no gradient at v
+    apart = max(float(penalty.fenchel_young(factor * v, v).sum()) for v in (size, longest))
     gap = (
         loss.fenchel_young(scores, dual)
         + apart
@@ -406,15 +401,6 @@ def _multiple(problem: Problem, product: Product, length: float, safely: bool) -
         score_error=error,
     )
     return Representer(weights[:, 0], scores, found, factor)
-
-
-def _repaired(product: Product) -> float:
-    """The part of ``off`` that is more than the kernel's rounding, which is slow to estimate and is
-    an ulp at least."""
-    allowed = REPAIR_FACTOR * _mass(product.kernel, product.dual)
-    if product.off <= UNIT * allowed:
-        return 0.0
-    return max(product.off - product.kernel.rounding * allowed, 0.0)
 
 
 def _enclosed(product: Product, factor: float, scores: Array, intercept: Array) -> Enclosed:
