@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
+from proxmargin import (
+    DWD,
+    L2SVC,
+    SVC,
+    HuberizedSVC,
+    LogisticRegression,
+    MarginFDA,
+    MarginMPM,
+    NuSVC,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+)
 
 Array = NDArray[np.float64]
 MODELS = (SVC, L2SVC, LogisticRegression, NuSVC, DWD, MarginFDA, MarginMPM)
@@ -70,3 +81,16 @@ def test_rows_columns_and_names_of_classes_in_another_order(
     ):
         found = make(kernel=kernel).fit(other, labels).decision_function(other)[order]
         np.testing.assert_allclose(sign * found, scores, atol=NEAR * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("make", [HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC])
+def test_an_empty_model_of_equal_classes_predicts_the_first(make: Any, n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(99 - 99 % n_classes, 5)), np.arange(99 - 99 % n_classes) % n_classes
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(y.size)
+        weights = np.full(y.size, 0.1)
+        model = make(alpha=50.0, multi_class="ovr").fit(X[order], y[order], weights)
+        assert not model.coef_.any()
+        assert (model.predict(X) == 0).all()

@@ -17,6 +17,7 @@ from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
 from proxmargin.penalties import GroupNorm, Penalty, SumToZero, SumToZeroGroups
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import UNRECORDED, Journal
+from proxmargin.rounding import SCORE_ROUNDING
 
 __all__ = [
     "ALL",
@@ -27,6 +28,7 @@ __all__ = [
     "margin_sums",
     "unmet",
     "with_zero_sums",
+    "without_rounding",
 ]
 
 Array = NDArray[np.float64]
@@ -147,3 +149,14 @@ def margin_sums(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSu
         return [wrong_classes(phi, targets.codes, targets.shares, count, targets.total)]
     shares = targets.shares[:, None]
     return [MarginSum(phi, targets.signs(k), shares, targets.total) for k in each_class(targets)]
+
+
+def without_rounding(intercept: Array) -> Array:
+    """The intercepts of a model without coefficients, equal where only rounding tells them apart.
+
+    Of classes of equal weight the first is then predicted, whatever the order of the rows.
+    """
+    if intercept.size == 1:
+        return np.where(np.abs(intercept) <= SCORE_ROUNDING, 0.0, intercept)
+    same = np.abs(intercept - intercept[:, None]) <= SCORE_ROUNDING * np.abs(intercept).max()
+    return intercept[same.argmax(axis=1)]

@@ -36,6 +36,7 @@ from proxmargin.estimators.assembly import (
     certificate_of,
     unmet,
     with_zero_sums,
+    without_rounding,
 )
 from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
@@ -608,7 +609,8 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
     def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
         self.classes_ = assembly.targets.classes
         points = [solution.point for solution in solutions]
-        self.coef_, self.intercept_ = self._published(assembly, points)
+        self.coef_, intercept = self._published(assembly, points)
+        self.intercept_ = intercept if self.coef_.any() else without_rounding(intercept)
         self.__dict__.pop("feature_scale_", None)  # left by an earlier fit that standardised
         if self.standardize:
             self.feature_scale_ = assembly.scale
