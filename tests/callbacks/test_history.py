@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import (
@@ -297,3 +299,18 @@ def test_seconds_between_checkpoints_are_no_iterations(tmp_path: Any) -> None:
             callbacks=[*callbacks, lambda report, told=told: told.append(report.n_iter)],
         )
         assert told[:4] == [0, 10, 20, 30]
+
+
+def test_a_clone_begins_an_empty_history(rng) -> None:
+    """Searches and folds clone for every fit, and would copy all rows of earlier fits each time."""
+    X, y = rng.standard_normal((30, 3)), np.arange(30) % 2
+    history = History(every=2)
+    model = HuberizedSVC(callbacks=[history]).fit(X, y)
+    known = len(history)
+    assert known > 0
+    copied = clone(model).callbacks[0]
+    assert (copied.every, copied.rows, copied.best) == (2, [], None)
+    search = GridSearchCV(model, {"alpha": [0.1, 0.01]}, cv=2).fit(X, y)
+    assert len(history) == known
+    alone = HuberizedSVC(callbacks=[History(every=2)], alpha=search.best_params_["alpha"]).fit(X, y)
+    assert len(search.best_estimator_.history_) == len(alone.history_)

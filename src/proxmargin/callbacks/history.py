@@ -95,6 +95,10 @@ class History:
             }
         )
 
+    def __sklearn_clone__(self) -> History:
+        """An empty history for a clone of an estimator, as a search makes for each of its fits."""
+        return History(self.every)
+
     def __len__(self) -> int:
         return len(self.rows)
 
