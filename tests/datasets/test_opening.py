@@ -311,6 +311,31 @@ def test_files_of_a_folder_must_have_the_same_columns(table, tmp_path) -> None:
         open_dataset(tmp_path, target="y")
 
 
+def test_two_columns_of_one_name_are_refused_where_they_are_used(tmp_path) -> None:
+    parts = [pa.array(each) for each in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [0, 1])]
+    twice = pa.table(parts, names=["a", "a", "b", "y"])
+    pq.write_table(twice, tmp_path / "b.parquet")
+    for columns in (None, ["a"], {"a": None}):
+        with pytest.raises(ValueError, match=r"b\.parquet has 2 columns of the name 'a'"):
+            open_dataset(tmp_path / "b.parquet", target="y", columns=columns)
+    with pytest.raises(ValueError, match="2 columns of the name 'a'"):
+        open_dataset(tmp_path / "b.parquet", target="a", columns=["b"])
+    dataset = open_dataset(tmp_path / "b.parquet", target="y", columns=["b"])
+    np.testing.assert_array_equal(rows_of(dataset)[0], [[5.0], [6.0]])
+    pq.write_table(twice.select([0, 2, 3]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet has 2 columns of the name 'a'"):
+        open_dataset(tmp_path, target="y")
+
+
+@pytest.mark.parametrize("content", [bytes(4096), b"a" * 5000 + b",b\n"])
+def test_what_is_no_svmlight_file_is_told_in_one_short_line(content: bytes, tmp_path) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(ValueError, match="neither a Parquet") as caught:
+        open_dataset(tmp_path / "a.csv", target=None)
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
 def test_labels_and_weights_are_no_features(table, tmp_path) -> None:
     X, y = table
     path = parquet(tmp_path / "a.parquet", X, y=y, w=np.ones(23))

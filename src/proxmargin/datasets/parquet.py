@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.datasets.chunk import Chunk, DataLostError, FileState
+from proxmargin.runtime.brief import brief
 from proxmargin.runtime.optional import optional
 
 __all__ = ["ParquetRows"]
@@ -36,6 +38,8 @@ class ParquetRows:
         self._states = [FileState.of(file.stat()) for file in self._files]
         found = [self._head(file) for file in self._files]
         first = found[0][0]
+        used = {target, weight, *(first.names if columns is None else columns)}
+        _check_names(first, used, self._files[0])
         self._check_columns(first, target, weight, path)
         self.target, self.weight = target, weight
         self._schema = _schema(first, columns, (target, weight), path, self._arrow)
@@ -173,8 +177,11 @@ class ParquetRows:
             raise ValueError(f"the weight {weight!r} of {path} is {kind}, and must hold numbers")
 
     def _check_same(self, file: Path, schema: Any, first: Any) -> None:
-        """Raise if a file lacks a column that the first one has, or has it in another type."""
-        for name in [*self._schema, *filter(None, (self.target, self.weight))]:
+        """Raise if a file lacks a column that the first one has, or has it in another type, or
+        twice."""
+        used = [*self._schema, *filter(None, (self.target, self.weight))]
+        _check_names(schema, used, file)
+        for name in used:
             if name not in schema.names:
                 raise ValueError(f"{file} has no column {name!r}, which {self._files[0]} has")
             here, there = schema.field(name).type, first.field(name).type
@@ -182,6 +189,16 @@ class ParquetRows:
                 raise ValueError(
                     f"column {name!r} is {here} in {file} and {there} in {self._files[0]}"
                 )
+
+
+def _check_names(schema: Any, used: Collection[Any], file: Path) -> None:
+    """Raise if a file has several columns of a name that is used."""
+    repeated = [name for name, n in Counter(schema.names).items() if n > 1 and name in used]
+    if repeated:
+        raise ValueError(
+            f"{file} has {schema.names.count(repeated[0])} columns of the name "
+            f"{brief(repr(repeated[0]))}: write it with a name for each column"
+        )
 
 
 def _files_of(path: Path) -> list[Path]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from proxmargin.runtime.brief import brief
+
 # An error message stays readable when it names a handful of culprits and counts the rest.
 NAMED_AT_MOST = 8
 
 
 def listed(items: Iterable[Any], *, quote: bool = True, at_most: int = NAMED_AT_MOST) -> str:
     """The items as prose: ``'a', 'b' and 3 more``."""
-    words = [repr(str(item)) if quote else str(item) for item in items]
+    words = [brief(repr(str(item)) if quote else item) for item in items]
     if len(words) > at_most:
         return f"{', '.join(words[:at_most])} and {len(words) - at_most} more"
     return ", ".join(words)

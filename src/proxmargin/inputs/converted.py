@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from proxmargin.runtime.brief import brief
 from proxmargin.runtime.unpacking import unpacked_bytes
 
 __all__ = ["unpacked", "without_text"]
@@ -61,7 +62,7 @@ def without_text(path: Path, folder: Path) -> None:
                 )
             except ValueError as error:
                 raise ValueError(
-                    f"{path} is neither a Parquet nor a NumPy nor a svmlight file: {error}"
+                    f"{path} is neither a Parquet nor a NumPy nor a svmlight file: {brief(error)}"
                 ) from error
             if not y.size:
                 continue

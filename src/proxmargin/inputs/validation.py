@@ -23,6 +23,7 @@ from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.aligned import note_columns
 from proxmargin.inputs.objects import as_objects, check_objects, needs_numbers, takes_objects
 from proxmargin.magnitudes import LARGEST, check_magnitude
+from proxmargin.runtime.brief import brief
 
 __all__ = [
     "ANY_SIZE",
@@ -100,7 +101,8 @@ def check_number(
         most = f" and <= {high:g}" if np.isfinite(high) else ""
         what = "an integer" if integer else "a finite number"
         raise ValueError(
-            f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got {value!r}"
+            f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got "
+            f"{brief(repr(value))}"
         )
 
 
@@ -126,13 +128,15 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Raise unless ``value`` is one of ``choices``."""
     known = tuple(choices)
     if not (isinstance(value, str) and value in known):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}, got {brief(repr(value))}"
+        )
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raise unless ``value`` is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise ValueError(f"{name} must be True or False, got {brief(repr(value))}")
 
 
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -186,7 +190,7 @@ def check_folds(name: str, cv: Any) -> None:
     elif cv is not None and (isinstance(cv, str) or not _gives_splits(cv)):
         raise ValueError(
             f"{name} must be a number of folds, an integer >= 2, or a splitter of scikit-learn, "
-            f"got {cv!r}"
+            f"got {brief(repr(cv))}"
         )
 
 
@@ -376,7 +380,9 @@ def _located(error: ValueError, X: Any) -> ValueError:
                 float(cell)
             except (TypeError, ValueError):
                 where = f"row {row}, column {_column_name(X, column)} (counted from 0)"
-                return ValueError(f"X holds {cell!r} in {where}: could not convert it to a number")
+                return ValueError(
+                    f"X holds {brief(repr(cell))} in {where}: could not convert it to a number"
+                )
     return error
 
 
@@ -443,5 +449,6 @@ def check_threads(n_jobs: Any) -> None:
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
     if n_jobs is not None and (not whole or n_jobs == 0):
         raise ValueError(
-            f"n_jobs must be a number of threads, -1 for all cores or None, got {n_jobs!r}"
+            "n_jobs must be a number of threads, -1 for all cores or None, got "
+            f"{brief(repr(n_jobs))}"
         )

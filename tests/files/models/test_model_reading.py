@@ -44,6 +44,24 @@ class TestReading:
         with pytest.raises(ModelFileError, match=r"version 1, .* reads version 2.*save it"):
             load_model(forged(setting("version", 1)))
 
+    @pytest.mark.parametrize(
+        "name", ["tol", "max_iter", "verbose", "solver", "standardize", "stopping", "callbacks"]
+    )
+    @pytest.mark.parametrize(
+        "value",
+        [{"array": [float(k) for k in range(300)], "type": "<f8"}, ["a\nb" * 3000]],
+        ids=["array", "text"],
+    )
+    def test_a_setting_that_is_none_is_told_in_one_line(self, forged, name, value):
+        path = forged(setting("settings", name, value))
+        with pytest.raises(ModelFileError, match=name) as caught:
+            load_model(path)
+        message = str(caught.value)
+        assert message.startswith(f"{path}: not a valid model file: its settings")
+        assert message.endswith(".")
+        assert len(message) < 700
+        assert "\n" not in message
+
     def test_a_newer_format_says_to_upgrade(self, forged):
         path = forged(lambda _: {"format": "proxmargin model", "version": 7, "proxmargin": "9.1"})
         with pytest.raises(ModelFileError, match=r"version 7, written by proxmargin 9\.1.*upgrade"):

@@ -62,6 +62,25 @@ def test_compressed_files_are_read(written, name, pack):
 
 
 @pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (bytes(4096), "a NUL character in column 1 of the header"),
+        ((bytes(30) + b"\n") * 100, "a NUL character in column 1 of the header"),
+        ("a,b,y\n1,2,0\n3,4,1\n".encode("utf-16-le"), "its encoding is another one"),
+        (b"a,b,y\n" + bytes(4096), "a NUL character in row 1, column 'a'"),
+        (b"x" * 5000 + b"\n1\n2\n", "no feature columns"),
+        (2 * (b"x" * 5000 + b",") + b"y\n1,2,0\n3,4,1\n", "column names must differ"),
+    ],
+)
+@pytest.mark.parametrize("name", ["d.csv", "d.svm"])
+def test_long_cells_are_told_in_one_short_line(written, name, content, sentence):
+    with pytest.raises(DataError, match=sentence if name == "d.csv" else "svmlight") as caught:
+        read_data(written(content, name))
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("name", "content"),
     [
         ("d.csv", b"PK\x03\x04" + b"a,y\n1,u\n2,v\n"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from proxmargin.files.errors import ModelFileError, UnwritableModelError
 from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.brief import brief
 
 _MAGIC = b"PK\x03\x04"
 # The earliest date that zip can express: equal models give equal bytes.
@@ -84,8 +85,8 @@ def opened_archive(path: Path) -> Iterator[Archive]:
     except ModelFileError:
         raise
     except Exception as error:  # damage surfaces as anything, down to struct.error
-        reason = str(error).rstrip(".") or type(error).__name__
-        raise ModelFileError(f"{path}: damaged or cut short: {reason:.400}.") from error
+        reason = brief(error, 400).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{path}: damaged or cut short: {reason}.") from error
 
 
 def _refuse_foreign(path: Path) -> None:

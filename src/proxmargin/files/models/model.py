@@ -184,7 +184,11 @@ def _unfitted(name: Any, plain: Any) -> Any:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
     parameters = list(inspect.signature(kind).parameters)
     settings = complete_settings(plain, parameters, name)
-    kept = [each for each, empty in _FORGOTTEN.items() if settings.get(each, empty) != empty]
+    kept = [
+        each
+        for each, empty in _FORGOTTEN.items()
+        if repr(settings.get(each, empty)) != repr(empty)  # arrays do not compare
+    ]
     if kept:
         raise ModelFileError(f"its settings hold {listed(kept)}, which are no part of a model")
     estimator = kind(**settings)

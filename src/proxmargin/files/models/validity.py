@@ -9,6 +9,7 @@ from typing import Any
 from proxmargin.files.errors import ModelFileError
 from proxmargin.inputs.validation import check_number
 from proxmargin.kernels import Kernel, named_kernel
+from proxmargin.runtime.brief import brief
 
 __all__ = ["refuse_invalid"]
 
@@ -29,7 +30,9 @@ def refuse_invalid(estimator: Any) -> None:
             check()
         except Exception as error:  # values of any type meet comparisons not made for them
             name = type(estimator).__name__
-            raise ModelFileError(f"its settings are none of a {name}: {error!s:.400}") from error
+            raise ModelFileError(
+                f"its settings are none of a {name}: {brief(error, 400)}"
+            ) from error
 
 
 def _checks(estimator: Any) -> Iterator[Callable[[], object]]:

@@ -12,6 +12,7 @@ from proxmargin.files.extras import pandas, pyarrow
 from proxmargin.files.tables.column import Column, series_column
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.wording import listed
+from proxmargin.runtime.brief import brief
 from proxmargin.runtime.memory import shortage
 
 # A column of equal cells takes next to nothing in a Parquet file, and in memory as much as others:
@@ -76,7 +77,7 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
     except DataError:
         raise
     except Exception as error:  # damage surfaces as anything, down to decimal.InvalidOperation
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = brief(str(error).partition("\n")[0]).rstrip(".")
         raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
 
 

@@ -19,6 +19,7 @@ from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.dialect import Dialect
 from proxmargin.files.tables.streams import Cost, NulFound, opened_text
 from proxmargin.files.wording import listed
+from proxmargin.runtime.brief import brief
 
 # Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
@@ -71,8 +72,11 @@ def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
         below = list(islice(stream, min(LOOKED_AT, CELLS_LOOKED_AT // max(len(first), 1))))
     if not first:
         raise DataError(f"{path}: the file is empty.")
+    names = first if dialect.header else [str(position) for position in range(len(first))]
+    if any("\0" in cell for cell in first):
+        raise DataError(_nul_sentence(path, separator, dialect, names))
     if not dialect.header:
-        return [str(position) for position in range(len(first))]
+        return names
     if "" in first:
         raise DataError(
             f"{path}: column {first.index('') + 1} has no name in the header; name it, or remove "
@@ -162,7 +166,7 @@ def _frame(
                 **_exact_floats(pd),
             )
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            reason = str(error).replace("\n", " ").strip().rstrip(".")
+            reason = brief(error).rstrip(".")
             first = "header" if dialect.header else "first row"
             raise DataError(
                 f"{path}: the rows do not all have the {len(names)} columns of the {first}: "
@@ -190,8 +194,9 @@ def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[
             if found is not None:
                 name = repr(names[found]) if found < len(names) else str(found + 1)
                 place = f"row {row}, column {name}" if row else f"column {found + 1} of the header"
+                cell = brief(repr(line[found]), 80)
                 return (
-                    f"{path}: a NUL character in {place}, which holds {line[found]!r:.80} "
+                    f"{path}: a NUL character in {place}, which holds {cell} "
                     "(counting data rows from 1): the file is damaged, or its encoding is another "
                     "one (encoding=)."
                 )

@@ -14,6 +14,7 @@ from sklearn.datasets import load_svmlight_file
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.streams import Cost, opened_bytes
+from proxmargin.runtime.brief import brief
 
 # an entry is a value and an index, converted once; a line has a label and a place where it starts
 _COST = Cost(line=24, colon=24)
@@ -43,7 +44,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     except (ValueError, OverflowError, OSError) as error:
         raise DataError(
             f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
-            f"indices rising): {str(error).rstrip('.')}."
+            f"indices rising): {brief(error).rstrip('.')}."
         ) from error
 
 
