@@ -18,6 +18,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import (
     GridSearchCV,
+    KFold,
     ParameterGrid,
     RepeatedStratifiedKFold,
     StratifiedKFold,
@@ -93,6 +94,38 @@ def test_weights_are_those_of_repeated_rows(sets) -> None:
         one.fit(X, y, sample_weight=times)
         other.fit(X.repeat(times, axis=0), y.repeat(times))
         np.testing.assert_allclose(one.cv_scores_, other.cv_scores_, atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (SparseLogisticRegressionCV, {"alphas": [0.1, 0.01]}),
+        (LogisticRegressionCV, {"Cs": [0.1, 1.0]}),
+        (LogisticRegressionCV, {"Cs": [0.1, 1.0], "kernel": "rbf", "gamma": 0.1}),
+    ],
+)
+def test_class_weights_are_in_the_mean_loss_of_held_out_rows_and_in_no_other_score(
+    kind, settings, weighted, data
+) -> None:
+    X, y = data
+    rare = (y != np.unique(y)[0]) | (np.arange(y.size) % 3 == 0)
+    X, y = X[rare], y[rare]
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, y.size) if weighted else np.ones(y.size)
+    cv = KFold(3, shuffle=True, random_state=0)  # other shares of the classes in each fold
+    codes = np.unique(y, return_inverse=True)[1]
+    balanced = (weights.sum() / 2 / np.bincount(codes, weights))[codes]  # of all rows
+    model = kind(**settings, **EXACT, cv=cv, class_weight="balanced")
+    for scoring, factors in ((None, balanced), ("neg_log_loss", np.ones(y.size))):
+        model.set_params(scoring=scoring).fit(X, y, weights if weighted else None)
+        for fold, (train, test) in enumerate(cv.split(X)):
+            for index, point in enumerate(ParameterGrid(grid_of(model))):
+                plain = plain_of(model).set_params(**point)
+                plain.fit(X[train], y[train], weights[train])
+                losses = -plain.predict_log_proba(X[test])[np.arange(test.size), codes[test]]
+                expected = -np.average(losses, weights=(weights * factors)[test])
+                found = model.cv_scores_[0, index, fold]
+                np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_rows_that_a_splitter_repeats_count_as_often(sets) -> None:

@@ -40,8 +40,9 @@ _PARAMETERS = """
     cv : int, splitter or iterable of splits, default 5
         A number of stratified folds, or a splitter, as in scikit-learn.
     scoring : str or callable, optional
-        By default the mean loss of the model over the held-out rows, weighted as in the fit,
-        negated; `score` is the accuracy then, and else the value of the scoring.
+        By default the mean loss of the model over the held-out rows, weighted as in the fit to
+        all rows (by ``class_weight`` too, unlike all others), negated; `score` is the accuracy
+        then, and else the value of the scoring.
         'neg_log_loss' and 'deviance' (its double) of logistic models are computed from the scores;
         any other scorer of scikit-learn is called for each model.
     selection : {{'best', '1se'}}
