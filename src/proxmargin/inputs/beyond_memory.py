@@ -63,7 +63,7 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
     if 0.0 < largest < allowed.least:
         raise ValueError(
             f"X contains nothing larger than {largest:g}, below {allowed.least:g}, where products "
-            f"underflow: {allowed.advice}"
+            f"underflow: {allowed.advice(largest)}"
         )
     return found
 
@@ -155,9 +155,9 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
     if bad is not None:
         name = names[bad.column] if names else None
         bad = bad._replace(row=chunk.first + bad.row)
-        raise ValueError(
-            sentence(bad, allowed.most, place=chunk.where, name=name, advice=allowed.advice)
-        )
+        entries = X.data if is_sparse else X
+        advice = allowed.advice(max(-float(entries.min()), float(entries.max())))
+        raise ValueError(sentence(bad, allowed.most, place=chunk.where, name=name, advice=advice))
     if chunk.weight is not None and not np.all(np.isfinite(chunk.weight)):
         row = int(np.argmin(np.isfinite(chunk.weight)))
         raise ValueError(

@@ -57,21 +57,27 @@ class Magnitudes:
     least : float
         For data that are not all zero; single entries may be smaller.
     most : float
-    advice : str
-        How to bring other data into the range.
+    standardized : Magnitudes, optional
+        The range with ``standardize=True``, where that is a choice.
     """
 
     least: float
     most: float
-    advice: str
+    standardized: Magnitudes | None = None
+
+    def advice(self, largest: float) -> str:
+        """How to bring data with this largest absolute entry into the range."""
+        other = self.standardized
+        helps = other is not None and other.least <= largest <= other.most
+        return "rescale the features" + (", or set standardize=True" if helps else "")
 
 
+# If data are standardised, or only multiplied by coefficients, only squares must not overflow.
+RESCALED = Magnitudes(1e-140, 1e140)
 # Methods multiply up to four entries of the data: a curvature ``g'X'Xg`` at a slope ``g = X'a``.
 # Fourth powers of the largest entry stay within the range of float64, 1e-308 to 1.8e308, with 28
 # decimal orders left for sums over samples and features and for terms that underflow.
-AS_THEY_ARE = Magnitudes(1e-70, 1e70, "rescale the features, or set standardize=True")
-# If data are standardised, or only multiplied by coefficients, only squares must not overflow.
-RESCALED = Magnitudes(1e-140, 1e140, "rescale the features")
+AS_THEY_ARE = Magnitudes(1e-70, 1e70, standardized=RESCALED)
 ANY_SIZE = replace(RESCALED, least=0.0)
 
 
@@ -405,7 +411,7 @@ def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
         low, high = float(entries.min()), float(entries.max())
         largest = max(-low, high)
         if not (np.isfinite(low) and np.isfinite(high)) or largest > allowed.most:
-            raise ValueError(_first_bad_entry(estimator, X, allowed))
+            raise ValueError(_first_bad_entry(estimator, X, largest, allowed))
         if 0.0 < largest < allowed.least:
             raise ValueError(_all_too_small(estimator, X, largest, allowed))
     return X
@@ -423,11 +429,11 @@ def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
         return bool(entries.size * allowed.least**2 <= np.vdot(flat, flat) <= allowed.most**2)
 
 
-def _first_bad_entry(estimator: Any, X: Any, allowed: Magnitudes) -> str:
+def _first_bad_entry(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
     entry = first_entry(X, lambda sizes: ~(sizes <= allowed.most))
     names = getattr(estimator, "feature_names_in_", ())
     name = names[entry.column] if entry.column < len(names) else None
-    return sentence(entry, allowed.most, name=name, advice=allowed.advice)
+    return sentence(entry, allowed.most, name=name, advice=allowed.advice(largest))
 
 
 def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
@@ -435,7 +441,7 @@ def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) 
     return (
         f"Input X contains nothing larger than {abs(value):g} in row {row}, column "
         f"{_named_column(estimator, column)} (counted from 0), below {allowed.least:g}, where "
-        f"products underflow: {allowed.advice}"
+        f"products underflow: {allowed.advice(largest)}"
     )
 
 
