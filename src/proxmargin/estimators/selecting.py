@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
+from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.coefficients import linear_model_of
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.beyond_memory import is_beyond_memory
@@ -73,6 +74,7 @@ class SelectsFeatures(TransformerMixin):  # type: ignore[misc]
             When the model uses no feature.
         """
         used = self.get_support(indices=True)
+        X = in_memory(X)
         if is_beyond_memory(X):
             raise ValueError(
                 "transform takes data in memory; get_support(indices=True) are the columns to read"

@@ -19,6 +19,7 @@ from scipy.special import log_expit, logsumexp
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from proxmargin.designs import Design
+from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.beyond_memory import is_beyond_memory
@@ -108,6 +109,7 @@ def score_of(
     """The value of a ``scoring`` of one fitted model; the accuracy if ``scoring`` is None."""
     if scoring is None or (isinstance(scoring, str) and scoring == "accuracy"):
         return model.score(X, y, sample_weight, offset)
+    X, y, sample_weight = (in_memory(each) for each in (X, y, sample_weight))
     if is_beyond_memory(X):
         raise ValueError(
             f"scoring={scoring!r} needs data in memory: best_estimator_.score is the accuracy, "
