@@ -1,4 +1,4 @@
-"""Clocks that stand still while kernels are compiled: what time limits are measured with.
+"""A clock that stands still while kernels are compiled: what time limits are measured with.
 
 Kernels are compiled on their first use, in the middle of a fit. That can take a minute, and says
 nothing about the fit.
@@ -7,17 +7,16 @@ nothing about the fit.
 from __future__ import annotations
 
 import threading
-from time import perf_counter, thread_time
+from time import perf_counter
 
-__all__ = ["clock", "compiling", "cpu_clock"]
+__all__ = ["clock", "compiling"]
 
 
 class _Compiling(threading.local):
     """How long this thread has compiled (`proxmargin.compiled.meter`), and when it began to."""
 
     seconds = 0.0
-    cpu_seconds = 0.0
-    since: tuple[float, float] | None = None
+    since: float | None = None
 
 
 compiling = _Compiling()
@@ -28,8 +27,3 @@ def clock() -> float:
     waited for another thread that did; like `time.perf_counter` from an arbitrary start.
     """
     return perf_counter() - compiling.seconds
-
-
-def cpu_clock() -> float:
-    """CPU seconds of this thread without those in which it compiled kernels or loaded them."""
-    return thread_time() - compiling.cpu_seconds

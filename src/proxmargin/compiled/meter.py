@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import Any
 
 from numba.core import event
@@ -19,13 +19,11 @@ class _Meter(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if not _holds():
-            compiling.since = perf_counter(), thread_time()
+            compiling.since = perf_counter()
 
     def on_end(self, event: Any) -> None:
         if compiling.since is not None and not _holds():
-            wall, cpu = compiling.since
-            compiling.seconds += perf_counter() - wall
-            compiling.cpu_seconds += thread_time() - cpu
+            compiling.seconds += perf_counter() - compiling.since
             compiling.since = None
 
 
