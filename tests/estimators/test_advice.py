@@ -10,8 +10,11 @@ from scipy import sparse
 
 import proxmargin
 from proxmargin import (
+    CalibratedMargin,
     ElasticNetSVC,
+    ElasticNetSVCCV,
     HuberizedSVC,
+    HuberizedSVCCV,
     LogisticRegression,
     NuSVC,
     SparseLogisticRegression,
@@ -109,7 +112,40 @@ ADVISED: list[tuple[Any, int, str, Any]] = [
         "HuberizedSVC with a small delta",
         HuberizedSVC(bounds=(-0.1, 0.1), l1_ratio=1.0, delta=0.01),
     ),
+    (
+        ElasticNetSVC(penalty_factor=FREE),
+        3,
+        "HuberizedSVC with a small delta and multi_class='ovr'",
+        HuberizedSVC(penalty_factor=FREE, delta=0.01, multi_class="ovr"),
+    ),
+    (
+        ElasticNetSVC(bounds=(-0.1, 0.1), l1_ratio=1.0),
+        3,
+        "HuberizedSVC with a small delta and multi_class='ovr'",
+        HuberizedSVC(bounds=(-0.1, 0.1), l1_ratio=1.0, delta=0.01, multi_class="ovr"),
+    ),
+    (
+        ElasticNetSVCCV(relaxed=True),
+        3,
+        "HuberizedSVCCV with a small delta and multi_class='ovr'",
+        HuberizedSVCCV(relaxed=True, delta=0.01, multi_class="ovr"),
+    ),
+    (HuberizedSVCCV(relaxed=True), 3, OVR, HuberizedSVCCV(relaxed=True, multi_class="ovr")),
     (HuberizedSVC(penalty_factor=np.zeros(4)), 2, "alpha=0", HuberizedSVC(alpha=0.0)),
+    (HuberizedSVC(penalty_factor=np.zeros(4)), 3, "alpha=0", HuberizedSVC(alpha=0.0)),
+    (HuberizedSVCCV(penalty_factor=np.zeros(4)), 2, "a single fit", HuberizedSVC(alpha=0.0)),
+    (
+        HuberizedSVC(penalty_factor=[-1.0, 1.0, 1.0, 1.0]),
+        2,
+        "give it the bounds (0, 0)",
+        HuberizedSVC(bounds=([0.0, -9.0, -9.0, -9.0], [0.0, 9.0, 9.0, 9.0])),
+    ),
+    (
+        CalibratedMargin(proxmargin.SVC(), cv=40),
+        2,
+        "smaller cv",
+        CalibratedMargin(proxmargin.SVC(), cv=5),
+    ),
     (NuSVC(nu=1.5), 2, "", NuSVC(nu="0.5max")),
     (
         proxmargin.MarginClassifier(penalty=Ball(1.5, 1.0)),

@@ -58,7 +58,10 @@ def checked_factors(
             "give it the bounds (0, 0)"
         )
     if not factors.any():
-        raise ValueError("penalty_factor is zero for all features: for no penalty use alpha=0")
+        raise ValueError(
+            "penalty_factor is zero for all features, so that no strength counts: a single fit "
+            "without penalty_factor has no penalty with alpha=0"
+        )
     check_magnitude("penalty_factor, the largest,", float(factors.max()), positive=True)
     small = (factors > 0) & (factors < LEAST_FACTOR * factors.max())
     if small.any():

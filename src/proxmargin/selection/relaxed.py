@@ -88,9 +88,10 @@ def check_relaxed(template: MarginEstimator, n_classes: int) -> None:
     """Raise ValueError if the features of this model cannot be fitted without a penalty."""
     assert isinstance(template, ElasticNetEstimator)
     if not np.isfinite(template._margin_loss().smoothness):
+        apart = " and multi_class='ovr'" if n_classes > 2 else ""
         raise ValueError(
             "relaxed needs a smooth loss, and the hinge is not: use HuberizedSVCCV with a small "
-            "delta"
+            f"delta{apart}"
         )
     if n_classes > 2 and template.multi_class == "joint":
         raise ValueError(

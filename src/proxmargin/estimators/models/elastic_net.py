@@ -136,17 +136,20 @@ class ElasticNetEstimator(SelectsFeatures, MarginEstimator):
                 "penalty_factor must be > 0 where classes are fitted together: for features "
                 "without a penalty use multi_class='ovr'"
             )
+        # whose default is to fit classes together
+        smooth = "HuberizedSVC with a small delta"
+        smooth += " and multi_class='ovr'" if targets.classes.size > 2 else ""
         if free and not np.isfinite(self._margin_loss().smoothness):
             raise ValueError(
                 "penalty_factor must be > 0 for the hinge loss, which is not smooth: for features "
-                "without a penalty use HuberizedSVC with a small delta"
+                f"without a penalty use {smooth}"
             )
         kinked = not np.isfinite(self._margin_loss().smoothness) and self.l1_ratio == 1
         finite = bounds is not None and any(np.any(np.isfinite(b) & (b != 0)) for b in bounds)
         if kinked and finite:
             raise ValueError(
                 "bounds must be 0 or infinite for the hinge loss with l1_ratio=1: use "
-                "l1_ratio < 1, or HuberizedSVC with a small delta"
+                f"l1_ratio < 1, or {smooth}"
             )
         if free >= targets.codes.size:
             raise ValueError(
