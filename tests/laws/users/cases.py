@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,13 +71,32 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 }
 
 
-def every(law: str, among: Iterable[str] = tuple(EVERY)) -> pytest.MarkDecorator:
-    """Parametrise by the names of the estimators of which the law is asked."""
+def every(law: str, among: Iterable[str] = tuple(EVERY), **factors: Any) -> pytest.MarkDecorator:
+    """Parametrise by the names of the estimators of which the law is asked, and by other factors.
+
+    Of all combinations there are enough for each pair of two values to occur.
+    """
     asked = [name for name in among if (law, name) not in EXCEPTIONS]
-    marks = dict.fromkeys(LONG, (pytest.mark.slow,))
-    return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=marks.get(name, ())) for name in asked]
-    )
+    rows = pairwise([asked, *map(list, factors.values())])
+    long = dict.fromkeys(LONG, pytest.mark.slow)
+    cases = [pytest.param(*row, marks=long.get(row[0], ())) for row in rows]
+    return pytest.mark.parametrize(("name", *factors), cases)
+
+
+def pairwise(factors: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Rows with a value of each factor, such that each pair of values of two factors is in one."""
+    rows = list(product(*factors))
+    np.random.default_rng(0).shuffle(rows)
+    if len(factors) < 3:
+        return sorted(rows, key=str)
+    found, met = [], set()
+    for least in range(len(factors) * (len(factors) - 1) // 2, 0, -1):  # what is new in a row
+        for row in rows:
+            pairs = set(combinations(enumerate(row), 2))
+            if len(pairs - met) >= least:
+                found.append(tuple(row))
+                met |= pairs
+    return sorted(found, key=str)
 
 
 class Data(NamedTuple):

@@ -76,28 +76,23 @@ def assert_form_is_nothing(
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.sampled(24)
-@every("forms")
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.sampled(12)
+@every("forms", form=FORMS, classes=[2, 3])
 def test_numbers_of_every_type_give_the_same_model(name: str, form: str, classes: int) -> None:
     close = SINGLE if "32" in form and "int" not in form else 1e-3
     assert_form_is_nothing(name, natural(classes, 9), FORMS[form], close)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.sampled(16)
-@every("forms")
-@pytest.mark.parametrize("form", BITS)
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.sampled(8)
+@every("forms", form=BITS, classes=[2, 3])
 def test_bits_of_every_type_give_the_same_model(name: str, form: str, classes: int) -> None:
     assert_form_is_nothing(name, natural(classes, 1), BITS[form], 1e-3)
 
 
 @pytest.mark.filterwarnings("error:X ")
 @pytest.mark.sampled(3)
-@every("feature names")
-@pytest.mark.parametrize("form", ["pandas", "polars"])
+@every("feature names", form=["pandas", "polars"])
 def test_names_of_features_are_kept_and_checked(name: str, form: str) -> None:
     data = natural(2, 9)
     X = FORMS[form](data.X)

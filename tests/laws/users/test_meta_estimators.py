@@ -34,7 +34,6 @@ from tests.laws.users.cases import (
     sample,
 )
 
-every_count = pytest.mark.parametrize("classes", [2, 3])
 # folds of searches warn that a grid of few strengths ends where it ends
 pytestmark = pytest.mark.filterwarnings("ignore:the chosen")
 
@@ -56,8 +55,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
 
 
 @pytest.mark.sampled(5)
-@every("bagging", CLASSIFIERS)
-@every_count
+@every("bagging", CLASSIFIERS, classes=(2, 3))
 def test_bagging_fits_to_rows_drawn_again(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     bag = BaggingClassifier(model, n_estimators=2, random_state=0).fit(X, y)
@@ -70,8 +68,7 @@ def test_bagging_fits_to_rows_drawn_again(name: str, classes: int) -> None:
 
 
 @pytest.mark.sampled(4)
-@every("voting", CLASSIFIERS)
-@every_count
+@every("voting", CLASSIFIERS, classes=(2, 3))
 def test_voting_counts_votes_or_probabilities(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     other = LogisticRegression()
@@ -89,8 +86,7 @@ def test_voting_counts_votes_or_probabilities(name: str, classes: int) -> None:
 
 
 @pytest.mark.sampled(6)
-@every("stacking", CLASSIFIERS)
-@every_count
+@every("stacking", CLASSIFIERS, classes=(2, 3))
 def test_stacking_learns_of_held_out_scores(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     stack = StackingClassifier([("one", model)], cv=2).fit(X, y)
@@ -104,8 +100,7 @@ def test_stacking_learns_of_held_out_scores(name: str, classes: int) -> None:
 
 
 @pytest.mark.sampled(4)
-@every("boosting", CLASSIFIERS)
-@every_count
+@every("boosting", CLASSIFIERS, classes=(2, 3))
 def test_boosting_fits_to_weights(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     boost = AdaBoostClassifier(model, n_estimators=2).fit(X, y)
@@ -115,10 +110,8 @@ def test_boosting_fits_to_weights(name: str, classes: int) -> None:
     assert set(boost.predict(X)) <= set(y)
 
 
-@pytest.mark.sampled(8)
-@every("calibration", CLASSIFIERS)
-@every_count
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.sampled(6)
+@every("calibration", CLASSIFIERS, method=["sigmoid", "isotonic"], classes=(2, 3))
 def test_calibration_maps_scores_of_fits_to_folds(name: str, classes: int, method: str) -> None:
     model, X, y = plain(name, classes)
     each = np.arange(len(y)) % 2
@@ -182,8 +175,7 @@ def test_several_outputs_become_several_problems(name: str) -> None:
 
 
 @pytest.mark.sampled(8)
-@every("elimination of features", LINEAR)
-@every_count
+@every("elimination of features", LINEAR, classes=(2, 3))
 def test_features_are_eliminated_by_their_coefficients(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     found = RFE(model, n_features_to_select=2).fit(X, y)
@@ -197,8 +189,7 @@ def test_features_are_eliminated_by_their_coefficients(name: str, classes: int) 
 
 
 @pytest.mark.sampled(3)
-@every("selection", SPARSE)
-@every_count
+@every("selection", SPARSE, classes=(2, 3))
 def test_a_sparse_model_selects_what_it_uses(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     for scale in (1.0, np.array([1.0, 1e-2, 1.0, 1e2, 1.0])):

@@ -20,9 +20,6 @@ from tests.laws.users.cases import (
     sample,
 )
 
-every_sample = pytest.mark.parametrize("kind", KINDS)
-every_count = pytest.mark.parametrize("classes", [2, 3])
-
 
 def taken(data: Data, rows: np.ndarray) -> Data:
     return data._replace(X=data.X[rows], y=data.y[rows], rows=rows)
@@ -39,22 +36,16 @@ COLUMN_ORDERS: dict[str, Callable[[Data], np.ndarray]] = {
 }
 
 
-@pytest.mark.sampled(8)
-@every("row order")
-@pytest.mark.parametrize("order", ROW_ORDERS)
-@every_sample
-@every_count
+@pytest.mark.sampled(2)
+@every("row order", order=ROW_ORDERS, kind=KINDS, classes=(2, 3))
 def test_the_order_of_the_rows_says_nothing(name: str, order: str, kind: str, classes: int) -> None:
     data = sample(classes, kind)
     other = taken(data, ROW_ORDERS[order](data))
     assert_same(fitted(name, data), data, fitted(name, other), other)
 
 
-@pytest.mark.sampled(8)
-@every("column order")
-@pytest.mark.parametrize("order", COLUMN_ORDERS)
-@every_sample
-@every_count
+@pytest.mark.sampled(3)
+@every("column order", order=COLUMN_ORDERS, kind=KINDS, classes=(2, 3))
 def test_the_order_of_the_columns_says_nothing(
     name: str, order: str, kind: str, classes: int
 ) -> None:
@@ -97,10 +88,8 @@ def named(data: Data, labels: list[Any], form: Callable[[list[Any]], Any]) -> Da
     return data._replace(y=form([labels[code] for code in data.y]), labels=labels)
 
 
-@pytest.mark.sampled(12)
-@every("label names")
-@pytest.mark.parametrize("names", KEPT)
-@every_count
+@pytest.mark.sampled(8)
+@every("label names", names=KEPT, classes=(2, 3))
 def test_names_in_the_same_order_give_the_same_model(name: str, names: str, classes: int) -> None:
     labels, form = KEPT[names]
     if len(labels) < classes:
@@ -116,11 +105,8 @@ def test_names_in_the_same_order_give_the_same_model(name: str, names: str, clas
         assert model.score(data.X, other.y) == plain.score(data.X, data.y)
 
 
-@pytest.mark.sampled(14)
-@every("class order")
-@pytest.mark.parametrize("names", MOVED)
-@every_sample
-@every_count
+@pytest.mark.sampled(2)
+@every("class order", names=MOVED, kind=KINDS, classes=(2, 3))
 def test_names_in_another_order_give_the_same_model(
     name: str, names: str, kind: str, classes: int
 ) -> None:

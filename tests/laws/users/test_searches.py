@@ -29,7 +29,6 @@ from proxmargin import History
 from tests.cases import ESTIMATORS
 from tests.laws.users.cases import CLASSIFIERS, CLOSE, RBF, every, folds_of, sample
 
-every_count = pytest.mark.parametrize("classes", [2, 3])
 pytestmark = pytest.mark.filterwarnings("ignore:the chosen")
 
 # what a search varies: the first of these parameters that an estimator has
@@ -70,10 +69,8 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, **close)
 
 
-@pytest.mark.sampled(10)
-@every("searches", CLASSIFIERS)
-@pytest.mark.parametrize("kind", SEARCHERS)
-@every_count
+@pytest.mark.sampled(6)
+@every("searches", CLASSIFIERS, kind=SEARCHERS, classes=(2, 3))
 def test_a_search_tries_what_it_is_given(name: str, kind: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     grid, folds = varied(model), folds_of(np.arange(len(y)))
@@ -127,8 +124,7 @@ def test_a_search_takes_callbacks(name: str) -> None:
 
 
 @pytest.mark.sampled(3)
-@every("pipelines", CLASSIFIERS)
-@every_count
+@every("pipelines", CLASSIFIERS, classes=(2, 3))
 def test_a_pipeline_of_frames_is_its_steps(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(5)])
@@ -148,8 +144,7 @@ def test_a_pipeline_of_frames_is_its_steps(name: str, classes: int) -> None:
 
 
 @pytest.mark.sampled(6)
-@every("validation", CLASSIFIERS)
-@every_count
+@every("validation", CLASSIFIERS, classes=(2, 3))
 def test_validation_fits_to_folds(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
     folds = folds_of(np.arange(len(y)))

@@ -60,8 +60,7 @@ DERIVED: dict[str, Callable[[type], type]] = {"plainly": plainly, "with a fit": 
 
 
 @pytest.mark.sampled(2)
-@every("subclasses")
-@pytest.mark.parametrize("how", DERIVED)
+@every("subclasses", how=DERIVED)
 def test_a_derived_class_is_the_same_model(name: str, how: str) -> None:
     data = sample(2)
     base, given = type(EVERY[name]()), given_to(name)
@@ -92,8 +91,7 @@ def test_a_derived_class_has_parameters_of_its_own(name: str) -> None:
 
 
 @pytest.mark.sampled(3)
-@every("subclasses")
-@pytest.mark.parametrize("how", DERIVED)
+@every("subclasses", how=DERIVED)
 def test_a_derived_class_is_routed_its_weights(name: str, how: str) -> None:
     data = sample(2)
     data = data._replace(weights=np.arange(len(data.y)) % 3 + 1.0)

@@ -12,19 +12,14 @@ import pytest
 
 from tests.laws.users.cases import KINDS, Data, answers, assert_same, every, fitted, sample
 
-every_sample = pytest.mark.parametrize("kind", KINDS)
-every_count = pytest.mark.parametrize("classes", [2, 3])
-
 
 def weighted(data: Data, smallest: int) -> Data:
     weights = np.random.default_rng(5).integers(smallest, 3, len(data.y)).astype(float)
     return data._replace(weights=weights)
 
 
-@pytest.mark.sampled(6)
-@every("repetition")
-@every_sample
-@every_count
+@pytest.mark.sampled(3)
+@every("repetition", kind=KINDS, classes=(2, 3))
 def test_weights_are_repeated_rows(name: str, kind: str, classes: int) -> None:
     data = weighted(sample(classes, kind), 1)
     rows = np.repeat(data.rows, data.weights.astype(int))
@@ -32,10 +27,8 @@ def test_weights_are_repeated_rows(name: str, kind: str, classes: int) -> None:
     assert_same(fitted(name, data), data, fitted(name, other), other)
 
 
-@pytest.mark.sampled(4)
-@every("removal")
-@every_sample
-@every_count
+@pytest.mark.sampled(2)
+@every("removal", kind=KINDS, classes=(2, 3))
 def test_a_row_without_weight_is_no_row(name: str, kind: str, classes: int) -> None:
     data = weighted(sample(classes, kind), 0)
     rows = np.flatnonzero(data.weights)
@@ -44,8 +37,7 @@ def test_a_row_without_weight_is_no_row(name: str, kind: str, classes: int) -> N
 
 
 @pytest.mark.sampled(3)
-@every("class without weight")
-@every_sample
+@every("class without weight", kind=KINDS)
 def test_a_class_without_weight_is_no_class(name: str, kind: str) -> None:
     data = sample(3, kind)
     data = data._replace(weights=(data.y < 2).astype(float), labels=range(2))
@@ -68,8 +60,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 @pytest.mark.sampled(4)
-@every("forms of weights")
-@pytest.mark.parametrize("form", FORMS)
+@every("forms of weights", form=FORMS)
 def test_weights_of_every_type_are_the_same_weights(name: str, form: str) -> None:
     data = weighted(sample(2), 1)
     other = data._replace(weights=FORMS[form](data.weights))
