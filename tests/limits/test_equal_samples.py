@@ -40,6 +40,16 @@ def test_they_are_those_of_features_that_tell_the_distinct_samples_apart(seed, f
     assert smallest_nu(design, signs, shares) == pytest.approx(least, abs=1e-7)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_longer_half_may_be_longer_at_every_balance(sign: float) -> None:
+    X, shares = np.array([[0.0], [1.0], [1.0], [2.0]]), np.array([0.9, 0.1, 0.5, 0.5]) / 2
+    signs = sign * np.array([1.0, 1.0, -1.0, -1.0])
+    design = KernelDesign(kernel_matrix(Rbf(0.5), X))
+    # scores a, 0 and -b: (0.9 a + 0.5 b) / (0.3 a + 0.5 b) is largest where b is zero
+    found = largest_kappa(design, signs, shares, "mpm", infinite=1e9)
+    assert found.value == pytest.approx(3.0, rel=1e-12)
+
+
 def test_distinct_samples_have_no_largest_kappa_and_no_least_nu() -> None:
     rng = np.random.default_rng(0)
     X, signs = rng.normal(size=(200, 1)), np.where(rng.random(200) < 0.5, 1.0, -1.0)

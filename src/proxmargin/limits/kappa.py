@@ -43,6 +43,7 @@ LSMR_LIMIT = 7  # LSMR's code for a solution that reached it
 MIN_LSMR_STEPS = 4  # iterations that are done whatever the deadline
 # balance of the two ellipsoids
 KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa at convergence
+FAR_ODDS = 32.0  # log-odds of m at which the bounds of kappa differ by less, as m is 1 - 1e-14
 SEARCH_STEPS = 200  # iteration limit
 PLAIN_STEPS = 20  # after which a balance that is not bracketed is looked for in steps that double
 TINY = float(np.finfo(float).tiny)
@@ -510,7 +511,7 @@ def _longer_half(
         ratio = float(np.log(up / down))
         low, high = ((odds, ratio), high) if ratio > 0 else (low, (odds, ratio))
         grown = odds if steps >= plain_steps else 0.0
-        odds = _next_odds(low, high, odds + grown + ratio)
+        odds = float(np.clip(_next_odds(low, high, odds + grown + ratio), -FAR_ODDS, FAR_ODDS))
         if odds in (low[0], high[0]):
             break
     return Largest(min(lower, upper), upper)
