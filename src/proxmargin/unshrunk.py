@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DependentError",
-    "Unshrunk",
+    "Unpenalised",
     "are_determined",
     "are_separated",
     "settled",
@@ -54,7 +54,7 @@ class DependentError(ValueError):
     """Unpenalised features are linearly dependent, or nearly so."""
 
 
-class Unshrunk(NamedTuple):
+class Unpenalised(NamedTuple):
     """The columns of the unpenalised features, ``(x_j - mean_j) / unit_j``.
 
     Attributes
@@ -77,7 +77,7 @@ class Unshrunk(NamedTuple):
     least: float
 
 
-def unshrunk_columns(problem: Problem) -> Unshrunk:
+def unshrunk_columns(problem: Problem) -> Unpenalised:
     """The columns of the unpenalised features, copied once a problem.
 
     Raises
@@ -88,7 +88,7 @@ def unshrunk_columns(problem: Problem) -> Unshrunk:
     return problem.remembered(_columns)
 
 
-def _columns(problem: Problem) -> Unshrunk:
+def _columns(problem: Problem) -> Unpenalised:
     columns = _columns_of(problem, problem.unshrunk)
     if columns.least < LEAST_SINGULAR_VALUE:
         raise DependentError(
@@ -116,7 +116,7 @@ def are_determined(problem: Problem) -> bool:
     return columns.least >= LEAST_SINGULAR_VALUE and bool(np.all(varies | (sizes == 0)))
 
 
-def _columns_of(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
+def _columns_of(problem: Problem, index: NDArray[np.intp]) -> Unpenalised:
     shares, net = problem.loss.shares, problem.net
     matrix = problem.design.columns(index).scores(np.eye(index.size))
     mean = np.zeros(index.size)
@@ -127,7 +127,7 @@ def _columns_of(problem: Problem, index: NDArray[np.intp]) -> Unshrunk:
     unit[unit == 0] = 1.0
     matrix = matrix / unit
     least = _least_singular_value(matrix * np.sqrt(shares)[:, None])
-    return Unshrunk(matrix, mean, unit, net.lower[index] * unit, net.upper[index] * unit, least)
+    return Unpenalised(matrix, mean, unit, net.lower[index] * unit, net.upper[index] * unit, least)
 
 
 def _least_singular_value(matrix: Array) -> float:
@@ -200,7 +200,7 @@ def _floor(step: int) -> float:
 
 
 def _separating(
-    problem: Problem, columns: Unshrunk, at: Array, bare: Array, intercept: Array
+    problem: Problem, columns: Unpenalised, at: Array, bare: Array, intercept: Array
 ) -> tuple[Array, Array] | None:
     """A multiple of the coefficients that makes the loss negligible, with its intercept; or None.
 
@@ -223,7 +223,7 @@ def _separating(
 
 
 def _slope_sizes(
-    problem: Problem, columns: Unshrunk, scores: Array, dual: Array
+    problem: Problem, columns: Unpenalised, scores: Array, dual: Array
 ) -> tuple[float, float]:
     """The largest sum of the absolute terms of a slope, and what a relative error of the scores is
     multiplied by in it: the larger one where dual coordinates are small differences of scores."""
@@ -246,7 +246,7 @@ def _with_free_coefficients(
 
 def _newton(
     problem: Problem,
-    columns: Unshrunk,
+    columns: Unpenalised,
     scores: Array,
     intercept: Array,
     slope: Array,

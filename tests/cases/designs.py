@@ -21,7 +21,7 @@ from proxmargin.designs import (
     moments,
 )
 from proxmargin.designs.blocks import BlockedDesign, ChunkedDesign, scanned
-from proxmargin.designs.blocks.answered import Asked, answered
+from proxmargin.designs.blocks.answered import PassRequest, answered
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
 from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
 from proxmargin.designs.blocks.placement import Group, Placement, merged
@@ -98,7 +98,7 @@ def _shared(blocks: BlockedDesign) -> SharedBlocks:
 def _answered(base: Design) -> Design:
     """A design that knows the answers for some coefficients."""
     n, p = base.n_samples, base.n_features
-    asked = Asked(np.linspace(1.0, 2.0, p), 1, np.zeros(2))
+    asked = PassRequest(np.linspace(1.0, 2.0, p), 1, np.zeros(2))
     codes = np.arange(n) % 2
     (found,) = answered(base, codes, np.full(n, 1.0 / n), 2, [asked])
     return found.design

@@ -6,7 +6,7 @@ import pytest
 
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 
 # the command, what counts its work, and what runs first
 COMMANDS = [
@@ -35,14 +35,14 @@ COMMANDS = [
 @pytest.mark.parametrize("quiet", [False, True])
 def test_it_names_what_runs_unless_it_is_to_be_quiet(command, label, first, quiet, monkeypatch):
     begun, said = [], []
-    entered = Progress.__enter__
+    entered = ProgressBar.__enter__
 
-    def enter(progress: Progress) -> Progress:
+    def enter(progress: ProgressBar) -> ProgressBar:
         begun.append((progress.label, progress.shown))
         return entered(progress)
 
-    monkeypatch.setattr(Progress, "__enter__", enter)
-    monkeypatch.setattr(Progress, "starts", lambda progress, what: said.append(what))
+    monkeypatch.setattr(ProgressBar, "__enter__", enter)
+    monkeypatch.setattr(ProgressBar, "starts", lambda progress, what: said.append(what))
     assert main([*command.split(), *(["-q"] if quiet else [])]) == OK
     assert begun
     assert all(shown != quiet for _, shown in begun)

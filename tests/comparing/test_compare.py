@@ -24,7 +24,7 @@ from proxmargin import Comparison, SquaredHingeSVC, compare
 from proxmargin.comparing.evaluating import work
 from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath, Candidate, Grid
 from proxmargin.comparing.evaluating.choosing import best
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.folds import inner_splits, outer_splits
 from proxmargin.comparing.evaluating.metrics import metrics_of
 from proxmargin.comparing.results.layout import Listing, number
@@ -126,7 +126,7 @@ class TestHonesty:
         """An oracle by hand: same folds, chosen parameters, nothing of the test rows."""
         X, y = (part.to_numpy() for part in cancer)
         seed = np.random.RandomState(0).randint(run.LARGEST_SEED, size=2)[0]
-        splits, _ = outer_splits(Data(X, y), 3, 1, int(seed))
+        splits, _ = outer_splits(LabelledRows(X, y), 3, 1, int(seed))
         rows = found.folds[found.folds.model == "SquaredHingeSVC"]
         for row, split in zip(rows.itertuples(), splits, strict=True):
             model = SquaredHingeSVC(alpha=row.alpha, l1_ratio=row.l1_ratio, standardize=True)
@@ -136,14 +136,14 @@ class TestHonesty:
 
     def test_test_rows_do_not_change_what_is_chosen(self):
         X, y = load_breast_cancer(return_X_y=True)
-        splits, _ = outer_splits(Data(X, y), 3, 1, 1)
-        task = work.Task(QUICK, 0, splits[0], seed=2)
+        splits, _ = outer_splits(LabelledRows(X, y), 3, 1, 1)
+        task = work.FoldTask(QUICK, 0, splits[0], seed=2)
         metrics = metrics_of("accuracy", [])
         garbled = X.copy()
         garbled[splits[0].test] = 1e6 * np.random.default_rng(0).normal(
             size=garbled[splits[0].test].shape
         )
-        chosen = [work.perform(task, Data(x, y), metrics).settings for x in (X, garbled)]
+        chosen = [work.perform(task, LabelledRows(x, y), metrics).settings for x in (X, garbled)]
         assert chosen[0] == chosen[1]
 
     def test_permuted_labels_score_near_chance(self):
@@ -285,7 +285,7 @@ class TestSmallClasses:
 
     def test_inner_folds_always_train_on_every_class(self):
         y = np.array([0] * 7 + [1])
-        splits = inner_splits(Data(np.zeros((8, 1)), y), 0)
+        splits = inner_splits(LabelledRows(np.zeros((8, 1)), y), 0)
         assert splits
         assert all(set(y[split.train]) == {0, 1} for split in splits)
 

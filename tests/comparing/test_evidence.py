@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from proxmargin.comparing.evidence import Basis, Evidence, basis_of
+from proxmargin.comparing.evidence import Evidence, MetricRange, basis_of
 from proxmargin.stats import (
     bayesian_correlated_ttest,
     corrected_resampled_interval,
@@ -257,7 +257,7 @@ def test_the_basis_of_a_metric_counts_its_rows() -> None:
     assert basis_of("balanced_accuracy", [10, 90]).rows == pytest.approx(36)
     assert basis_of("roc_auc", [10, 90]).rows == 10
     assert basis_of("unheard_of", [10, 90]) != basis_of("accuracy", [10, 90])
-    assert not Basis().is_known
+    assert not MetricRange().is_known
     with pytest.raises(ValueError, match="class_sizes"):
         basis_of("accuracy", [10, 0])
 

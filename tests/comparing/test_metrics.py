@@ -7,10 +7,15 @@ import pytest
 from scipy.special import softmax
 from sklearn import metrics as theirs
 
-from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS, HeldOut, metric_of, metrics_of
+from proxmargin.comparing.evaluating.metrics import (
+    DEFAULT_METRICS,
+    HeldOutPredictions,
+    metric_of,
+    metrics_of,
+)
 
 
-def held_out(n_classes: int, weighted: bool, seed: int = 0) -> HeldOut:
+def held_out(n_classes: int, weighted: bool, seed: int = 0) -> HeldOutPredictions:
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, n_classes, 90)
     scores = rng.normal(size=(90, n_classes)) + 2 * np.eye(n_classes)[codes]
@@ -18,10 +23,12 @@ def held_out(n_classes: int, weighted: bool, seed: int = 0) -> HeldOut:
     weights = rng.uniform(0.2, 3.0, 90) if weighted else None
     own = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
     names = np.array(["a", "b", "c", "d"])[:n_classes]
-    return HeldOut(codes, probabilities.argmax(axis=1), names, own, probabilities, weights)
+    return HeldOutPredictions(
+        codes, probabilities.argmax(axis=1), names, own, probabilities, weights
+    )
 
 
-def by_scikit_learn(name: str, held: HeldOut) -> float:
+def by_scikit_learn(name: str, held: HeldOutPredictions) -> float:
     y, said, shares = held.codes, held.labels, held.probabilities
     weights = {"sample_weight": held.weights}
     assert shares is not None
@@ -66,13 +73,15 @@ def test_scorers_of_scikit_learn_judge_predictions(name):
         ),
     }[name]
     if name == "average_precision":
-        held = HeldOut(held.codes, held.labels, np.arange(2), held.scores, None, held.weights)
+        held = HeldOutPredictions(
+            held.codes, held.labels, np.arange(2), held.scores, None, held.weights
+        )
     assert metric_of(name)(held) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_callable_is_given_the_predictions_and_the_rows():
     held = held_out(3, weighted=False)
-    rows = HeldOut(held.codes, held.labels, held.classes, X=np.ones((90, 5)))
+    rows = HeldOutPredictions(held.codes, held.labels, held.classes, X=np.ones((90, 5)))
     seen = {}
 
     def share(model, X, y):

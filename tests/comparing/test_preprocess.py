@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from proxmargin import compare, load_model, save_model
-from proxmargin.comparing.evaluating.data import Data
-from proxmargin.comparing.evaluating.folds import Split
+from proxmargin.comparing.evaluating.data import LabelledRows
+from proxmargin.comparing.evaluating.folds import TrainTestRows
 from proxmargin.comparing.evaluating.searches import CPath, Grid
 from proxmargin.estimators.models.regularized import L2SVC
 
@@ -80,11 +80,11 @@ def test_poisoned_held_out_rows_change_neither_the_choice_nor_the_model() -> Non
     poisoned[test] = 1e6
     found = []
     for data in (HOLED, poisoned):
-        rows = Data(data, Y, preprocess=SimpleImputer())
+        rows = LabelledRows(data, Y, preprocess=SimpleImputer())
         train = rows.rows(np.arange(60))
         inner = [
-            Split(np.arange(40), np.arange(40, 60)),
-            Split(np.arange(20, 60), np.arange(20)),
+            TrainTestRows(np.arange(40), np.arange(40, 60)),
+            TrainTestRows(np.arange(20, 60), np.arange(20)),
         ]
         tried = CPath((0.01, 0.1, 1.0)).tried(L2SVC, train, inner)
         found.append((tried.scores, train.prepared()[0].X))
@@ -95,11 +95,13 @@ def test_poisoned_held_out_rows_change_neither_the_choice_nor_the_model() -> Non
 def test_poisoned_rows_of_an_inner_fold_do_not_change_the_scores_of_its_other_rows() -> None:
     poisoned = HOLED[:60].copy()
     poisoned[50:] = 1e6  # held out, as rows 40 to 50 are
-    split = [Split(np.arange(40), np.arange(40, 60))]
+    split = [TrainTestRows(np.arange(40), np.arange(40, 60))]
     for search, make in ((CPath((0.1, 1.0)), L2SVC), (Grid({"C": [0.1, 1.0]}), L2SVC)):
         scores = []
         for data in (HOLED[:60], poisoned):
-            rows = Data(data, Y[:60], preprocess=make_pipeline(SimpleImputer(), StandardScaler()))
+            rows = LabelledRows(
+                data, Y[:60], preprocess=make_pipeline(SimpleImputer(), StandardScaler())
+            )
             scores.append(search.tried(make, rows, split).scores[:, 40:50])
         np.testing.assert_array_equal(*scores)
 

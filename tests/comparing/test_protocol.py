@@ -34,7 +34,7 @@ from proxmargin.comparing.evaluating.candidates import (
     named_candidates,
 )
 from proxmargin.comparing.evaluating.choosing import chosen
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.folds import inner_splits, outer_splits
 from proxmargin.comparing.evaluating.metrics import metric_of
 from proxmargin.selection.calibrators import fit_calibrator
@@ -62,7 +62,7 @@ def grouped():
 class TestGroups:
     def test_no_group_is_on_both_sides_neither_outside_nor_inside(self, grouped):
         X, y, groups = grouped
-        data = Data.checked(SquaredHingeSVC(), X, y, groups=groups)
+        data = LabelledRows.checked(SquaredHingeSVC(), X, y, groups=groups)
         splits, notes = outer_splits(data, 4, 2, seed=0)
         assert (len(splits), notes) == (8, [])
         for split in splits:
@@ -141,7 +141,7 @@ class TestRepeats:
         ],
     )
     def test_splits_are_numbered_by_their_pass_over_the_rows(self, splitter, counts):
-        data = Data(np.zeros((40, 1)), np.arange(40) % 2)
+        data = LabelledRows(np.zeros((40, 1)), np.arange(40) % 2)
         splits, _ = outer_splits(data, splitter, 1, 0)
         folds = [split.repeat for split in splits].count(0)
         assert (folds, splits[-1].repeat + 1) == counts
@@ -226,8 +226,8 @@ class TestCalibration:
         X, y = cancer
         found = compare(X, y, models=[QUICK], cv=3, progress=False)
         seeds = np.random.RandomState(0).randint(2**31 - 1, size=2)
-        split = outer_splits(Data(X, y), 3, 1, int(seeds[0]))[0][0]
-        train = Data(X, y).rows(split.train)
+        split = outer_splits(LabelledRows(X, y), 3, 1, int(seeds[0]))[0][0]
+        train = LabelledRows(X, y).rows(split.train)
         row = found.folds.iloc[0]
         held_out = np.zeros(train.n_samples)
         model = SquaredHingeSVC(alpha=row.alpha, l1_ratio=row.l1_ratio, standardize=True, tol=1e-8)
@@ -253,7 +253,7 @@ class TestCalibration:
 class TestChoice:
     def test_a_path_chooses_as_its_single_fits_would(self, cancer):
         X, y = cancer
-        data, metric = Data(X, y), metric_of("accuracy")
+        data, metric = LabelledRows(X, y), metric_of("accuracy")
         folds = inner_splits(data, 0)
         tried = CANDIDATES["L2SVC"].search.tried(CANDIDATES["L2SVC"].make, data, folds)
         scores = []

@@ -5,21 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.comparing.evaluating.candidates import named_candidates
-from proxmargin.comparing.evaluating.folds import Split
-from proxmargin.comparing.evaluating.work import Task
+from proxmargin.comparing.evaluating.folds import TrainTestRows
+from proxmargin.comparing.evaluating.work import FoldTask
 from proxmargin.comparing.running.schedule import tasks_of, unhindered
 
 PATHS = ["HuberizedSVC", "SquaredHingeSVC", "SparseLogisticRegression"]
 OTHERS = ["L2SVC", "MarginFDA"]
 
 
-def tasks() -> list[Task]:
+def tasks() -> list[FoldTask]:
     candidates = named_candidates([*PATHS, *OTHERS], standardize=True)
-    splits = [Split(np.arange(2), np.array([2])), Split(np.arange(1, 3), np.array([0]))]
+    splits = [
+        TrainTestRows(np.arange(2), np.array([2])),
+        TrainTestRows(np.arange(1, 3), np.array([0])),
+    ]
     return list(tasks_of(candidates, splits, seed=0))
 
 
-def names(found: list[Task]) -> list[str]:
+def names(found: list[FoldTask]) -> list[str]:
     return [task.candidate.name for task in found]
 
 

@@ -9,7 +9,7 @@ from proxmargin import open_dataset
 from proxmargin.designs import RowView, StandardizedDesign, as_design
 from proxmargin.designs.base import Design
 from proxmargin.designs.blocks import scanned
-from proxmargin.designs.blocks.answered import Answered, Asked, answered
+from proxmargin.designs.blocks.answered import Answered, PassRequest, answered
 from proxmargin.designs.blocks.class_moments import class_moments, rows_with
 from proxmargin.losses import MinimaxFisher
 
@@ -109,7 +109,7 @@ def one_pass(design: Design, X: np.ndarray, codes: np.ndarray, shares: np.ndarra
     coef = np.linspace(-1.0, 1.0, P) + 0.05
     z = X @ coef - shares @ X @ coef
     levels = [np.average(z[part], weights=shares[part]) for part in (codes == 1, codes != 1)]
-    return answered(design, codes, shares, CLASSES, [Asked(coef, 1, np.array(levels))])[0]
+    return answered(design, codes, shares, CLASSES, [PassRequest(coef, 1, np.array(levels))])[0]
 
 
 @pytest.mark.parametrize("kind", ["whole", "view", "standardized"])

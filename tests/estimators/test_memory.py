@@ -19,7 +19,7 @@ from proxmargin import (
     SparseLogisticRegression,
 )
 from proxmargin.designs import as_design, standardized
-from proxmargin.solvers.classes.block import DenseBlock, Live, Pairs
+from proxmargin.solvers.classes.block import ColumnClassPairs, DenseBlock, Live
 
 # times the size of the data
 MOST = 2.5
@@ -136,7 +136,7 @@ def test_curvature_by_blocks_is_that_of_all_samples(samples_live: int) -> None:
     masses = rng.random((1000, 4)) * (rng.random((1000, 4)) < 0.9)
     masses[:, :2] += 0.1
     live = Live(np.sort(rng.permutation(1000)[:samples_live]), masses, rng.random(1000))
-    pairs = Pairs(rng.random((7, 4)) < 0.8)
+    pairs = ColumnClassPairs(rng.random((7, 4)) < 0.8)
     expected = np.zeros((pairs.size, pairs.size))
     rows = np.column_stack([block.matrix, np.ones(1000)])
     for i in live.samples:

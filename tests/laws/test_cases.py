@@ -14,7 +14,7 @@ import proxmargin
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.loop.solver import Solver
-from proxmargin.loop.standing import Standing
+from proxmargin.loop.standing import CertifyOnly
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
 from proxmargin.penalties.custom import OwnPenalty
@@ -91,7 +91,7 @@ def listed(parts: Any) -> set[type]:
             + [make() for make, _ in cases.CLASS_SOLVERS.values()]
             + [make() for make, _ in cases.KERNEL_SOLVERS.values()]
             + [make() for make, _ in cases.BUDGET_SOLVERS.values()]
-            + [Standing()],
+            + [CertifyOnly()],
         ),
         (MarginEstimator, [make() for make in cases.ESTIMATORS.values()]),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, average_precision_score, confusion_matrix, roc_auc_score, roc_curve
 
-from proxmargin.reports.curves import MOST_POINTS, HeldOut, curves_of
+from proxmargin.reports.curves import MOST_POINTS, ModelPredictions, curves_of
 from proxmargin.reports.thinning import thinned
 
 
@@ -50,7 +50,7 @@ def test_a_straight_line_keeps_its_ends_only_and_corners_all_stay() -> None:
 
 def test_curves_of_many_samples_keep_their_shape_and_area() -> None:
     facts, true, scores = predictions(20_000, 2)
-    held_out = HeldOut.of(facts, "model", 2)
+    held_out = ModelPredictions.of(facts, "model", 2)
     assert held_out is not None
     (curve,), classes = curves_of({0: held_out}, np.bincount(true).tolist())
     assert classes == [1]
@@ -68,7 +68,7 @@ def test_curves_of_many_samples_keep_their_shape_and_area() -> None:
 
 def test_the_area_below_precision_is_the_average_precision_of_few_samples_too() -> None:
     facts, true, scores = predictions(30, 2)
-    held_out = HeldOut.of(facts, "model", 2)
+    held_out = ModelPredictions.of(facts, "model", 2)
     assert held_out is not None
     (curve,), _ = curves_of({0: held_out}, np.bincount(true).tolist())
     recall, precision = np.array(curve["precision_recall"]).T
@@ -80,7 +80,7 @@ def test_each_class_of_several_has_curves_and_a_row_in_the_confusion() -> None:
     facts, true, scores = predictions(300, 4)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     facts["model"]["probabilities"] = shares.tolist()
-    held_out = HeldOut.of(facts, "model", 4)
+    held_out = ModelPredictions.of(facts, "model", 4)
     assert held_out is not None
     curves, classes = curves_of({5: held_out}, [75] * 4)
     assert classes == [0, 1, 2, 3]
@@ -100,7 +100,7 @@ def test_scores_of_two_classes_come_in_any_form(shape: str) -> None:
         "two columns": np.column_stack([-margin, margin]).tolist(),
     }
     facts["model"]["scores"] = forms[shape]
-    held_out = HeldOut.of(facts, "model", 2)
+    held_out = ModelPredictions.of(facts, "model", 2)
     assert held_out is not None
     (curve,), _ = curves_of({0: held_out}, [100, 100])
     assert curve["auc"] == pytest.approx(roc_auc_score(true, margin))
@@ -111,15 +111,15 @@ def test_samples_without_a_prediction_are_left_out() -> None:
     facts["model"]["label"][7] = None
     facts["model"]["scores"][7] = None
     facts["model"]["scores"][8] = [None] * 3
-    held_out = HeldOut.of(facts, "model", 3)
+    held_out = ModelPredictions.of(facts, "model", 3)
     assert held_out is not None
     assert held_out.true.size == 48
-    assert HeldOut.of(facts, "another", 3) is None
+    assert ModelPredictions.of(facts, "another", 3) is None
 
 
 def test_curves_of_many_models_share_the_room() -> None:
     facts, true, _ = predictions(3000, 12)
-    held_out = HeldOut.of(facts, "model", 12)
+    held_out = ModelPredictions.of(facts, "model", 12)
     assert held_out is not None
     curves, _ = curves_of(dict.fromkeys(range(20), held_out), np.bincount(true).tolist())
     points = sum(len(each[kind]) for each in curves for kind in ("roc", "precision_recall"))

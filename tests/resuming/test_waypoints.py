@@ -18,7 +18,7 @@ from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report, Waypoint
 from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.problem import Problem
-from proxmargin.resuming.encoding import Arrays, decoded, encoded
+from proxmargin.resuming.encoding import ArrayStore, decoded, encoded
 from tests.cases import (
     BINARY_SOLVERS,
     BUDGET_SOLVERS,
@@ -42,7 +42,7 @@ CASES = {
 
 def stored(waypoint: Waypoint) -> tuple[Any, dict[str, np.ndarray]]:
     """What a file would give back."""
-    arrays = Arrays()
+    arrays = ArrayStore()
     plain = json.loads(json.dumps(encoded(waypoint, arrays)))
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)

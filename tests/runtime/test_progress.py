@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from proxmargin.runtime import progress as module
-from proxmargin.runtime.progress import Progress, duration
+from proxmargin.runtime.progress import ProgressBar, duration
 
 
 @pytest.fixture
@@ -23,16 +23,16 @@ def paused() -> None:
 
 class TestProgress:
     def test_it_is_silent_for_short_work_and_when_switched_off(self, capfd, monkeypatch):
-        with Progress("work", 2) as progress:
+        with ProgressBar("work", 2) as progress:
             progress.advance()
         monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.0)
-        with Progress("work", 2, shown=False) as progress:
+        with ProgressBar("work", 2, shown=False) as progress:
             progress.advance()
         assert capfd.readouterr() == ("", "")
 
     def test_it_goes_to_standard_error_with_the_last_result(self, capfd, monkeypatch):
         monkeypatch.setattr("proxmargin.runtime.progress.SHOW_AFTER", 0.01)
-        with Progress("work", 2) as progress:
+        with ProgressBar("work", 2) as progress:
             progress.advance(latest="first")
             threading.Event().wait(0.1)
         out, err = capfd.readouterr()
@@ -42,7 +42,7 @@ class TestProgress:
 
 
 def test_a_line_says_what_runs_now(capfd, at_once):
-    with Progress("compare", 3) as progress:
+    with ProgressBar("compare", 3) as progress:
         progress.starts("SVC, fold 1 of 3")
         paused()
         progress.advance(3)
@@ -56,7 +56,7 @@ def test_a_line_says_what_runs_now(capfd, at_once):
 def test_rate_and_time_left_are_those_of_this_run(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
-    progress = Progress("work", 100)
+    progress = ProgressBar("work", 100)
     progress.skip(40)  # done by an earlier run
     clock[0] = 10.0
     assert progress.words == ""
@@ -73,7 +73,7 @@ def test_rate_and_time_left_are_those_of_this_run(monkeypatch):
 def test_the_rate_of_an_unknown_total_is_told_without_an_end(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
-    progress = Progress("work", None)
+    progress = ProgressBar("work", None)
     clock[0] = 2.0
     progress.advance(8)
     assert progress.words == "4/s"
@@ -86,7 +86,7 @@ def test_a_terminal_has_the_same_words_in_a_bar(at_once, monkeypatch):
     monkeypatch.setattr(
         module._Bar, "show", lambda self, progress: shown.append((progress.done, progress.words))
     )
-    with Progress("work", 2) as progress:
+    with ProgressBar("work", 2) as progress:
         progress.starts("fold 1")
         paused()
     assert (0, "now fold 1") in shown
@@ -103,7 +103,7 @@ def test_times_are_said_as_people_do(seconds, words):
 def test_lines_of_long_work_are_rarer(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
-    progress = Progress("work", 2)
+    progress = ProgressBar("work", 2)
     assert module._Lines().pause(progress) == 5.0
     clock[0] = 600.0
     assert module._Lines().pause(progress) == 60.0

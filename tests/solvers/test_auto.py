@@ -29,7 +29,7 @@ from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import RULES
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.solvers.succession import Choice, Table, solve
+from proxmargin.solvers.succession import Choice, RuleTable, solve
 from tests.cases import (
     binary_problem,
     hinge_net_problem,
@@ -68,7 +68,7 @@ class GivesUp(Solver[Halfway]):
 
 
 def giving_up(steps: int = 2) -> Choice:
-    return Choice(GivesUp(steps), "gives-up", "the first to be asked", Table(RULES, SOLVERS))
+    return Choice(GivesUp(steps), "gives-up", "the first to be asked", RuleTable(RULES, SOLVERS))
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class EndsEarly(GivesUp):
 
 def test_the_reason_says_how_a_solver_ended(rng) -> None:
     problem = ridge_problem(rng)
-    choice = Choice(EndsEarly(), "ends-early", "the first", Table(RULES, SOLVERS))
+    choice = Choice(EndsEarly(), "ends-early", "the first", RuleTable(RULES, SOLVERS))
     certificate = solve(problem, choice, stop=Stop(tol=1e-9)).certificate
     assert certificate.because.startswith("the first; it reached its iteration limit at a relative")
 
@@ -128,7 +128,7 @@ def test_the_better_result_is_kept(rng) -> None:
     start = Point(1.001 * good.coef, good.intercept)
     at_start = minimize(problem, SOLVERS["fapg-star"](), start=start, stop=Stop(max_iter=0))
     first = Choice(
-        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", Table(RULES[-3:], SOLVERS)
+        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RuleTable(RULES[-3:], SOLVERS)
     )
     solution = solve(problem, first, stop=Stop(tol=1e-16, max_iter=3), start=start)
     assert solution.certificate.n_iter == 3
@@ -139,7 +139,7 @@ def test_the_better_result_is_kept(rng) -> None:
 def test_a_gap_of_rounding_is_left_to_nobody_else(rng) -> None:
     problem = ridge_problem(rng)
     solution = solve(
-        problem, replace(choose(problem), others=Table(RULES, SOLVERS)), stop=Stop(tol=0.0)
+        problem, replace(choose(problem), others=RuleTable(RULES, SOLVERS)), stop=Stop(tol=0.0)
     )
     assert solution.status is Status.STALLED
     assert solution.certificate.because == choose(problem).because

@@ -20,7 +20,7 @@ from proxmargin import SVC, ElasticNetSVC
 from proxmargin.certificates.certify import certify
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import Solver
-from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Rule, Stop
+from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Stop, StoppingRule
 from proxmargin.problem import Point
 from proxmargin.solvers.papers.admm import AlternatingDirections
 from proxmargin.solvers.papers.iterated_svm import Isvm2, Isvm3
@@ -46,7 +46,7 @@ TOL = 1e-6  # relative gap of our own choice of a solver
 LIMIT = 10.0  # seconds a fit
 AUTO = "auto"
 SIGMAS = 3.0  # standard errors of the difference of two means; up to 90 are held together
-Stopped = tuple[Solver[Any], Rule]
+Stopped = tuple[Solver[Any], StoppingRule]
 """A solver, and the rule that ends it."""
 
 
@@ -116,7 +116,9 @@ def ended(stopped: Stopped, split: Split, l1: float, l2: float) -> Run:
         return _by_the_rule(*stopped, split, l1, l2)
 
 
-def _by_the_rule(solver: Solver[Any], rule: Rule, split: Split, l1: float, l2: float) -> Run:
+def _by_the_rule(
+    solver: Solver[Any], rule: StoppingRule, split: Split, l1: float, l2: float
+) -> Run:
     X, y = split.train.design, split.train.labels
     problem = mean_hinge(X, y, l1 / y.size, l2 / y.size)
     stop = Stop(tol=TAU, time_limit=LIMIT, rule=rule)

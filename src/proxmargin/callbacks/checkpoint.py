@@ -19,7 +19,7 @@ from proxmargin.loop.report import Report
 from proxmargin.problem import Point
 from proxmargin.runtime.atomic import replaced
 
-__all__ = ["Checkpoint", "Stored"]
+__all__ = ["Checkpoint", "CheckpointContent"]
 
 # members of the file besides the arrays of the state
 POINT = ("coef", "intercept")
@@ -30,7 +30,7 @@ DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImp
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class CheckpointContent:
     """The content of a checkpoint file.
 
     Attributes
@@ -50,7 +50,7 @@ class Stored:
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, report: Report) -> Stored:
+    def of(cls, report: Report) -> CheckpointContent:
         """The point of a report, without the state of a fit."""
         facts = {
             "n_iter": report.n_iter,
@@ -61,7 +61,7 @@ class Stored:
         return cls(report.gap.point, facts)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Stored:
+    def read(cls, path: str | os.PathLike[str]) -> CheckpointContent:
         """Read a file; executes nothing.
 
         Raises
@@ -119,13 +119,13 @@ class Checkpoint:
     def __call__(self, report: Report) -> None:
         """Save the point of a run of `minimize` outside of a fit."""
         if not report.inner and (self.is_due() or report.gap.relative_gap <= report.tol):
-            self.write(Stored.of(report))
+            self.write(CheckpointContent.of(report))
 
     def is_due(self) -> bool:
         """Whether ``every`` seconds have passed since the last write."""
         return perf_counter() - self._written >= self.every
 
-    def write(self, stored: Stored) -> None:
+    def write(self, stored: CheckpointContent) -> None:
         """Replace the file; warns once if that fails."""
         try:
             stored.write(self.path)
@@ -146,5 +146,5 @@ class Checkpoint:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> tuple[Point, dict[str, float | int | str]]:
         """The saved point, and its iteration, solver, objective and gap."""
-        stored = Stored.read(path)
+        stored = CheckpointContent.read(path)
         return stored.point, stored.facts

@@ -12,13 +12,13 @@ from proxmargin.comparing.results.layout import number
 if TYPE_CHECKING:
     from proxmargin.files.tables.table import Table
 
-__all__ = ["HeldOut", "held_out_accuracy"]
+__all__ = ["FoldMeans", "held_out_accuracy"]
 
 SEED = 0  # of the shuffled folds
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class FoldMeans:
     """Means over the folds, and a 95 % interval of the accuracy, as in comparisons."""
 
     folds: int
@@ -40,7 +40,7 @@ class HeldOut:
 
 def held_out_accuracy(
     make: Callable[[], Any], table: Table, folds: int, quiet: bool, imputer: Any = None
-) -> HeldOut:
+) -> FoldMeans:
     """Fit to all folds but one at a time, and score the predictions for the one left out.
 
     Parameters
@@ -59,14 +59,14 @@ def held_out_accuracy(
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
     from sklearn.model_selection import StratifiedKFold
 
-    from proxmargin.runtime.progress import Progress
+    from proxmargin.runtime.progress import ProgressBar
 
     X: Any = table.X
     y: Any = table.y
     _check(folds, y)
     splits = StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, y)
     scores = []
-    with Progress("cross-validation: folds", folds, shown=not quiet) as progress:
+    with ProgressBar("cross-validation: folds", folds, shown=not quiet) as progress:
         for place, (train, test) in enumerate(splits, 1):
             progress.starts(f"fold {place}")
             model, fill = make(), _filling(imputer, X[train])
@@ -85,7 +85,7 @@ def held_out_accuracy(
             progress.advance()
     low, high = _interval(np.array(scores)[:, 0], y)
     accuracy, balanced = np.mean(scores, axis=0).tolist()
-    return HeldOut(folds, accuracy, low, high, balanced)
+    return FoldMeans(folds, accuracy, low, high, balanced)
 
 
 def _filling(imputer: Any, X: Any) -> Callable[[Any], Any]:

@@ -17,15 +17,15 @@ from proxmargin.comparing.evidence import Evidence
 from proxmargin.comparing.results import facts, printed
 from proxmargin.comparing.results.layout import Listing
 from proxmargin.comparing.results.plots import Plots
-from proxmargin.comparing.results.standings import Standing, evidence_of, row_of, standings_of
+from proxmargin.comparing.results.standings import ModelResult, evidence_of, row_of, standings_of
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.runtime.atomic import replaced
 from proxmargin.runtime.optional import optional
 
-__all__ = ["Comparison", "Ending"]
+__all__ = ["Comparison", "ComparisonEnding"]
 
 
-class Ending(Enum):
+class ComparisonEnding(Enum):
     """How a comparison ended; the value is the note that says so."""
 
     COMPLETE = ""
@@ -83,7 +83,7 @@ class Comparison(Plots):
 
     setup: Setup
     outcomes: Sequence[Outcome]
-    ending: Ending = Ending.COMPLETE
+    ending: ComparisonEnding = ComparisonEnding.COMPLETE
     further_notes: Sequence[str] = field(default=())
 
     @classmethod
@@ -100,14 +100,14 @@ class Comparison(Plots):
         setup, outcomes, complete = read_run(run_dir)
         bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]
         notes = [f"models of other libraries are not in the directory: {', '.join(bare)}"]
-        ending = Ending.COMPLETE if complete else Ending.UNFINISHED
+        ending = ComparisonEnding.COMPLETE if complete else ComparisonEnding.UNFINISHED
         return cls(setup, outcomes, ending, notes if bare else ())
 
     # -- results ----------------------------------------------------------------------------
 
     @property
     def interrupted(self) -> bool:
-        return self.ending is not Ending.COMPLETE
+        return self.ending is not ComparisonEnding.COMPLETE
 
     @cached_property
     def scored(self) -> list[Outcome]:
@@ -115,7 +115,7 @@ class Comparison(Plots):
         return [outcome for outcome in self.outcomes if outcome.fold is not None]
 
     @cached_property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[ModelResult]:
         """One a model, the best first; models without a finished fold last."""
         sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
         return sorted(standings_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
@@ -133,7 +133,7 @@ class Comparison(Plots):
         }
 
     @cached_property
-    def _in_order(self) -> list[Standing]:
+    def _in_order(self) -> list[ModelResult]:
         return standings_of(self.outcomes, self.setup)
 
     def evidence(self, metric: str | None = None) -> Evidence:
@@ -291,7 +291,7 @@ class Comparison(Plots):
         write_report(self, path)
 
 
-def _rank(standing: Standing, sign: float) -> tuple[bool, float, float]:
+def _rank(standing: ModelResult, sign: float) -> tuple[bool, float, float]:
     unknown = np.isnan(standing.score_mean)
     # rounding, so that equal means of the same fractions count as equal
     score = 0.0 if unknown else -sign * round(standing.score_mean, 12)

@@ -20,14 +20,14 @@ GRID = 200  # values of x at which the curves of several classes are averaged
 CHANCE = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
 
 
-class HeldOut(NamedTuple):
+class ScoredSamples(NamedTuple):
     """True classes and scores, (n,) and (n, n_classes), of the samples that have some."""
 
     true: NDArray[np.intp]
     scores: Array
 
     @classmethod
-    def of(cls, facts: Facts, model: str) -> HeldOut | None:
+    def of(cls, facts: Facts, model: str) -> ScoredSamples | None:
         """Those of a model; None if there are none."""
         predictions = facts.get("predictions") or {}
         given = (predictions.get(model) or {}).get("scores")
@@ -94,7 +94,7 @@ def _draw(
     chosen = _classes(labels, label)
     grid, marks = np.linspace(0.0, 1.0, GRID), []
     for model in models:
-        held_out = HeldOut.of(facts, str(model["name"]))
+        held_out = ScoredSamples.of(facts, str(model["name"]))
         if held_out is None:
             continue
         true, scores = held_out

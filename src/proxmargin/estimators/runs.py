@@ -22,7 +22,7 @@ from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Changed, Report
 from proxmargin.loop.solver import State
-from proxmargin.loop.standing import Standing
+from proxmargin.loop.standing import CertifyOnly
 from proxmargin.loop.stopping import OVERRUN, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
@@ -40,7 +40,7 @@ VECTORS = 20  # with an entry a row, that one problem holds at a time: pass-newt
 MATRICES = 6  # of the features, or of the active ones, that it holds
 MOST_ACTIVE = 2000  # features of these matrices
 MOST_AT_ONCE = 100  # problems, each of which has a thread
-TOO_LATE = Choice(Standing(), "none", "the time limit was reached before this class began")
+TOO_LATE = Choice(CertifyOnly(), "none", "the time limit was reached before this class began")
 
 
 @dataclass(eq=False, kw_only=True)

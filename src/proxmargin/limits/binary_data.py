@@ -32,7 +32,7 @@ def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
         For bad data, or other than two classes.
     """
     sample_weight = by_sample("sample_weight", sample_weight, X)
-    X, y = validated(_Data(), X, y)
+    X, y = validated(_BinaryData(), X, y)
     targets = Targets.encode(y, validated_weights(sample_weight, X), None)
     if targets.classes.size != 2:
         raise ValueError(
@@ -44,7 +44,7 @@ def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
     return as_design(X), targets.signs(1)[:, 0], targets.shares
 
 
-class _Data(BaseEstimator):  # type: ignore[misc]
+class _BinaryData(BaseEstimator):  # type: ignore[misc]
     """The estimator named in the messages of scikit-learn's checks."""
 
     def __sklearn_tags__(self) -> Any:

@@ -22,7 +22,7 @@ from proxmargin.penalties import (
 )
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose, solve
-from proxmargin.solvers.programs.gauge_columns import Columns, gauge_columns
+from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
@@ -81,7 +81,7 @@ def critical_strength(problem: Problem) -> float:
     gauge = gauge_columns(_unit_norm(problem.penalty))
     assert gauge is not None
     units = InUnits.of(gauge, problem.design.column_bounds())
-    descent = _Descent.of(replace(program, gauge=units))
+    descent = _TiedPieces.of(replace(program, gauge=units))
     most = MAX_DENSE_PIECES if problem.design.density == 1.0 else MAX_SPARSE_PIECES
     most = most if gauge.is_polyhedral else min(most, MAX_ROUND_PIECES)
     if np.count_nonzero(descent.tied) > most:
@@ -90,7 +90,7 @@ def critical_strength(problem: Problem) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Descent:
+class _TiedPieces:
     """The pieces of the hinges that are tied at the null model.
 
     Attributes
@@ -105,7 +105,7 @@ class _Descent:
     floors: Array
 
     @classmethod
-    def of(cls, program: HingeProgram) -> _Descent:
+    def of(cls, program: HingeProgram) -> _TiedPieces:
         rows, problem = program.rows, program.problem
         null = problem.null_point().intercept
         shortfalls = rows.shortfalls(np.tile(null, (rows.n_samples, 1)))
@@ -121,7 +121,7 @@ class _Descent:
         rises = rows.shortfalls(scores) - rows.goals.reshape(scores.shape)
         return np.where(self.tied, rises, -np.inf)
 
-    def restricted(self, rows: Ids, columns: Columns, reach: float) -> RestrictedProgram:
+    def restricted(self, rows: Ids, columns: Atoms, reach: float) -> RestrictedProgram:
         """The program of some tied pieces and some columns, with the norm as the first row.
 
         Intercepts are bounded by ``reach``: the pieces in the program may not bound them.
@@ -143,7 +143,7 @@ class _Descent:
             row_upper=np.concatenate([[np.inf], base.row_upper]),
         )
 
-    def scores(self, columns: Columns, vertex: Vertex) -> Array:
+    def scores(self, columns: Atoms, vertex: Vertex) -> Array:
         """Scores of the direction, (n_samples, n_outputs)."""
         direction = self.program.point(columns, vertex)
         scores: Array = self.program.problem.design.scores(direction.coef) + direction.intercept
@@ -155,7 +155,7 @@ class _Descent:
         return self.program.rows.dual(rows, duals)
 
 
-def _least_dual_norm(descent: _Descent) -> float:
+def _least_dual_norm(descent: _TiedPieces) -> float:
     """An upper bound of the least dual norm, by row and column generation; in gauge units."""
     program = descent.program
     gauge, rows, design = program.gauge, program.rows, program.problem.design

@@ -18,7 +18,7 @@ from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.standardized import StandardizedDesign, standardized
 from proxmargin.losses.base import Array, Loss
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
+from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns
 from proxmargin.solvers.programs.hinge_program import HingeProgram
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.linear_program import first_rows
@@ -52,7 +52,7 @@ class _Free(GaugeColumns):
     def norms(self, pulled: Array) -> Array:
         return np.zeros(2 * len(pulled) * (self.outputs - self.sums_to_zero))
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         kept = self.outputs - self.sums_to_zero
         features, outputs = np.divmod(parts // 2, kept)
         entries, owners = features * self.outputs + outputs, np.arange(parts.size)
@@ -61,7 +61,7 @@ class _Free(GaugeColumns):
             last = (features + 1) * self.outputs - 1
             entries, owners = np.concatenate([entries, last]), np.tile(owners, 2)
             signs = np.concatenate([signs, -signs])
-        return Columns(parts, np.zeros(parts.size), signs, entries, owners)
+        return Atoms(parts, np.zeros(parts.size), signs, entries, owners)
 
 
 class Least(NamedTuple):

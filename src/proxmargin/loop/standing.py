@@ -9,29 +9,29 @@ from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 
-__all__ = ["Standing"]
+__all__ = ["CertifyOnly"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StandingState(State):
+class CertifyOnlyState(State):
     """The start, and the number of its steps, which do nothing."""
 
     at: Point
 
 
 @dataclass(frozen=True)
-class Standing(Solver[StandingState]):
+class CertifyOnly(Solver[CertifyOnlyState]):
     """Stays at the start: the cost of a run is that of one certificate."""
 
     name: ClassVar[str] = "none"
     prices: ClassVar[bool] = True  # nothing is certified before the run ends
     max_iter: ClassVar[int] = 2  # the first step finds the time over
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> StandingState:
-        return StandingState(at=start)
+    def init(self, problem: Problem, start: Point, stop: Stop) -> CertifyOnlyState:
+        return CertifyOnlyState(at=start)
 
-    def step(self, problem: Problem, state: StandingState) -> StandingState:
+    def step(self, problem: Problem, state: CertifyOnlyState) -> CertifyOnlyState:
         return state.but(n_iter=state.n_iter + 1)
 
-    def point(self, problem: Problem, state: StandingState) -> Point:
+    def point(self, problem: Problem, state: CertifyOnlyState) -> Point:
         return state.at

@@ -23,9 +23,9 @@ __all__ = [
     "PointResidual",
     "PrimalResidual",
     "RelativeChange",
-    "Rule",
     "StepResidual",
     "Stop",
+    "StoppingRule",
 ]
 
 # seconds after the time limit from which on even a first step is cut short
@@ -35,7 +35,7 @@ BUDGET_FACTOR = 5.0  # on it for a budget, whose multiplier takes 10 to 20 such 
 
 
 @dataclass(frozen=True)
-class Rule(ABC):
+class StoppingRule(ABC):
     """A rule of a paper that ends a run in place of the gap. It bounds no error.
 
     Parameters
@@ -57,7 +57,7 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True)
-class RelativeChange(Rule):
+class RelativeChange(StoppingRule):
     """Rule (20) of Xu et al. (2015): small relative changes, three times in a row.
 
     With F the objective and u the stacked coefficients and intercept, both
@@ -81,7 +81,7 @@ class RelativeChange(Rule):
 
 
 @dataclass(frozen=True)
-class IterateChange(Rule):
+class IterateChange(StoppingRule):
     """The rule of Chierchia et al. (2015), 5.2: ``|W_old - W_new| <= tol |W_old|``."""
 
     name: ClassVar[str] = "iterate-change"
@@ -91,7 +91,7 @@ class IterateChange(Rule):
 
 
 @dataclass(frozen=True)
-class PrimalResidual(Rule):
+class PrimalResidual(StoppingRule):
     """The rule of Liu et al. (2013), section 3: ``|u - w|_2 <= tol``, once.
 
     w is the copy of the coefficients in the loss, u that in the l1 norm. Of their ISVM1 the
@@ -105,7 +105,7 @@ class PrimalResidual(Rule):
 
 
 @dataclass(frozen=True)
-class StepResidual(Rule):
+class StepResidual(StoppingRule):
     """One of the two tests of Algorithm 4 of Ito et al. (2017), in every iteration.
 
     ``L_k |alpha_k - beta_k|`` is at most ``tol``: the residual of the optimality condition (5) at
@@ -120,7 +120,7 @@ class StepResidual(Rule):
 
 
 @dataclass(frozen=True)
-class FixedPoint(Rule):
+class FixedPoint(StoppingRule):
     """``L_k |T_L(alpha_k) - alpha_k|``, the residual of the optimality condition (5) of Ito et al.
     (2017) at the iterate, is at most ``tol``; or `StepResidual` is.
 
@@ -161,7 +161,7 @@ class PointResidual(FixedPoint):
     name: ClassVar[str] = "point-residual"
 
 
-RULES: Mapping[str, type[Rule]] = {
+RULES: Mapping[str, type[StoppingRule]] = {
     rule.name: rule
     for rule in (
         RelativeChange,
@@ -212,7 +212,7 @@ class Stop:
     tol: float = 1e-6
     max_iter: int | None = None
     time_limit: float | None = None
-    rule: Rule | None = None
+    rule: StoppingRule | None = None
     deadline: float = float("inf")
     most_work: float = float("inf")
     effort: Effort = field(default_factory=Effort, compare=False)

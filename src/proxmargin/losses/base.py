@@ -15,12 +15,12 @@ from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rounding import weighted_sum
 from proxmargin.traits import Trait
 
-__all__ = ["Array", "Loss", "Smoothed"]
+__all__ = ["Array", "Loss", "SmoothedLoss"]
 
 Array = NDArray[np.float64]
 
 
-class Smoothed(NamedTuple):
+class SmoothedLoss(NamedTuple):
     """A smooth loss F with ``unit F(Z / unit) - slack <= L(Z) <= unit F(Z / unit)``."""
 
     loss: Loss
@@ -165,7 +165,7 @@ class Loss(ABC):
         """The loss under the budget, where this loss has a budget; otherwise the loss itself."""
         return self
 
-    def smoothed(self, width: float) -> Smoothed | None:
+    def smoothed(self, width: float) -> SmoothedLoss | None:
         """A smooth loss close to this one, where one is known."""
         return None
 

@@ -43,7 +43,7 @@ NEEDED = Trait.MARGINS | Trait.SINGLE_OUTPUT
 WAYS: tuple[InSamples[Any], ...] = (ActiveSet(), DualNewton())
 
 
-class _Model(NamedTuple):
+class _StrengthFit(NamedTuple):
     """The result of one strength: ``w = X'inner``, a dual point, and the number of steps."""
 
     inner: Array
@@ -109,7 +109,7 @@ class InnerProducts:
             for gap, model in zip(gaps[:count], models[:count], strict=True)
         ]
 
-    def _models(self, problems: Sequence[Problem], afresh: bool) -> Iterator[_Model]:
+    def _models(self, problems: Sequence[Problem], afresh: bool) -> Iterator[_StrengthFit]:
         """Yield the models of the strengths up to one that could not be solved."""
         for problem in problems:
             if afresh or self.state is None:
@@ -122,9 +122,9 @@ class InnerProducts:
                 return
             self.state = state
             inner, dual = self.way.weights_of(problem, state), self.way.dual(problem, state)
-            yield _Model(inner, dual, state.n_iter)
+            yield _StrengthFit(inner, dual, state.n_iter)
 
-    def _certified(self, problems: Sequence[Problem], models: Sequence[_Model]) -> list[Gap]:
+    def _certified(self, problems: Sequence[Problem], models: Sequence[_StrengthFit]) -> list[Gap]:
         """The duality gaps of the models, computed on the data rather than the inner products."""
         inner = np.column_stack([model.inner for model in models])
         coef = np.asfortranarray(self.design.adjoint(inner))

@@ -41,7 +41,7 @@ from proxmargin.paths.strength import (
 )
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -369,7 +369,7 @@ def margin_path(
     assembly = template._assemble(X, y, sample_weight, offset)
     grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
     order = strength.order(grid)
-    progress = Progress(
+    progress = ProgressBar(
         f"{type(template).__name__} path: strengths", grid.size, shown=bool(template.verbose)
     )
     with interrupts, progress:

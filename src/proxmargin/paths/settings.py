@@ -19,7 +19,7 @@ from proxmargin.limits.kappa import kappa_max
 from proxmargin.limits.nu import nu_range
 from proxmargin.paths.sharing import fitted_grid
 from proxmargin.paths.strength import Strength
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 
 __all__ = ["default_values", "fitted_models", "mixes", "stacked"]
 
@@ -81,7 +81,7 @@ def fitted_models(
     """A model for each of the settings; those before an interruption, if there are any."""
     quiet = clone(estimator).set_params(verbose=0)
     found: list[Any] = []
-    progress = Progress(
+    progress = ProgressBar(
         f"{type(estimator).__name__} path: fits", len(settings), shown=bool(estimator.verbose)
     )
     with progress, warnings.catch_warnings():

@@ -23,7 +23,7 @@ from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.labelings import Axes, principal_axes
 
-__all__ = ["Measure", "Measured", "OneByOne", "SideBySide", "until_interrupted"]
+__all__ = ["LabelingStatistics", "Measure", "OneByOne", "SideBySide", "until_interrupted"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -31,7 +31,7 @@ T = TypeVar("T")
 MOST_SIDE = 2000  # of the smaller Gram matrix of the data that is decomposed: seconds
 
 
-class Measured(NamedTuple):
+class LabelingStatistics(NamedTuple):
     """The statistic of each labeling, and the relative duality gap of its fit (NaN if unknown);
     after Ctrl-C of those that were complete."""
 
@@ -66,7 +66,7 @@ class Measure(Protocol):
     block: ClassVar[int]
     in_processes: ClassVar[bool]
 
-    def __call__(self, codes: Codes) -> Measured:
+    def __call__(self, codes: Codes) -> LabelingStatistics:
         """Of labelings (n_samples, n_labelings)."""
 
 
@@ -90,13 +90,13 @@ class OneByOne:
     block: ClassVar[int] = 50
     in_processes: ClassVar[bool] = True
 
-    def __call__(self, codes: Codes) -> Measured:
+    def __call__(self, codes: Codes) -> LabelingStatistics:
         found = until_interrupted(self._projected, codes)
         if not found:
-            return Measured(np.empty(0), np.empty(0))
+            return LabelingStatistics(np.empty(0), np.empty(0))
         projections = np.stack([each for each, _ in found], axis=1)
         statistics = self.statistic(projections, codes[:, : len(found)] > 0)
-        return Measured(statistics, np.array([gap for _, gap in found]))
+        return LabelingStatistics(statistics, np.array([gap for _, gap in found]))
 
     @cached_property
     def _design(self) -> Design:
@@ -200,7 +200,7 @@ class SideBySide:
             return replace(single, estimator=plain, X=axes.samples)
         return single
 
-    def __call__(self, codes: Codes) -> Measured:
+    def __call__(self, codes: Codes) -> LabelingStatistics:
         model = self.single.estimator
         signs = _signs(codes)
         fitted = model._of_labelings(self.axes, signs)(self.axes, signs, tol=model.tol)
@@ -212,7 +212,7 @@ class SideBySide:
             again = self.single(codes[:, left])
             done = left[: again.gaps.size]
             statistics[done], gaps[done] = again
-        return Measured(statistics, gaps)
+        return LabelingStatistics(statistics, gaps)
 
 
 def _is_plain(model: Any) -> bool:

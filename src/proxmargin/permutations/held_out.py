@@ -26,7 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
 from proxmargin.inputs.folds import row_numbers
 from proxmargin.inputs.seeds import seeded_splitter
 from proxmargin.inputs.validation import check_folds
-from proxmargin.permutations.fits import Measured, until_interrupted
+from proxmargin.permutations.fits import LabelingStatistics, until_interrupted
 from proxmargin.permutations.labelings import Codes
 from proxmargin.runtime.interrupts import interrupts
 
@@ -99,11 +99,11 @@ class CrossValidatedAccuracy:
     block: ClassVar[int] = 10
     in_processes: ClassVar[bool] = True
 
-    def __call__(self, codes: Codes) -> Measured:
+    def __call__(self, codes: Codes) -> LabelingStatistics:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             accuracies = until_interrupted(self._accuracy, codes)
-        return Measured(np.array(accuracies), np.full(len(accuracies), np.nan))
+        return LabelingStatistics(np.array(accuracies), np.full(len(accuracies), np.nan))
 
     def check(self, codes: Codes, permuted: Iterator[Codes]) -> None:
         """Raise ValueError unless all folds train on all classes and hold out samples.

@@ -20,7 +20,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.seeds import SEEDS, drawn_seeds, seeded_model
 from proxmargin.inputs.validation import check_choice, check_labels, check_number, validated
-from proxmargin.permutations.fits import Measure, Measured, OneByOne, SideBySide
+from proxmargin.permutations.fits import LabelingStatistics, Measure, OneByOne, SideBySide
 from proxmargin.permutations.groups import checked_groups
 from proxmargin.permutations.held_out import CrossValidatedAccuracy, splitter_of
 from proxmargin.permutations.labelings import (
@@ -33,7 +33,7 @@ from proxmargin.permutations.labelings import (
 from proxmargin.permutations.statistics import OF_PROJECTIONS, spread_of_t
 from proxmargin.runtime.cluster import Carried
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import quiet_threads
 
 __all__ = ["PermutationTest", "permutation_test"]
@@ -276,19 +276,21 @@ def _measured(
     count: int,
     n_jobs: int | None,
     label: str | None,
-) -> Measured:
+) -> LabelingStatistics:
     """The given labels, then the others, up to an interruption; ``label`` is of the progress."""
     parallel = Parallel(
         n_jobs=n_jobs,
         prefer="processes" if measure.in_processes else "threads",
         return_as="generator",
     )
-    found: list[Measured] = []
-    with Progress(label or "", count, shown=label is not None) as progress:
+    found: list[LabelingStatistics] = []
+    with ProgressBar(label or "", count, shown=label is not None) as progress:
         found.append(measure(codes[:, None]))
         parts = (part for whole in others for part in _pieces(whole, measure.block))
         carried = Carried(measure)
-        results: Iterator[Measured] = parallel(delayed(_of_part)(carried, part) for part in parts)
+        results: Iterator[LabelingStatistics] = parallel(
+            delayed(_of_part)(carried, part) for part in parts
+        )
         while not interrupts.pending:
             try:
                 found.append(next(results))
@@ -298,13 +300,13 @@ def _measured(
                 interrupts.pending = True
                 break
             progress.advance(found[-1].gaps.size)
-    whole = Measured(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    whole = LabelingStatistics(*(np.concatenate(each) for each in zip(*found, strict=True)))
     if whole.statistics.size < 2:
         raise KeyboardInterrupt("before any permutation was complete")
     return whole
 
 
-def _of_part(measure: Carried[Measure], part: Codes) -> Measured:
+def _of_part(measure: Carried[Measure], part: Codes) -> LabelingStatistics:
     with quiet_threads(0):  # in a process of its own
         return measure.value(part)
 
@@ -314,7 +316,9 @@ def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:
         yield labelings[:, start : start + size]
 
 
-def _concluded(name: str, found: Measured, exact: bool, count: int, asked: int) -> PermutationTest:
+def _concluded(
+    name: str, found: LabelingStatistics, exact: bool, count: int, asked: int
+) -> PermutationTest:
     """``count``: the labelings besides the given one, of which ``found`` may lack the last."""
     observed, others = float(found.statistics[0]), found.statistics[1:]
     interrupted = others.size < count

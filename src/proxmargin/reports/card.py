@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from proxmargin.reports.columns import Columns
+from proxmargin.reports.columns import FeatureFacts
 from proxmargin.reports.repeats import repeated_columns, repeated_rows
 from proxmargin.reports.separation import single_feature_auc
 
@@ -63,7 +63,7 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     labels, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes)
     by_column, by_row = (X.tocsc(), X.tocsr()) if _is_sparse(X) else (X, X)
-    columns = Columns.of(by_column)
+    columns = FeatureFacts.of(by_column)
     rows = repeated_rows(by_row)
     twins = repeated_columns(by_column, columns.constant)
     conflicts = [group for group in rows if np.unique(codes[group]).size > 1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Columns", "blocks"]
+__all__ = ["FeatureFacts", "blocks"]
 
 # entries of a block of columns in float64: 16 MB, so that a few of them fit beside any data
 BLOCK_ENTRIES = 1 << 21
@@ -18,7 +18,7 @@ ROWS_THAT_RISE = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class FeatureFacts:
     """Facts about every feature.
 
     Attributes
@@ -37,7 +37,7 @@ class Columns:
     in_row_order: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, X: Any) -> Columns:
+    def of(cls, X: Any) -> FeatureFacts:
         """Facts about the columns of an array or a canonical CSC matrix."""
         parts = _sparse_facts(X) if hasattr(X, "indptr") else _dense_facts(X)
         return cls(*(np.asarray(part) for part in parts))

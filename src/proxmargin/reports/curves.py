@@ -22,7 +22,7 @@ from sklearn.metrics import (
 from proxmargin.reports.thinning import thinned
 from proxmargin.rounding import score_levels
 
-__all__ = ["HeldOut", "curves_of"]
+__all__ = ["ModelPredictions", "curves_of"]
 
 # corners of a curve at most: more cannot be seen
 MOST_POINTS = 200
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class ModelPredictions:
     """Predictions of a model for samples that it was not fitted to; unfinished ones are left out.
 
     Attributes
@@ -56,7 +56,9 @@ class HeldOut:
     given: Array | None = None
 
     @classmethod
-    def of(cls, predictions: Mapping[str, Any], model: str, n_classes: int) -> HeldOut | None:
+    def of(
+        cls, predictions: Mapping[str, Any], model: str, n_classes: int
+    ) -> ModelPredictions | None:
         """Those of a model in the facts of a comparison; None if there are none."""
         found = predictions.get(model)
         if not isinstance(found, Mapping) or not len(found.get("label", ())):
@@ -87,7 +89,7 @@ class HeldOut:
 
 
 def curves_of(
-    held_out: Mapping[int, HeldOut], counts: Sequence[int]
+    held_out: Mapping[int, ModelPredictions], counts: Sequence[int]
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """Curves of all models and classes, as plain values, and the classes that have some.
 
@@ -112,7 +114,7 @@ def curves_of(
     return found, classes
 
 
-def _curves(held_out: HeldOut, k: int, points: int) -> dict[str, Any]:
+def _curves(held_out: ModelPredictions, k: int, points: int) -> dict[str, Any]:
     is_class, scores = held_out.true == k, score_levels(held_out.scores[:, k])
     false_rate, true_rate, _ = roc_curve(is_class, scores)
     precision, recall, _ = precision_recall_curve(is_class, scores, drop_intermediate=True)
@@ -131,7 +133,7 @@ def _stairs(recall: Array, precision: Array) -> tuple[Array, Array]:
     return np.repeat(recall, 2)[:-1], np.repeat(precision, 2)[1:]
 
 
-def _calibration(held_out: HeldOut, k: int) -> list[list[float]] | None:
+def _calibration(held_out: ModelPredictions, k: int) -> list[list[float]] | None:
     shares = held_out.probabilities
     if shares is None:
         return None

@@ -8,8 +8,8 @@ from typing import Any
 
 from proxmargin.reports import formats
 from proxmargin.reports.answer import leaning
-from proxmargin.reports.curves import HeldOut
-from proxmargin.reports.tables import Cell, Column, Table
+from proxmargin.reports.curves import ModelPredictions
+from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
 
 __all__ = [
     "Confusion",
@@ -39,7 +39,7 @@ class Confusion:
     summary: str
 
 
-def confusion_of(held_out: HeldOut, labels: Sequence[str]) -> Confusion | None:
+def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> Confusion | None:
     """None where there are too many classes for a table."""
     if len(labels) > MOST_CLASSES:
         return None
@@ -86,12 +86,12 @@ def feature_chart(rows: Sequence[Facts], labels: Sequence[str]) -> list[dict[str
     ]
 
 
-def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence[str]) -> Table:
+def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence[str]) -> HtmlTable:
     columns = (
-        Column("feature", number=False),
-        Column("weight", why="change of the score per standard deviation of the feature"),
-        Column("higher values speak", number=False),
-        Column("used in folds", why="share of the outer folds whose model uses it"),
+        HtmlColumn("feature", number=False),
+        HtmlColumn("weight", why="change of the score per standard deviation of the feature"),
+        HtmlColumn("higher values speak", number=False),
+        HtmlColumn("used in folds", why="share of the outer folds whose model uses it"),
     )
     cells = [
         [
@@ -102,7 +102,7 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
         ]
         for row in rows
     ]
-    return Table(name, f"Features of {model}, the largest weights first", columns, cells)
+    return HtmlTable(name, f"Features of {model}, the largest weights first", columns, cells)
 
 
 def path_chart(path: Facts) -> dict[str, Any] | None:
@@ -135,12 +135,12 @@ def path_chart(path: Facts) -> dict[str, Any] | None:
     }
 
 
-def path_table(name: str, model: str, path: Facts) -> Table:
+def path_table(name: str, model: str, path: Facts) -> HtmlTable:
     columns = (
-        Column(str(path["parameter"])),
-        Column("mean score"),
-        Column("standard error"),
-        Column("features used"),
+        HtmlColumn(str(path["parameter"])),
+        HtmlColumn("mean score"),
+        HtmlColumn("standard error"),
+        HtmlColumn("features used"),
     )
     count = len(path["strengths"])
     lists = [path.get(key) or [None] * count for key in ("mean", "se", "n_features")]
@@ -153,4 +153,4 @@ def path_table(name: str, model: str, path: Facts) -> Table:
         ]
         for strength, mean, se, n in zip(path["strengths"], *lists, strict=True)
     ]
-    return Table(name, f"Path of {model}", columns, cells)
+    return HtmlTable(name, f"Path of {model}", columns, cells)

@@ -10,7 +10,7 @@ from typing import Any
 from proxmargin.reports import assets, formats
 from proxmargin.reports.answer import answer_of
 from proxmargin.reports.charts import SPECS
-from proxmargin.reports.curves import HeldOut, curves_of
+from proxmargin.reports.curves import ModelPredictions, curves_of
 from proxmargin.reports.details import (
     confusion_of,
     feature_chart,
@@ -19,7 +19,7 @@ from proxmargin.reports.details import (
     path_table,
 )
 from proxmargin.reports.standings import Standings
-from proxmargin.reports.tables import Cell, Column, Table
+from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
 from proxmargin.runtime.atomic import replaced
 from proxmargin.stats.levels import ROPE
 
@@ -107,10 +107,10 @@ class View:
     # Held-out predictions
 
     @cached_property
-    def held_out(self) -> dict[int, HeldOut]:
+    def held_out(self) -> dict[int, ModelPredictions]:
         predictions = self.facts.get("predictions") or {}
         found = {
-            m: HeldOut.of(predictions, each["name"], len(self.labels))
+            m: ModelPredictions.of(predictions, each["name"], len(self.labels))
             for m, each in enumerate(self.models)
         }
         known = {m: each for m, each in found.items() if each is not None}
@@ -131,14 +131,14 @@ class View:
         """Models whose curves are drawn at first: the recommended one and the best two others."""
         return list(self.held_out)[:3]
 
-    def curve_table(self) -> Table:
+    def curve_table(self) -> HtmlTable:
         """Areas under the curves: what they say in numbers."""
         columns = [
-            Column("model", number=False),
-            Column("class", number=False),
-            Column("area under ROC"),
-            Column("average precision"),
-            Column("share of the class", why="average precision of guessing"),
+            HtmlColumn("model", number=False),
+            HtmlColumn("class", number=False),
+            HtmlColumn("area under ROC"),
+            HtmlColumn("average precision"),
+            HtmlColumn("share of the class", why="average precision of guessing"),
         ]
         rows = [
             [
@@ -150,14 +150,14 @@ class View:
             ]
             for each in self._curves[0]
         ]
-        return Table("areas", "Areas under the curves", columns, rows)
+        return HtmlTable("areas", "Areas under the curves", columns, rows)
 
-    def calibration_table(self) -> Table:
+    def calibration_table(self) -> HtmlTable:
         columns = [
-            Column("model", number=False),
-            Column("class", number=False),
-            Column("predicted probability"),
-            Column("observed share"),
+            HtmlColumn("model", number=False),
+            HtmlColumn("class", number=False),
+            HtmlColumn("predicted probability"),
+            HtmlColumn("observed share"),
         ]
         rows = [
             [
@@ -169,7 +169,9 @@ class View:
             for each in self._curves[0]
             for predicted, observed in each["calibration"] or ()
         ]
-        return Table("calibration", "Predicted probabilities and observed shares", columns, rows)
+        return HtmlTable(
+            "calibration", "Predicted probabilities and observed shares", columns, rows
+        )
 
     # One model in detail
 
@@ -195,13 +197,13 @@ class View:
 
     # Trust, cost, settings
 
-    def cost_table(self) -> Table:
+    def cost_table(self) -> HtmlTable:
         columns = (
-            Column("model", number=False),
-            Column("seconds per fit"),
-            Column("passes", why="over the data, for a fit"),
-            Column("largest gap", why="certified, relative, of all its fits"),
-            Column("settings", number=False, why="chosen on all samples"),
+            HtmlColumn("model", number=False),
+            HtmlColumn("seconds per fit"),
+            HtmlColumn("passes", why="over the data, for a fit"),
+            HtmlColumn("largest gap", why="certified, relative, of all its fits"),
+            HtmlColumn("settings", number=False, why="chosen on all samples"),
         )
         rows = [
             [
@@ -215,17 +217,17 @@ class View:
             ]
             for each in self.models
         ]
-        return Table("cost", "Cost, certificates and settings of each model", columns, rows)
+        return HtmlTable("cost", "Cost, certificates and settings of each model", columns, rows)
 
-    def fold_table(self) -> Table:
+    def fold_table(self) -> HtmlTable:
         metrics = self.facts["protocol"]["metrics"]
         columns = [
-            Column("model", number=False),
-            Column("repeat"),
-            Column("fold"),
-            *(Column(str(each["label"])) for each in metrics),
-            Column("features"),
-            Column("seconds"),
+            HtmlColumn("model", number=False),
+            HtmlColumn("repeat"),
+            HtmlColumn("fold"),
+            *(HtmlColumn(str(each["label"])) for each in metrics),
+            HtmlColumn("features"),
+            HtmlColumn("seconds"),
         ]
         rows = [
             [
@@ -238,7 +240,7 @@ class View:
             ]
             for row in self.facts.get("fold_results", ())
         ]
-        return Table("folds", "Scores of every fold", columns, rows)
+        return HtmlTable("folds", "Scores of every fold", columns, rows)
 
     def certificate(self) -> str:
         """The largest gap of all fits, in a sentence."""

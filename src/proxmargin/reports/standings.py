@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from proxmargin.reports import formats
-from proxmargin.reports.tables import Cell, Column, Table
+from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
 from proxmargin.stats.levels import INTERVAL, ROPE
 
 __all__ = ["Standings"]
@@ -122,15 +122,17 @@ class Standings:
 
     # Tables
 
-    def ranking(self) -> Table:
+    def ranking(self) -> HtmlTable:
         columns = (
-            Column("model", number=False),
-            Column(self.label, why="mean over the test parts"),
-            Column(INTERVAL, number=False, why="of the expected score"),
-            Column("against the best", number=False),
-            Column("features used", why="mean over the folds"),
-            Column("stability", why="agreement of the features over the folds (Nogueira); 1: same"),
-            Column("seconds per fit", why="without compilation"),
+            HtmlColumn("model", number=False),
+            HtmlColumn(self.label, why="mean over the test parts"),
+            HtmlColumn(INTERVAL, number=False, why="of the expected score"),
+            HtmlColumn("against the best", number=False),
+            HtmlColumn("features used", why="mean over the folds"),
+            HtmlColumn(
+                "stability", why="agreement of the features over the folds (Nogueira); 1: same"
+            ),
+            HtmlColumn("seconds per fit", why="without compilation"),
         )
         rows = [self._ranked(each) for each in self.models]
         if self.majority is not None:
@@ -138,7 +140,7 @@ class Standings:
             guess = [Cell(GUESS), Cell.of(self.majority), Cell(formats.NONE), Cell("to be beaten")]
             rows.append([*guess, *blanks])
         caption = f"Models by {self.label}, {self.direction}"
-        return Table(
+        return HtmlTable(
             f"ranking-{self.place}", caption, columns, rows, sorted_by=1, descending=self.larger
         )
 
@@ -154,21 +156,21 @@ class Standings:
             Cell.of(model.get("seconds_per_fit"), formats.seconds),
         ]
 
-    def evidence(self) -> Table:
+    def evidence(self) -> HtmlTable:
         best = _shown(self.models[0]) if self.models else ""
         columns = (
-            Column("model", number=False),
-            Column("difference", why=f"mean minus that of {best}"),
-            Column(INTERVAL, number=False),
-            Column("p (Holm)", why="adjusted for all pairs of models"),
-            Column(
+            HtmlColumn("model", number=False),
+            HtmlColumn("difference", why=f"mean minus that of {best}"),
+            HtmlColumn(INTERVAL, number=False),
+            HtmlColumn("p (Holm)", why="adjusted for all pairs of models"),
+            HtmlColumn(
                 "same in practice", why=f"posterior probability of a difference within ±{ROPE:g}"
             ),
-            Column("worse in practice", why="posterior probability of being worse by more"),
+            HtmlColumn("worse in practice", why="posterior probability of being worse by more"),
         )
         rows = [self._compared(each) for each in self.models[1:]]
         caption = f"Differences from {best} in {self.label}"
-        return Table(f"evidence-{self.place}", caption, columns, rows)
+        return HtmlTable(f"evidence-{self.place}", caption, columns, rows)
 
     def _compared(self, model: Row) -> list[Cell]:
         numbers = self.of(model)

@@ -8,11 +8,11 @@ from typing import Any
 
 from proxmargin.reports import formats
 
-__all__ = ["Cell", "Column", "Table"]
+__all__ = ["Cell", "HtmlColumn", "HtmlTable"]
 
 
 @dataclass(frozen=True)
-class Column:
+class HtmlColumn:
     """A heading. Columns of numbers are aligned right and sorted by value."""
 
     title: str
@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class HtmlTable:
     """Rows of cells; the first cell of a row is its heading.
 
     Attributes
@@ -48,7 +48,7 @@ class Table:
 
     name: str
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[HtmlColumn]
     rows: Sequence[Sequence[Cell]]
     sorted_by: int | None = None
     descending: bool = False

@@ -26,7 +26,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss
 from proxmargin.problem import Problem
 
-__all__ = ["Arrays", "EncodingError", "decoded", "encoded"]
+__all__ = ["ArrayStore", "EncodingError", "decoded", "encoded"]
 
 OURS = "proxmargin."
 # dtype kinds that need no pickle
@@ -39,7 +39,7 @@ PARTS = ("data", "indices", "indptr")
 OF_THE_RUN = frozenset({"deadline", "most_work", "effort", "callbacks"})
 
 
-class Arrays(dict[str, NDArray[Any]]):
+class ArrayStore(dict[str, NDArray[Any]]):
     """Arrays under generated names; each array is stored once."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class EncodingError(ValueError):
     """A value that cannot be encoded, or a text that cannot be decoded."""
 
 
-def encoded(value: Any, arrays: Arrays) -> Any:
+def encoded(value: Any, arrays: ArrayStore) -> Any:
     """The value in JSON types; its arrays are added to ``arrays``.
 
     Raises
@@ -69,7 +69,7 @@ def encoded(value: Any, arrays: Arrays) -> Any:
 
 
 @singledispatch
-def _plain(value: Any, arrays: Arrays) -> Any:
+def _plain(value: Any, arrays: ArrayStore) -> Any:
     kind = type(value)
     if isinstance(value, Problem | Design | Loss) or not kind.__module__.startswith(OURS):
         raise EncodingError(f"a {kind.__qualname__} is no array or number")
@@ -80,7 +80,7 @@ def _plain(value: Any, arrays: Arrays) -> Any:
     return _record(kind, _fields(value), arrays)
 
 
-def _record(kind: type, values: Mapping[str, Any], arrays: Arrays) -> Any:
+def _record(kind: type, values: Mapping[str, Any], arrays: ArrayStore) -> Any:
     return {
         "record": _name(kind),
         "fields": {name: _plain(value, arrays) for name, value in values.items()},
@@ -100,31 +100,31 @@ def _fields(value: Any) -> dict[str, Any]:
 @_plain.register(int)
 @_plain.register(float)
 @_plain.register(str)
-def _(value: Any, arrays: Arrays) -> Any:
+def _(value: Any, arrays: ArrayStore) -> Any:
     return value
 
 
 @_plain.register
-def _(value: np.generic, arrays: Arrays) -> Any:
+def _(value: np.generic, arrays: ArrayStore) -> Any:
     if value.dtype.kind not in PLAIN:
         raise EncodingError(f"a number of type {value.dtype} has no plain form")
     return {"number": [value.dtype.str, value.item()]}
 
 
 @_plain.register
-def _(value: np.ndarray, arrays: Arrays) -> Any:
+def _(value: np.ndarray, arrays: ArrayStore) -> Any:
     if value.dtype.kind not in PLAIN:
         raise EncodingError(f"an array of {value.dtype} has no plain form")
     return {"array": arrays.named(value)}
 
 
 @_plain.register
-def _(value: list, arrays: Arrays) -> Any:  # type: ignore[type-arg]
+def _(value: list, arrays: ArrayStore) -> Any:  # type: ignore[type-arg]
     return [_plain(each, arrays) for each in value]
 
 
 @_plain.register
-def _(value: tuple, arrays: Arrays) -> Any:  # type: ignore[type-arg]
+def _(value: tuple, arrays: ArrayStore) -> Any:  # type: ignore[type-arg]
     kind = type(value)
     if kind is tuple:
         return {"tuple": [_plain(each, arrays) for each in value]}
@@ -134,12 +134,12 @@ def _(value: tuple, arrays: Arrays) -> Any:  # type: ignore[type-arg]
 
 
 @_plain.register
-def _(value: dict, arrays: Arrays) -> Any:  # type: ignore[type-arg]
+def _(value: dict, arrays: ArrayStore) -> Any:  # type: ignore[type-arg]
     return {"entries": [[_plain(k, arrays), _plain(v, arrays)] for k, v in value.items()]}
 
 
 @_plain.register
-def _(value: Stop, arrays: Arrays) -> Any:
+def _(value: Stop, arrays: ArrayStore) -> Any:
     kept = {name: each for name, each in _fields(value).items() if name not in OF_THE_RUN}
     return {
         "stop": {name: _plain(each, arrays) for name, each in kept.items()},
@@ -149,7 +149,7 @@ def _(value: Stop, arrays: Arrays) -> Any:
 
 @_plain.register(sp.sparray)
 @_plain.register(sp.spmatrix)
-def _(value: Any, arrays: Arrays) -> Any:
+def _(value: Any, arrays: ArrayStore) -> Any:
     kind = type(value).__name__
     if kind not in SPARSE:
         raise EncodingError(f"a {kind} has no plain form")

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxmargin.callbacks.checkpoint import Checkpoint, Stored
+from proxmargin.callbacks.checkpoint import Checkpoint, CheckpointContent
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report, Waypoint
 from proxmargin.loop.solver import Solver
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Problem
-from proxmargin.resuming.encoding import Arrays, EncodingError, decoded, encoded
+from proxmargin.resuming.encoding import ArrayStore, EncodingError, decoded, encoded
 from proxmargin.resuming.identity import Identity
 
 __all__ = ["UNRECORDED", "Journal", "journal_of"]
@@ -36,7 +36,7 @@ CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Entry:
+class JournalEntry:
     """A finished minimisation.
 
     Attributes
@@ -80,9 +80,9 @@ class Journal:
         self, checkpoints: Sequence[Checkpoint] = (), source: str | os.PathLike[str] | None = None
     ) -> None:
         self._checkpoints, self._source = checkpoints, source
-        self._stored = None if source is None else Stored.read(source)
+        self._stored = None if source is None else CheckpointContent.read(source)
         self._identity: Identity | None = None
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, JournalEntry] = {}
         self._begun = 0
         self._going: tuple[int, list[Any]] = (0, [])
         self._noted: Noted | None = None
@@ -134,7 +134,7 @@ class Journal:
         options.update(self._resumption(number, title))
         self._going = number, title
         solution = minimize(problem, solver, **options)
-        entry = Entry(title, stop.max_iter, _stripped(solution), stop.effort.taken)
+        entry = JournalEntry(title, stop.max_iter, _stripped(solution), stop.effort.taken)
         self._close(number, entry)
         return solution
 
@@ -161,7 +161,7 @@ class Journal:
         if checkpoint.is_due():
             self._write(checkpoint)
 
-    def _close(self, number: int, entry: Entry) -> None:
+    def _close(self, number: int, entry: JournalEntry) -> None:
         """Record a finished minimisation, unless one was cut short before."""
         self._over |= entry.solution.status in CUT_SHORT
         if self._checkpoints and not self._over:
@@ -171,7 +171,7 @@ class Journal:
         if self._noted is None:
             return
         number, title, report = self._noted
-        arrays = Arrays()
+        arrays = ArrayStore()
         fit = {
             "identity": encoded(self._identity, arrays),
             "entries": encoded(list(self._entries.items()), arrays),
@@ -180,7 +180,7 @@ class Journal:
             "point": encoded(report.gap.point, arrays),
             "waypoint": _encoded_if_plain(report.waypoint, arrays),
         }
-        checkpoint.write(dataclasses.replace(Stored.of(report), fit=fit, arrays=arrays))
+        checkpoint.write(dataclasses.replace(CheckpointContent.of(report), fit=fit, arrays=arrays))
 
     def _read(self, plain: Any, stop: Stop) -> Any:
         assert self._stored is not None
@@ -239,7 +239,7 @@ def _stripped(solution: Solution) -> Solution:
     return dataclasses.replace(solution, gap=gap, state=None)
 
 
-def _encoded_if_plain(waypoint: Waypoint, arrays: Arrays) -> Any:
+def _encoded_if_plain(waypoint: Waypoint, arrays: ArrayStore) -> Any:
     """The encoded waypoint; None if a file cannot hold its state."""
     try:
         return encoded(waypoint, arrays)

@@ -7,7 +7,7 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, Protocol, Self
 
-__all__ = ["Progress", "duration"]
+__all__ = ["ProgressBar", "duration"]
 
 SHOW_AFTER = 2.0
 BAR_EVERY = 0.2
@@ -27,7 +27,7 @@ def duration(seconds: float) -> str:
     return f"{hours:.0f} h {rest / MINUTE:.0f} min"
 
 
-class Progress:
+class ProgressBar:
     """Shows how many of ``total`` units are done, how fast, how much longer the others will take,
     and what runs now; nothing if ``shown`` is false.
 
@@ -120,16 +120,16 @@ def _rate(per_second: float) -> str:
 
 
 class _Face(Protocol):
-    def pause(self, progress: Progress) -> float: ...
-    def show(self, progress: Progress) -> None: ...
-    def end(self, progress: Progress) -> None: ...
+    def pause(self, progress: ProgressBar) -> float: ...
+    def show(self, progress: ProgressBar) -> None: ...
+    def end(self, progress: ProgressBar) -> None: ...
 
 
 class _Lines:
-    def pause(self, progress: Progress) -> float:
+    def pause(self, progress: ProgressBar) -> float:
         return max(LINE_EVERY, LINE_SHARE * progress.seconds)
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: ProgressBar) -> None:
         total = "" if progress.total is None else f" of {progress.total}"
         latest = f", last {progress.latest}" if progress.latest else ""
         words = f", {progress.words}" if progress.words else ""
@@ -140,12 +140,12 @@ class _Lines:
             flush=True,
         )
 
-    def end(self, progress: Progress) -> None:
+    def end(self, progress: ProgressBar) -> None:
         self.show(progress)
 
 
 class _Bar:
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: ProgressBar) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as RichProgress
@@ -161,17 +161,17 @@ class _Bar:
         self._task = self._bar.add_task(progress.label, total=progress.total, words="")
         self._bar.start()
 
-    def pause(self, progress: Progress) -> float:
+    def pause(self, progress: ProgressBar) -> float:
         return BAR_EVERY
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: ProgressBar) -> None:
         self._bar.update(self._task, completed=progress.done, words=progress.words)
 
-    def end(self, progress: Progress) -> None:
+    def end(self, progress: ProgressBar) -> None:
         self._bar.stop()
 
 
-def _face(progress: Progress) -> _Face:
+def _face(progress: ProgressBar) -> _Face:
     if sys.stderr is None or not sys.stderr.isatty():
         return _Lines()
     try:

@@ -37,16 +37,16 @@ from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, parameters_of, strength_of
 from proxmargin.runtime.cluster import is_on_cluster, on_cluster, threads_here
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.choice import CHOICES
 from proxmargin.selection.fitting import forget, no_convergence_warnings
 from proxmargin.selection.folds import (
-    Data,
     Fold,
     Judged,
     Judging,
     Plan,
+    ValidatedRows,
     folds_of,
     kernel_models,
     path_models,
@@ -176,7 +176,7 @@ class CrossValidated(
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
         targets = Targets.encode(y, weights, self.class_weight)
-        data = Data(
+        data = ValidatedRows(
             X,
             template._with_offset(targets, offset, X),
             weights,
@@ -190,7 +190,7 @@ class CrossValidated(
             self._search(template, data, folds)
         return self
 
-    def _search(self, template: MarginEstimator, data: Data, folds: list[Fold]) -> None:
+    def _search(self, template: MarginEstimator, data: ValidatedRows, folds: list[Fold]) -> None:
         """Score all strengths on all folds, choose, and fit all rows."""
         names = template._without_names()  # the data are arrays from here on
         templates = self._templates(template)
@@ -199,7 +199,7 @@ class CrossValidated(
         last = 1 if assembly is None else grids.shape[1]
         fits = grids.size * len(folds) + self.refit * last
         label = f"{type(self).__name__}: fits"
-        progress = Progress(label, fits, shown=bool(self.verbose))
+        progress = ProgressBar(label, fits, shown=bool(self.verbose))
         forget(self)
         known = {n: value for n, value in vars(template).items() if n == "n_features_in_"}
         self.__dict__.update(names, **known)
@@ -238,9 +238,9 @@ class CrossValidated(
     def _fit_and_score_folds(
         self,
         plan: Plan,
-        data: Data,
+        data: ValidatedRows,
         folds: list[Fold],
-        progress: Progress,
+        progress: ProgressBar,
         ahead: Callable[[], Path] | None,
     ) -> tuple[list[Judged], Path | None]:
         """Fit and score all folds, on several threads or on a cluster, with the same bits.
@@ -280,10 +280,10 @@ class CrossValidated(
     def _refitted(
         self,
         chosen: MarginEstimator,
-        data: Data,
+        data: ValidatedRows,
         assembly: Assembly | None,
         column: int,
-        progress: Progress,
+        progress: ProgressBar,
         path: Path | None,
     ) -> tuple[MarginEstimator, int, list[Any]]:
         """The chosen classifier fitted to all rows, the number of fits, the unmet certificates."""
@@ -364,7 +364,7 @@ class CrossValidated(
             return np.geomspace(*KERNEL_RANGE, int(values))
         return default_grid(template, template._reassembled(assembly), int(values), self.eps)
 
-    def _folds(self, data: Data, arguments: Mapping[str, Any]) -> list[Fold]:
+    def _folds(self, data: ValidatedRows, arguments: Mapping[str, Any]) -> list[Fold]:
         splitter = splitter_of(self.cv, data.labels, arguments.get("groups"))
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
@@ -375,7 +375,7 @@ class CrossValidated(
         return tags
 
 
-def _stop_if_interrupted(progress: Progress) -> None:
+def _stop_if_interrupted(progress: ProgressBar) -> None:
     if interrupts.pending:
         done = f"{progress.done} of {progress.total} fits"
         raise KeyboardInterrupt(f"after {done}; cv_scores_ holds what is complete")

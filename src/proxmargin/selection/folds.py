@@ -23,14 +23,14 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.fitting import no_convergence_warnings
 from proxmargin.selection.relaxed import mixed_paths
-from proxmargin.selection.scoring import HeldOut, Judge, Models
+from proxmargin.selection.scoring import HeldOutRows, Judge, Models
 
 __all__ = [
-    "Data",
     "Fold",
     "Judged",
     "Judging",
     "Plan",
+    "ValidatedRows",
     "folds_of",
     "kernel_models",
     "path_models",
@@ -70,7 +70,7 @@ class Fold:
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class ValidatedRows:
     """Validated rows.
 
     Attributes
@@ -106,13 +106,13 @@ class Data:
         """The data of the samples ``index``; of a kernel matrix their columns for ``train``."""
         return self.X[np.ix_(index, train)] if self.pairwise else self.X[index]
 
-    def held_out(self, fold: Fold) -> HeldOut:
+    def held_out(self, fold: Fold) -> HeldOutRows:
         arguments = {
             name: None if each is None else np.asarray(each)[fold.test]
             for name, each in self.arguments.items()
         }
         weights = None if self.sample_weight is None else self.sample_weight[fold.test]
-        return HeldOut(
+        return HeldOutRows(
             RowView(self.design, fold.test),
             self.targets.picked(fold.test),
             weights,
@@ -143,7 +143,7 @@ class Data:
         return self.targets.weighted(weights, class_weight)
 
 
-def folds_of(splits: Iterable[tuple[Any, Any]], data: Data) -> list[Fold]:
+def folds_of(splits: Iterable[tuple[Any, Any]], data: ValidatedRows) -> list[Fold]:
     """The folds of a splitter, given by row numbers or masks.
 
     Raises
@@ -189,7 +189,7 @@ class Plan:
         return len(self.grids) * len(self.shares), self.grids.shape[1]
 
 
-def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scored]:
+def path_models(plan: Plan, data: ValidatedRows, fold: Fold, tell: Tell) -> Iterator[Scored]:
     """The paths of linear models, one for each l1_ratio.
 
     Held-out rows have weight zero, so that neither standardisation nor any bound depends on them.
@@ -205,7 +205,7 @@ def path_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scor
             yield Scored(mixed.path, decisions, mixed.exists, share == plan.shares[0])
 
 
-def kernel_models(plan: Plan, data: Data, fold: Fold, tell: Tell) -> Iterator[Scored]:
+def kernel_models(plan: Plan, data: ValidatedRows, fold: Fold, tell: Tell) -> Iterator[Scored]:
     """Models with a nonlinear kernel, each fitted on its own."""
     data.training(fold, plan.templates[0].class_weight)
     X, y = data.rows(fold.train, fold.train), data.labels[fold.train]
@@ -283,22 +283,22 @@ class Judging:
     """
 
     plan: Plan
-    models: Callable[[Plan, Data, Fold, Tell], Iterator[Scored]]
+    models: Callable[[Plan, ValidatedRows, Fold, Tell], Iterator[Scored]]
     judge: Judge
     keep: bool
 
-    def judged(self, data: Data, fold: Fold, tell: Tell) -> Judged:
+    def judged(self, data: ValidatedRows, fold: Fold, tell: Tell) -> Judged:
         fitted = self.models(self.plan, data, fold, tell)
         return _fit_and_score(fitted, data.held_out(fold), self.judge, self.plan.shape, self.keep)
 
-    def apart(self, data: Data, fold: Fold) -> Judged:
+    def apart(self, data: ValidatedRows, fold: Fold) -> Judged:
         """The same in another process, whose filters and threads are its own."""
         with no_convergence_warnings(), quiet_threads(0):
             return self.judged(data, fold, lambda count: None)
 
 
 def _fit_and_score(
-    models: Iterator[Scored], rows: HeldOut, judge: Judge, shape: Any, keep: bool
+    models: Iterator[Scored], rows: HeldOutRows, judge: Judge, shape: Any, keep: bool
 ) -> Judged:
     """Fit the models of a fold, and score them on its held-out rows."""
     scores, kept, fits = np.full(shape, np.nan), [], 0

@@ -20,7 +20,7 @@ from proxmargin.paths.path import Path
 from proxmargin.paths.strength import Strength
 from proxmargin.runtime.optional import optional
 from proxmargin.selection.choice import standard_errors
-from proxmargin.selection.folds import Data, Fold, Judged
+from proxmargin.selection.folds import Fold, Judged, ValidatedRows
 from proxmargin.selection.relaxed import NO_REFIT
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 def out_of_fold(
-    data: Data, folds: list[Fold], shape: tuple[int, ...], results: list[Judged]
+    data: ValidatedRows, folds: list[Fold], shape: tuple[int, ...], results: list[Judged]
 ) -> Array:
     """Held-out scores of each row, by models of the folds that do not train on it.
 
@@ -63,7 +63,7 @@ class PublishesResults:
     def _shares(self) -> tuple[float, ...]:
         """The gammas of relaxed fits; 1 alone for the penalised model."""
 
-    def _publish_scores(self, data: Data, grids: Array, results: list[Judged]) -> None:
+    def _publish_scores(self, data: ValidatedRows, grids: Array, results: list[Judged]) -> None:
         self.classes_ = data.targets.classes
         setattr(self, f"{self.strength.name}s_", grids)
         self.cv_scores_ = np.stack([result.scores for result in results], axis=2)

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
-from proxmargin.selection.scoring import Asked, judge_of
+from proxmargin.selection.scoring import SklearnScorer, judge_of
 from proxmargin.selection.splitting import routed_splitter
 
 __all__ = ["RoutesMetadata"]
@@ -43,7 +43,7 @@ class RoutesMetadata:
             method_mapping=fit().add(caller="fit", callee="split"),
         )
         judge = judge_of(self.scoring, self._template())
-        if isinstance(judge, Asked):
+        if isinstance(judge, SklearnScorer):
             mapping = fit().add(caller="fit", callee="score")
             router.add(scorer=judge.scorer, method_mapping=mapping)
         return router
@@ -63,7 +63,7 @@ class RoutesMetadata:
     def _scores_with_weights(self) -> bool:
         """Whether the scoring takes weights; says so if not, as scikit-learn's searches do."""
         judge = judge_of(self.scoring, self._template())
-        takes = not isinstance(judge, Asked) or judge.takes_weights
+        takes = not isinstance(judge, SklearnScorer) or judge.takes_weights
         if not takes:
             warnings.warn(
                 f"scoring={self.scoring!r} takes no sample_weight: held-out rows are judged as if "

@@ -25,7 +25,7 @@ from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.beyond_memory import is_beyond_memory
 from proxmargin.inputs.targets import Targets
 
-__all__ = ["OF_CLASSES", "Asked", "HeldOut", "Judge", "Models", "judge_of", "score_of"]
+__all__ = ["OF_CLASSES", "HeldOutRows", "Judge", "Models", "SklearnScorer", "judge_of", "score_of"]
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Models(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutRows:
     """The held-out rows of a fold.
 
     Attributes
@@ -75,7 +75,7 @@ class HeldOut:
 
 
 # (models, their scores, rows) -> a number for each model, more is better
-Judge = Callable[[Models, Array, HeldOut], Array]
+Judge = Callable[[Models, Array, HeldOutRows], Array]
 
 
 def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
@@ -100,7 +100,7 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
             "scoring must be None, 'deviance', a name that sklearn.metrics.get_scorer_names() "
             f"lists, or a callable, got {scoring!r}"
         )
-    return Asked(check_scoring(plain, scoring))
+    return SklearnScorer(check_scoring(plain, scoring))
 
 
 def score_of(
@@ -126,13 +126,13 @@ def score_of(
     return float(check_scoring(model, scoring)(shifted, X, y, **weights))
 
 
-def _mean_loss(models: Models, scores: Array, rows: HeldOut) -> Array:
+def _mean_loss(models: Models, scores: Array, rows: HeldOutRows) -> Array:
     """The negated mean loss of the models, over rows weighted as in the fit."""
     each = scores if scores.ndim == 3 else scores[:, :, None]
     return -models.template._losses_of_scores(each, rows.targets, rows.design)
 
 
-def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
+def _log_likelihoods(models: Models, scores: Array, rows: HeldOutRows) -> Array:
     """The mean log-likelihood of the true classes, from the scores.
 
     Computed with log_expit and logsumexp: large margins do not round a probability to 0 or 1.
@@ -149,17 +149,17 @@ def _log_likelihoods(models: Models, scores: Array, rows: HeldOut) -> Array:
     return np.asarray(np.average(logs, axis=1, weights=rows.sample_weight))
 
 
-def _hits(scores: Array, rows: HeldOut) -> NDArray[np.bool_]:
+def _hits(scores: Array, rows: HeldOutRows) -> NDArray[np.bool_]:
     """Whether each model predicts the class of each row, (n_models, n_samples)."""
     codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
     return np.asarray(codes == rows.targets.codes)
 
 
-def _accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
+def _accuracy(models: Models, scores: Array, rows: HeldOutRows) -> Array:
     return np.asarray(np.average(_hits(scores, rows), axis=1, weights=rows.sample_weight))
 
 
-def _balanced_accuracy(models: Models, scores: Array, rows: HeldOut) -> Array:
+def _balanced_accuracy(models: Models, scores: Array, rows: HeldOutRows) -> Array:
     """The mean of the recall of the classes that occur in the rows."""
     codes = rows.targets.codes
     weights = np.ones(codes.size) if rows.sample_weight is None else rows.sample_weight
@@ -175,7 +175,7 @@ _OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
 
 
 @dataclass(frozen=True)
-class Asked:
+class SklearnScorer:
     """A scorer of scikit-learn, called for each model."""
 
     scorer: Callable[..., float]
@@ -186,7 +186,7 @@ class Asked:
         asked = getattr(self.scorer, "_score_func", self.scorer)
         return "sample_weight" in signature(asked).parameters
 
-    def __call__(self, models: Models, scores: Array, rows: HeldOut) -> Array:
+    def __call__(self, models: Models, scores: Array, rows: HeldOutRows) -> Array:
         offset = rows.targets.offset
         each = (_with_offset(models.model(index), offset) for index in range(len(models)))
         return np.array([self.scorer(m, rows.X, rows.labels, **rows.arguments) for m in each])

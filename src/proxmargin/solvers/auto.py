@@ -11,11 +11,11 @@ import numpy as np
 from proxmargin.problem import Problem
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import rules_for
-from proxmargin.solvers.succession import Choice, Table, solve
+from proxmargin.solvers.succession import Choice, RuleTable, solve
 
 __all__ = ["Choice", "choose", "solve"]
 
 
 def choose(problem: Problem, deadline: float = np.inf) -> Choice:
-    """The solver for a problem and the reason, see `Table.choice`."""
-    return Table(rules_for(problem), SOLVERS).choice(problem, deadline)
+    """The solver for a problem and the reason, see `RuleTable.choice`."""
+    return RuleTable(rules_for(problem), SOLVERS).choice(problem, deadline)

@@ -9,7 +9,7 @@ import numpy as np
 from proxmargin.designs.base import Array, Design
 from proxmargin.rounding import UNIT
 
-__all__ = ["Axes", "FitsLabelings", "Fitted", "principal_axes"]
+__all__ = ["Axes", "FitsLabelings", "LabelingFits", "principal_axes"]
 
 
 class Axes(NamedTuple):
@@ -49,7 +49,7 @@ def _spectrum(gram: Array) -> tuple[Array, Array]:
     return values[live][::-1], np.ascontiguousarray(vectors[:, live][:, ::-1])
 
 
-class Fitted(NamedTuple):
+class LabelingFits(NamedTuple):
     """Solutions of the labelings.
 
     Attributes
@@ -70,6 +70,6 @@ class Fitted(NamedTuple):
 class FitsLabelings(Protocol):
     """A method that fits one model to many labelings."""
 
-    def __call__(self, axes: Axes, signs: Array, *, tol: float) -> Fitted:
+    def __call__(self, axes: Axes, signs: Array, *, tol: float) -> LabelingFits:
         """Of labelings (n_samples, n_labelings) of -1 and +1, to a relative gap of ``tol``; those
         that it does not solve have a larger one."""

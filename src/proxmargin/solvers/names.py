@@ -51,7 +51,7 @@ from proxmargin.solvers.smooth.pass_newton import PassNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.smooth.tall_newton import TallNewton
-from proxmargin.solvers.succession import Table, solve
+from proxmargin.solvers.succession import RuleTable, solve
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
@@ -105,7 +105,7 @@ class ByTheRules:
     is_portable: ClassVar[bool] = True
 
     def __call__(self, problem: Problem, stop: Stop, start: Point) -> Solution:
-        choice = Table(rules_for(problem), SOLVERS).choice(problem)
+        choice = RuleTable(rules_for(problem), SOLVERS).choice(problem)
         return solve(problem, choice, stop=stop, start=start)
 
 

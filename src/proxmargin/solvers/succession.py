@@ -24,7 +24,7 @@ from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.rules import Facts, Rule
 from proxmargin.traits import Trait
 
-__all__ = ["Choice", "Table", "solve"]
+__all__ = ["Choice", "RuleTable", "solve"]
 
 PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
 OBJECTIVE_ROUNDING = 16 * float(np.finfo(float).eps)  # relative, of an objective: 16 ulp
@@ -41,7 +41,7 @@ ENDS = {
 
 
 @dataclass(frozen=True)
-class Table:
+class RuleTable:
     """Rules, the constructors of the solvers that they name, and the names of those to skip."""
 
     rules: tuple[Rule, ...]
@@ -77,7 +77,7 @@ class Table:
             if refusal is None and not affordable(solver.work(problem), deadline):
                 refusal = "one step would take longer than the time that is left"
             if refusal is None:
-                others = Table(self.rules[k + 1 :], self.solvers, (*self.tried, rule.use))
+                others = RuleTable(self.rules[k + 1 :], self.solvers, (*self.tried, rule.use))
                 return Choice(solver, rule.use, rule.because, others)
             objection = refusal
         return objection
@@ -96,7 +96,7 @@ class Choice:
     solver: Solver[Any]
     name: str
     because: str
-    others: Table | None = None
+    others: RuleTable | None = None
 
     def following(self, problem: Problem, deadline: float = np.inf) -> Choice | None:
         """The choice by the next rule whose solver takes the problem in the remaining time."""

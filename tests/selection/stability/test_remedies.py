@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from proxmargin.selection.stability.bounds import false_selections
-from proxmargin.selection.stability.terms import Terms
+from proxmargin.selection.stability.terms import SelectionTerms
 
 
 @pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])
@@ -28,7 +28,7 @@ def test_each_change_that_a_refusal_names_will_do(settings, p, assumption) -> No
     asked = {"threshold": None, "pfer": None, "q": None, "fdr": None, "n_pairs": 50}
     asked |= {**settings, "assumption": assumption}
     try:
-        Terms.checked(SimpleNamespace(**asked)).settled(p)
+        SelectionTerms.checked(SimpleNamespace(**asked)).settled(p)
         return  # possible under this assumption
     except ValueError as refusal:
         said = str(refusal)
@@ -43,4 +43,4 @@ def test_each_change_that_a_refusal_names_will_do(settings, p, assumption) -> No
         for part in change.split(" and "):
             name, value = re.fullmatch(r"(\w+) ?[<>]?= ?(\S+)", part).groups()
             new[name] = float(Fraction(value)) if name in ("threshold", "pfer") else int(value)
-        Terms.checked(SimpleNamespace(**new)).settled(p)
+        SelectionTerms.checked(SimpleNamespace(**new)).settled(p)

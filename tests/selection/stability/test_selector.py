@@ -230,14 +230,14 @@ def test_the_other_half_has_no_part_in_a_path(data) -> None:
     """Giants in rows outside of a half change none of its bits."""
     from proxmargin.designs import as_design
     from proxmargin.inputs.targets import Targets
-    from proxmargin.selection.stability.halves import Task
+    from proxmargin.selection.stability.halves import HalfSampleTask
 
     X, y = data
     targets = Targets.encode(y, None, None)
     rows = half_of(targets.codes, np.ones(60), 0, 0)
     poisoned = X.copy()
     poisoned[np.setdiff1d(np.arange(60), rows)] = 1e60
-    task = Task(LASSO, np.array([0.2, 0.1, 0.05]), np.arange(40), 8)
+    task = HalfSampleTask(LASSO, np.array([0.2, 0.1, 0.05]), np.arange(40), 8)
     honest, found = (
         task.entry(as_design(each), targets, np.ones(60), rows) for each in (X, poisoned)
     )

@@ -28,7 +28,7 @@ from proxmargin.losses.tail_mean import TailMean
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
-from proxmargin.solvers.box.decomposition import BlockDecomposition, Blocks, Terms
+from proxmargin.solvers.box.decomposition import BlockDecomposition, Blocks, BoxedDual
 
 TIGHT = 1e-9
 
@@ -406,7 +406,7 @@ def test_a_block_of_a_nu_svm_has_pairs_of_both_groups(rng) -> None:
     n = 6000
     groups = np.arange(n) < n // 2
     signs = np.where(groups, 1.0, -1.0)
-    terms = Terms(
+    terms = BoxedDual(
         low=np.minimum(signs, 0.0),
         high=np.maximum(signs, 0.0),
         bends=np.zeros(n),

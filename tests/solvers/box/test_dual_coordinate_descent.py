@@ -37,7 +37,7 @@ from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.solvers.succession import Choice, Table, solve
+from proxmargin.solvers.succession import Choice, RuleTable, solve
 from tests.oracles.models import binary_optimum
 
 NAME = DualCoordinateDescent.name
@@ -347,7 +347,7 @@ def test_an_ill_conditioned_logistic_model_goes_on_with_newtons_method(fit_inter
     assert alone.certificate.gap >= alone.certificate.primal - known.primal
     swept = replace(choose(problem), solver=DualCoordinateDescent(max_sweeps=500), name=NAME)
     both = solve(
-        problem, replace(swept, others=Table(rules_for(problem), SOLVERS, (NAME,))), stop=TIGHT
+        problem, replace(swept, others=RuleTable(rules_for(problem), SOLVERS, (NAME,))), stop=TIGHT
     )
     assert both.certificate.converged
     assert "'ridge-newton' went on" in both.certificate.because

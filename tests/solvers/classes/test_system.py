@@ -9,12 +9,12 @@ from scipy import sparse
 from proxmargin.solvers.classes import system as systems
 from proxmargin.solvers.classes.block import Block, DenseBlock, Live, SparseBlock
 from proxmargin.solvers.classes.system import (
+    CGThenFactor,
     ClassSystem,
     MatrixFreePairs,
     OverContrasts,
     OverGram,
     OverPairs,
-    Tried,
     class_system,
 )
 
@@ -46,7 +46,7 @@ def matrix(X: np.ndarray, live: Live) -> np.ndarray:
 
 
 def tried(most: int, block: Block, live: Live) -> ClassSystem:
-    return Tried(block, live, FREE, DIAGONAL, most, OverPairs)
+    return CGThenFactor(block, live, FREE, DIAGONAL, most, OverPairs)
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
@@ -67,17 +67,17 @@ def test_a_matrix_is_made_only_where_conjugate_gradients_do_not_arrive(rng) -> N
     def told(*_: object) -> ClassSystem:
         raise AssertionError("a matrix was made")
 
-    Tried(block, live, FREE, DIAGONAL, 500, told).step(slope, every)  # type: ignore[arg-type]
+    CGThenFactor(block, live, FREE, DIAGONAL, 500, told).step(slope, every)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="a matrix was made"):
-        Tried(block, live, FREE, DIAGONAL, 1, told).step(slope, every)  # type: ignore[arg-type]
+        CGThenFactor(block, live, FREE, DIAGONAL, 1, told).step(slope, every)  # type: ignore[arg-type]
 
 
 def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     block, live = DenseBlock(data(rng)), curved(rng)
-    assert not isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), Tried)
+    assert not isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), CGThenFactor)
     assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
     monkeypatch.setattr(systems, "CG_WORK_FRACTION", 1e6)
-    assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), Tried)
+    assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), CGThenFactor)
     monkeypatch.setattr(systems, "MAX_SIDE", 1)
     found = class_system(block, live, FREE, DIAGONAL, selects=False)
     assert isinstance(found, MatrixFreePairs)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from proxmargin.cli import failures
 from proxmargin.cli.features import top_features
 from proxmargin.cli.guards import warn_of_leaks
-from proxmargin.cli.held_out import HeldOut, held_out_accuracy
+from proxmargin.cli.held_out import FoldMeans, held_out_accuracy
 from proxmargin.cli.models import (
     add_model_options,
     estimator_of,
@@ -108,7 +108,7 @@ def _print(
     model: Any,
     table: Table,
     saved: str | None,
-    held_out: HeldOut | None,
+    held_out: FoldMeans | None,
 ) -> None:
     from proxmargin.files.models.model import describe_model
 

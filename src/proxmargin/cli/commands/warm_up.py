@@ -21,7 +21,7 @@ from proxmargin.cli.options import Commands, add_common, subcommand
 from proxmargin.cli.output import print_json, print_listing
 from proxmargin.comparing.results.layout import Listing
 from proxmargin.estimators.registry import MODELS, model_names
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 
 __all__ = ["register"]
 
@@ -64,7 +64,7 @@ class Warmed:
 def run(arguments: argparse.Namespace) -> int:
     names, home = _checked(arguments.models), _home()
     done = []
-    with Progress("models warmed up", len(names), shown=not arguments.quiet) as progress:
+    with ProgressBar("models warmed up", len(names), shown=not arguments.quiet) as progress:
         for name in names:
             done.append(Warmed(name, dict(_seconds(name))))
             progress.advance(latest=name)

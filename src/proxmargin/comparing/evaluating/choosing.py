@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.evaluating.data import Data
-from proxmargin.comparing.evaluating.metrics import HeldOut, Metric
-from proxmargin.comparing.evaluating.searches import Settings, Tried
+from proxmargin.comparing.evaluating.data import LabelledRows
+from proxmargin.comparing.evaluating.metrics import HeldOutPredictions, Metric
+from proxmargin.comparing.evaluating.searches import SearchPredictions, Settings
 from proxmargin.selection.calibrators import Calibrator, fit_calibrator
 
-__all__ = ["Choice", "chosen"]
+__all__ = ["ChosenSettings", "chosen"]
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ CALIBRATION = "sigmoid"  # two parameters: fits any number of held-out scores
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ChosenSettings:
     """The chosen settings.
 
     Attributes
@@ -41,10 +41,10 @@ class Choice:
     curve: dict[str, Any]
 
 
-def chosen(tried: Tried, data: Data, metric: Metric) -> Choice:
+def chosen(tried: SearchPredictions, data: LabelledRows, metric: Metric) -> ChosenSettings:
     """The settings with the best mean inner score; among equals the sparser, then the earlier."""
     if tried.labels is None:
-        return Choice(tried.settings[0], None, {})
+        return ChosenSettings(tried.settings[0], None, {})
     classes = np.unique(data.y)
     codes = np.searchsorted(classes, data.y)
     index, scores = 0, None
@@ -56,7 +56,7 @@ def chosen(tried: Tried, data: Data, metric: Metric) -> Choice:
         index = best(metric.sign * _means(scores), tried.sizes)
     calibrator = None if tried.scores is None else _calibrator(tried.scores[index], codes, data)
     curve = {} if scores is None else _curve(tried, index, scores)
-    return Choice(tried.settings[index], calibrator, curve)
+    return ChosenSettings(tried.settings[index], calibrator, curve)
 
 
 def best(scores: Array, sizes: Array) -> int:
@@ -69,11 +69,11 @@ def best(scores: Array, sizes: Array) -> int:
 
 
 def _inner(
-    tried: Tried,
+    tried: SearchPredictions,
     index: int,
     codes: NDArray[np.intp],
     classes: NDArray[Any],
-    data: Data,
+    data: LabelledRows,
     metric: Metric,
 ) -> list[float]:
     """The metric of one setting on each inner fold."""
@@ -87,11 +87,11 @@ def _inner(
         if calibrator is not None:
             probabilities[told] = calibrator.probabilities(scores[told])
     X = data.X if metric.needs_rows else None
-    held_out = HeldOut(codes, labels, classes, scores, probabilities, data.weights, X)
+    held_out = HeldOutPredictions(codes, labels, classes, scores, probabilities, data.weights, X)
     return [metric(held_out.rows(split.test)) for split in tried.folds]
 
 
-def _calibrator(scores: Array, codes: NDArray[np.intp], data: Data) -> Calibrator | None:
+def _calibrator(scores: Array, codes: NDArray[np.intp], data: LabelledRows) -> Calibrator | None:
     """The map from held-out scores to probabilities."""
     told = _told(scores)
     if np.unique(codes[told]).size < np.unique(codes).size:
@@ -112,7 +112,7 @@ def _means(scores: Array) -> Array:
     return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)
 
 
-def _curve(tried: Tried, index: int, scores: Array) -> dict[str, Any]:
+def _curve(tried: SearchPredictions, index: int, scores: Array) -> dict[str, Any]:
     """Mean and standard error along the strength, with what else was chosen."""
     name = tried.parameter
     if name is None:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.preprocessing import fitted_transformer
 
-__all__ = ["Data"]
+__all__ = ["LabelledRows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class LabelledRows:
     """Samples with labels, weights and groups.
 
     Attributes
@@ -56,7 +56,7 @@ class Data:
         sample_weight: Any = None,
         groups: Any = None,
         preprocess: Any = None,
-    ) -> Data:
+    ) -> LabelledRows:
         """The caller's data as the estimators use them; samples of weight zero are left out.
 
         Raises
@@ -93,7 +93,7 @@ class Data:
         kept = weights.nonzero()[0]
         return replace(data.rows(kept), numbers=kept)
 
-    def named(self, names: Sequence[str]) -> Data:
+    def named(self, names: Sequence[str]) -> LabelledRows:
         """The same samples with these names of the features."""
         if len(names) != self.n_features:
             raise ValueError(
@@ -106,21 +106,21 @@ class Data:
             )
         return replace(self, names=np.array([str(name) for name in names], dtype=object))
 
-    def rows(self, index: NDArray[np.intp]) -> Data:
+    def rows(self, index: NDArray[np.intp]) -> LabelledRows:
         """Some of the samples."""
         weights = None if self.weights is None else self.weights[index]
         groups = None if self.groups is None else self.groups[index]
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
         return replace(self, X=X, y=self.y[index], weights=weights, groups=groups)
 
-    def prepared(self) -> tuple[Data, Any]:
+    def prepared(self) -> tuple[LabelledRows, Any]:
         """These samples as models see them, and the transformer, fitted to them alone."""
         if self.preprocess is None:
             return self, None
         transformer = fitted_transformer(self.preprocess, self.X, self.y)
         return self.transformed(transformer), transformer
 
-    def transformed(self, transformer: Any) -> Data:
+    def transformed(self, transformer: Any) -> LabelledRows:
         """These samples as a fitted transformer returns them; None leaves them as they are."""
         if transformer is None:
             return self
@@ -139,7 +139,7 @@ class Data:
             same = X.shape[1] == self.n_features
             return tuple(map(str, given if same else (f"f{j}" for j in range(X.shape[1]))))
 
-    def seen(self) -> Data:
+    def seen(self) -> LabelledRows:
         """All samples as a report shows them: with the names of the transformed features."""
         ready, transformer = self.prepared()
         return self if transformer is None else replace(ready, names=np.array(ready.outputs))

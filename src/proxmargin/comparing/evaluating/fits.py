@@ -11,8 +11,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
-from proxmargin.comparing.evaluating.data import Data
-from proxmargin.comparing.evaluating.metrics import HeldOut
+from proxmargin.comparing.evaluating.data import LabelledRows
+from proxmargin.comparing.evaluating.metrics import HeldOutPredictions
 
 __all__ = ["Tally", "features_used", "fitted", "held_out", "own_probabilities", "said_of"]
 
@@ -48,7 +48,7 @@ class Tally:
         )
 
 
-def fitted(model: Any, data: Data) -> Any:
+def fitted(model: Any, data: LabelledRows) -> Any:
     """The model, fitted to weighted samples; with their groups if it splits them again.
 
     Raises
@@ -68,10 +68,10 @@ def fitted(model: Any, data: Data) -> Any:
     return model.fit(data.X, data.y, **given)
 
 
-def held_out(model: Any, data: Data, classes: NDArray[Any]) -> HeldOut:
+def held_out(model: Any, data: LabelledRows, classes: NDArray[Any]) -> HeldOutPredictions:
     """What a fitted model says about rows; ``classes`` are those of the whole data."""
     labels, scores = said_of(model, data.X, classes)
-    return HeldOut(
+    return HeldOutPredictions(
         codes=np.searchsorted(classes, data.y),
         labels=labels,
         classes=classes,

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.inputs.validation import check_folds, check_number
 
-__all__ = ["INNER_FOLDS", "Split", "inner_splits", "outer_splits"]
+__all__ = ["INNER_FOLDS", "TrainTestRows", "inner_splits", "outer_splits"]
 
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
 # half of the largest class goes into a training part, which is then halved again
@@ -24,7 +24,7 @@ LISTED = 8  # labels in a message
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class TrainTestRows:
     """Row numbers of a training and a test part."""
 
     train: NDArray[np.intp]
@@ -32,7 +32,9 @@ class Split:
     repeat: int = 0
 
 
-def outer_splits(data: Data, cv: Any, repeats: int, seed: int) -> tuple[list[Split], list[str]]:
+def outer_splits(
+    data: LabelledRows, cv: Any, repeats: int, seed: int
+) -> tuple[list[TrainTestRows], list[str]]:
     """The folds of all repeats, and notes on how they differ from what was asked for.
 
     Parameters
@@ -74,7 +76,7 @@ def outer_splits(data: Data, cv: Any, repeats: int, seed: int) -> tuple[list[Spl
     return splits, notes + _notes_on_tests(data, splits)
 
 
-def inner_splits(data: Data, seed: int) -> list[Split]:
+def inner_splits(data: LabelledRows, seed: int) -> list[TrainTestRows]:
     """Folds inside a training part; those whose own training part lacks a class are left out.
 
     Raises
@@ -96,7 +98,7 @@ def inner_splits(data: Data, seed: int) -> list[Split]:
     return kept
 
 
-def _shuffled(data: Data, folds: int, seed: int) -> Iterator[tuple[Any, Any]]:
+def _shuffled(data: LabelledRows, folds: int, seed: int) -> Iterator[tuple[Any, Any]]:
     kind = StratifiedKFold if data.groups is None else StratifiedGroupKFold
     splitter = kind(folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
@@ -105,13 +107,13 @@ def _shuffled(data: Data, folds: int, seed: int) -> Iterator[tuple[Any, Any]]:
         yield from splitter.split(np.zeros(data.n_samples), data.y, data.groups)
 
 
-def _numbered(parts: Iterable[tuple[Any, Any]], repeat: int, count: int) -> Iterator[Split]:
+def _numbered(parts: Iterable[tuple[Any, Any]], repeat: int, count: int) -> Iterator[TrainTestRows]:
     every = np.arange(count)  # of masks too
     for train, test in parts:
-        yield Split(every[train], every[test], repeat)
+        yield TrainTestRows(every[train], every[test], repeat)
 
 
-def _in_repeats(splits: list[Split], count: int) -> list[Split]:
+def _in_repeats(splits: list[TrainTestRows], count: int) -> list[TrainTestRows]:
     """The splits of a splitter, numbered by repeat where they are passes over all rows of equally
     many folds, as of a ``RepeatedStratifiedKFold``; else all of one."""
     repeats, tested = [], np.zeros(count, dtype=np.intp)
@@ -126,7 +128,7 @@ def _in_repeats(splits: list[Split], count: int) -> list[Split]:
 
 
 def _number_of_folds(
-    data: Data, cv: int, classes: NDArray[Any], counts: NDArray[np.intp]
+    data: LabelledRows, cv: int, classes: NDArray[Any], counts: NDArray[np.intp]
 ) -> tuple[int, list[str]]:
     if data.groups is not None:
         groups = np.unique(data.groups).size
@@ -141,7 +143,7 @@ def _number_of_folds(
     return folds, [asked] if folds < cv else []
 
 
-def _refuse_lacking(data: Data, splits: list[Split]) -> None:
+def _refuse_lacking(data: LabelledRows, splits: list[TrainTestRows]) -> None:
     """Raise ValueError if a training part lacks a class, or a test part has no row."""
     if not splits:
         raise ValueError("cv makes no folds: it is to make at least one")
@@ -168,7 +170,7 @@ def _refuse_lacking(data: Data, splits: list[Split]) -> None:
             raise ValueError(f"cv: fold {number + 1} holds out no rows to judge models by")
 
 
-def _notes_on_tests(data: Data, splits: list[Split]) -> list[str]:
+def _notes_on_tests(data: LabelledRows, splits: list[TrainTestRows]) -> list[str]:
     alone = [k + 1 for k, split in enumerate(splits) if np.unique(data.y[split.test]).size < 2]
     if not alone:
         return []

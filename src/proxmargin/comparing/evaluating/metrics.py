@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 
 from proxmargin.rounding import SCORE_ROUNDING, levels, score_levels
 
-__all__ = ["DEFAULT_METRICS", "HeldOut", "Metric", "metric_of", "metrics_of"]
+__all__ = ["DEFAULT_METRICS", "HeldOutPredictions", "Metric", "metric_of", "metrics_of"]
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ DEFAULT_METRICS = (
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutPredictions:
     """What a model says about rows that it was not fitted to.
 
     Attributes
@@ -62,7 +62,7 @@ class HeldOut:
         pairs = np.bincount(self.codes * count + self.labels, self.weights, count**2)
         return pairs.reshape(count, count).astype(np.float64)
 
-    def rows(self, index: NDArray[np.intp]) -> HeldOut:
+    def rows(self, index: NDArray[np.intp]) -> HeldOutPredictions:
         """Some of the rows."""
         names = ("scores", "probabilities", "weights", "X")
         picked: dict[str, Any] = {
@@ -78,7 +78,7 @@ class Metric:
     Attributes
     ----------
     name, label : str
-    of : callable from `HeldOut` to float
+    of : callable from `HeldOutPredictions` to float
     larger_is_better : bool
     probabilities_from : int or None
         The least number of classes for which it reads probabilities; None: never.
@@ -88,12 +88,12 @@ class Metric:
 
     name: str
     label: str
-    of: Callable[[HeldOut], float]
+    of: Callable[[HeldOutPredictions], float]
     larger_is_better: bool = True
     probabilities_from: int | None = None
     needs_rows: bool = False
 
-    def __call__(self, held_out: HeldOut) -> float:
+    def __call__(self, held_out: HeldOutPredictions) -> float:
         return float(self.of(held_out))
 
     def needs_probabilities(self, n_classes: int) -> bool:
@@ -105,18 +105,18 @@ class Metric:
         return 1.0 if self.larger_is_better else -1.0
 
 
-def _accuracy(held_out: HeldOut) -> float:
+def _accuracy(held_out: HeldOutPredictions) -> float:
     return float(np.trace(held_out.confusion) / held_out.confusion.sum())
 
 
-def _balanced_accuracy(held_out: HeldOut) -> float:
+def _balanced_accuracy(held_out: HeldOutPredictions) -> float:
     """The mean recall of the classes that are there."""
     totals = held_out.confusion.sum(axis=1)
     live = totals > 0
     return float(np.mean(np.diag(held_out.confusion)[live] / totals[live]))
 
 
-def _matthews(held_out: HeldOut) -> float:
+def _matthews(held_out: HeldOutPredictions) -> float:
     """Gorodkin's R_K (2004), Matthews' coefficient of two classes; 0 if either is constant."""
     table = held_out.confusion
     true, said, total = table.sum(axis=1), table.sum(axis=0), table.sum()
@@ -124,7 +124,7 @@ def _matthews(held_out: HeldOut) -> float:
     return float((np.trace(table) * total - true @ said) / np.sqrt(spread)) if spread > 0 else 0.0
 
 
-def _roc_auc(held_out: HeldOut) -> float:
+def _roc_auc(held_out: HeldOutPredictions) -> float:
     """Of two classes by the score; of more the mean of one against the rest, by probabilities."""
     count = held_out.classes.size
     if np.unique(held_out.codes).size < count:
@@ -145,11 +145,11 @@ def _roc_auc(held_out: HeldOut) -> float:
     return _auc(held_out.codes == 1, score_levels(scores) if finite else scores, held_out)
 
 
-def _auc(positive: NDArray[np.bool_], scores: NDArray[Any], held_out: HeldOut) -> float:
+def _auc(positive: NDArray[np.bool_], scores: NDArray[Any], held_out: HeldOutPredictions) -> float:
     return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
 
 
-def _log_loss(held_out: HeldOut) -> float:
+def _log_loss(held_out: HeldOutPredictions) -> float:
     if held_out.probabilities is None:
         return np.nan
     own = held_out.probabilities[np.arange(held_out.codes.size), held_out.codes]
@@ -157,7 +157,7 @@ def _log_loss(held_out: HeldOut) -> float:
     return -float(np.average(logs, weights=held_out.weights))
 
 
-def _brier(held_out: HeldOut) -> float:
+def _brier(held_out: HeldOutPredictions) -> float:
     """Squared error of the probabilities: of the second of two classes, summed over more."""
     if held_out.probabilities is None:
         return np.nan
@@ -253,7 +253,7 @@ def _negated(name: str) -> Metric:
 class _Negative:
     metric: Metric
 
-    def __call__(self, held_out: HeldOut) -> float:
+    def __call__(self, held_out: HeldOutPredictions) -> float:
         return -self.metric(held_out)
 
 
@@ -265,7 +265,7 @@ class _Asked:
     scorer: Callable[..., float]
     rows: bool
 
-    def __call__(self, held_out: HeldOut) -> float:
+    def __call__(self, held_out: HeldOutPredictions) -> float:
         weights = {} if held_out.weights is None else {"sample_weight": held_out.weights}
         X = held_out.X if self.rows else np.zeros((held_out.codes.size, 1))
         model = _Answers(held_out)
@@ -287,7 +287,7 @@ def _has(name: str) -> Callable[[Any], bool]:
 class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier that knows its answers for the held-out rows only."""
 
-    def __init__(self, held_out: HeldOut | None = None) -> None:
+    def __init__(self, held_out: HeldOutPredictions | None = None) -> None:
         self.held_out = held_out
 
     def fit(self, X: Any, y: Any) -> _Answers:
@@ -301,7 +301,7 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._known.classes
 
     @property
-    def _known(self) -> HeldOut:
+    def _known(self) -> HeldOutPredictions:
         assert self.held_out is not None
         return self.held_out
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.fits import Tally, features_used, fitted, said_of
-from proxmargin.comparing.evaluating.folds import Split
+from proxmargin.comparing.evaluating.folds import TrainTestRows
 from proxmargin.runtime.interrupts import interrupts
 
-__all__ = ["AlphaPath", "CPath", "Given", "Grid", "Search", "Tried"]
+__all__ = ["AlphaPath", "CPath", "Given", "Grid", "Search", "SearchPredictions"]
 
 Settings = dict[str, Any]
 Make = Callable[..., Any]
@@ -26,7 +26,7 @@ SELECTION_TOL = 1e-4
 
 
 @dataclass
-class Tried:
+class SearchPredictions:
     """Out-of-fold predictions of every setting for the training rows.
 
     Attributes
@@ -46,7 +46,7 @@ class Tried:
 
     settings: list[Settings]
     parameter: str | None = None
-    folds: Sequence[Split] = ()
+    folds: Sequence[TrainTestRows] = ()
     labels: NDArray[np.intp] | None = None
     scores: Array | None = None
     sizes: Array | None = None
@@ -56,7 +56,9 @@ class Tried:
 class Search(Protocol):
     """Which settings of a model are tried, and how they are fitted."""
 
-    def tried(self, make: Make, data: Data, folds: Sequence[Split]) -> Tried:
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
         """Out-of-fold predictions of all settings for these training rows."""
 
 
@@ -74,14 +76,16 @@ class _Path(ABC):
     def grid(self, template: Any, assembly: Any) -> Array:
         """The strengths of one of them, the strongest penalty first."""
 
-    def tried(self, make: Make, data: Data, folds: Sequence[Split]) -> Tried:
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
         from proxmargin.inputs.targets import Targets
         from proxmargin.selection import folds as engine
 
         templates = self.templates(make)
         found = _Collected(np.unique(data.y), data.n_samples)
         targets = Targets.encode(data.y, data.weights, templates[0].class_weight)
-        rows = engine.Data(data.prepared()[0].X, targets, data.weights, {})
+        rows = engine.ValidatedRows(data.prepared()[0].X, targets, data.weights, {})
         first = templates[0]._assembled(rows.design, targets)
         grids = [self.grid(each, each._reassembled(first)) for each in templates]
         plan = engine.Plan(templates, np.stack(grids))
@@ -192,7 +196,9 @@ class Grid:
     values: Mapping[str, Iterable[Any]]
     tol: float | None = None
 
-    def tried(self, make: Make, data: Data, folds: Sequence[Split]) -> Tried:
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
         from sklearn.model_selection import ParameterGrid
 
         settings = list(ParameterGrid({k: list(v) for k, v in self.values.items()}))
@@ -205,7 +211,7 @@ class Grid:
             found.models(split, models, test.X, len(settings))
         return found.tried(settings, varied[0] if len(varied) == 1 else None, folds)
 
-    def _fitted(self, make: Make, settings: list[Settings], data: Data) -> Iterator[Any]:
+    def _fitted(self, make: Make, settings: list[Settings], data: LabelledRows) -> Iterator[Any]:
         from proxmargin.estimators.base import MarginEstimator
         from proxmargin.paths import fitted_grid
 
@@ -222,10 +228,12 @@ class Given:
     """No choice: an estimator as it is. Held-out scores are fitted only if it needs them to be
     calibrated, because it has no probabilities."""
 
-    def tried(self, make: Make, data: Data, folds: Sequence[Split]) -> Tried:
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
         model = make()
         if hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
-            return Tried([{}])
+            return SearchPredictions([{}])
         return Grid({}).tried(make, data, folds)
 
 
@@ -239,7 +247,7 @@ class _Collected:
         self.sizes: list[Array] = []
         self.tally = Tally()
 
-    def fold(self, split: Split, paths: Iterable[tuple[Any, Array]]) -> None:
+    def fold(self, split: TrainTestRows, paths: Iterable[tuple[Any, Array]]) -> None:
         """The paths of one fold, with their decision values for its held-out rows."""
         found = list(paths)
         for path, _ in found:
@@ -250,7 +258,7 @@ class _Collected:
         labels = decisions.argmax(axis=2) if many else (decisions > 0).astype(np.intp)
         self._put(split, labels, decisions)
 
-    def models(self, split: Split, models: Iterable[Any], X: Any, count: int) -> None:
+    def models(self, split: TrainTestRows, models: Iterable[Any], X: Any, count: int) -> None:
         """Models of all settings, one after the other."""
         sizes, labels, scores = [], [], []
         for model in models:
@@ -267,7 +275,7 @@ class _Collected:
         for certificate in certificates:
             self.tally.count(certificate)
 
-    def _put(self, split: Split, labels: NDArray[np.intp], scores: Array | None) -> None:
+    def _put(self, split: TrainTestRows, labels: NDArray[np.intp], scores: Array | None) -> None:
         if self.labels is None:
             self.labels = np.full((len(labels), self.n_rows), -1, np.intp)
         self.labels[:, split.test] = labels
@@ -278,7 +286,9 @@ class _Collected:
         self.scores[:, split.test] = scores
 
     def tried(
-        self, settings: list[Settings], parameter: str | None, folds: Sequence[Split]
-    ) -> Tried:
+        self, settings: list[Settings], parameter: str | None, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
         sizes = np.mean(self.sizes, axis=0)
-        return Tried(settings, parameter, folds, self.labels, self.scores, sizes, self.tally)
+        return SearchPredictions(
+            settings, parameter, folds, self.labels, self.scores, sizes, self.tally
+        )

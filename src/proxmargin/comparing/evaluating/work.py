@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.comparing.evaluating.candidates import Candidate
-from proxmargin.comparing.evaluating.choosing import Choice, chosen
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.choosing import ChosenSettings, chosen
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.fits import (
     Tally,
     coefficients,
@@ -23,14 +23,14 @@ from proxmargin.comparing.evaluating.fits import (
     held_out,
     own_probabilities,
 )
-from proxmargin.comparing.evaluating.folds import Split, inner_splits
-from proxmargin.comparing.evaluating.metrics import HeldOut, Metric
+from proxmargin.comparing.evaluating.folds import TrainTestRows, inner_splits
+from proxmargin.comparing.evaluating.metrics import HeldOutPredictions, Metric
 from proxmargin.comparing.evaluating.searches import Settings
 from proxmargin.compiled.clock import clock
 from proxmargin.inputs.preprocessing import Preprocessed
 from proxmargin.runtime.threads import quiet_threads
 
-__all__ = ["Outcome", "Tally", "Task", "perform"]
+__all__ = ["FoldTask", "Outcome", "Tally", "perform"]
 
 # beginnings of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
@@ -38,12 +38,12 @@ STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choos
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class FoldTask:
     """A model and a fold; without a split, all rows are training rows and nothing is scored."""
 
     candidate: Candidate
     fold: int | None
-    split: Split | None
+    split: TrainTestRows | None
     seed: int
     keeps: bool = True
 
@@ -121,7 +121,7 @@ class Outcome:
         return cls(**{**plain, "tally": tally, "messages": messages})
 
 
-def perform(task: Task, data: Data, metrics: Sequence[Metric]) -> Outcome:
+def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Outcome:
     """Choose the settings, refit, and score; test rows are read by the scores only."""
     started, without_compiling = perf_counter(), clock()
     train = data if task.split is None else data.rows(task.split.train)
@@ -164,7 +164,7 @@ def perform(task: Task, data: Data, metrics: Sequence[Metric]) -> Outcome:
     )
 
 
-def _refitted(task: Task, choice: Choice, train: Data) -> tuple[Any, float]:
+def _refitted(task: FoldTask, choice: ChosenSettings, train: LabelledRows) -> tuple[Any, float]:
     model = task.candidate.make().set_params(**choice.settings)
     started = clock()
     model = fitted(model, train)
@@ -176,7 +176,9 @@ def _whole(model: Any, transformer: Any) -> Any:
     return model if transformer is None else Preprocessed.of(transformer, model)
 
 
-def _judged(model: Any, choice: Choice, test: Data, classes: NDArray[Any]) -> HeldOut:
+def _judged(
+    model: Any, choice: ChosenSettings, test: LabelledRows, classes: NDArray[Any]
+) -> HeldOutPredictions:
     """What the model says about the test rows, with calibrated probabilities."""
     said = held_out(model, test, classes)
     if choice.calibrator is not None and said.scores is not None:
@@ -184,7 +186,7 @@ def _judged(model: Any, choice: Choice, test: Data, classes: NDArray[Any]) -> He
     return replace(said, probabilities=own_probabilities(model, test.X))
 
 
-def _settings(model: Any, choice: Choice) -> Settings:
+def _settings(model: Any, choice: ChosenSettings) -> Settings:
     """The chosen settings; of a classifier that has chosen by itself its choice."""
     own = dict(getattr(model, "best_params_", {}))
     if hasattr(model, "cv_scores_"):
@@ -213,7 +215,7 @@ def _used(model: Any) -> dict[str, Any]:
     }
 
 
-def _plain(judged: HeldOut) -> dict[str, Any]:
+def _plain(judged: HeldOutPredictions) -> dict[str, Any]:
     arrays = {"scores": judged.scores, "probabilities": judged.probabilities}
     told = {name: None if each is None else each.tolist() for name, each in arrays.items()}
     return {"labels": judged.labels.tolist(), **told}

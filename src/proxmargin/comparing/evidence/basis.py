@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
-__all__ = ["Basis", "basis_of"]
+__all__ = ["MetricRange", "basis_of"]
 
 Floats = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ UNSEEN = 1.0  # row: added to those on which two models differ (Agresti and Min 
 
 
 @dataclass(frozen=True)
-class Basis:
+class MetricRange:
     """The range of a metric, and how many independent test rows its mean over the folds rests on.
 
     Few test rows can agree by chance: a score that is 1 on all of them, or a difference that is the
@@ -108,7 +108,7 @@ _METRICS: dict[str, tuple[float, float, Callable[[Floats], float] | None, bool]]
 }
 
 
-def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> Basis:
+def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> MetricRange:
     """What the scores of a metric rest on.
 
     Parameters
@@ -128,6 +128,6 @@ def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> Basis:
     if sizes.ndim != 1 or not sizes.size or not (sizes > 0).all():
         raise ValueError(f"class_sizes={class_sizes!r} must be positive numbers, one a class")
     if metric not in _METRICS:
-        return Basis()
+        return MetricRange()
     low, high, rows, counted = _METRICS[metric]
-    return Basis(low, high, np.nan if rows is None else rows(sizes), counted)
+    return MetricRange(low, high, np.nan if rows is None else rows(sizes), counted)

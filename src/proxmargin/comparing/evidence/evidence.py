@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.comparing.evidence.basis import Basis
-from proxmargin.comparing.evidence.pairs import Pairs, student
+from proxmargin.comparing.evidence.basis import MetricRange
+from proxmargin.comparing.evidence.pairs import ModelPairs, student
 from proxmargin.stats.levels import CONFIDENCE, ROPE
 from proxmargin.stats.scores import (
     SAME,
@@ -101,7 +101,7 @@ class Evidence:
     p_holm: Floats
     p_equal: Floats
     p_worse: Floats
-    pairs: Pairs | None
+    pairs: ModelPairs | None
     best: str | None
     equivalent: tuple[str, ...]
     recommended: str | None
@@ -121,7 +121,7 @@ class Evidence:
         repeats: int = 1,
         larger_is_better: bool = True,
         simplicity: ArrayLike | None = None,
-        basis: Basis | None = None,
+        basis: MetricRange | None = None,
         confidence: float = CONFIDENCE,
         rope: float = ROPE,
     ) -> Evidence:
@@ -162,7 +162,7 @@ class Evidence:
             ratio=_checked_number("test_ratio", test_ratio, open_low=True),
             folds=min(len(values) // repeats, _disjoint_tests(test_ratio)),
             sign=1.0 if check_flag("larger_is_better", larger_is_better) else -1.0,
-            basis=Basis() if basis is None else basis,
+            basis=MetricRange() if basis is None else basis,
             confidence=check_fraction("confidence", confidence),
             rope=_checked_number("rope", rope),
         )
@@ -189,7 +189,7 @@ class _Judge:
     ratio: float
     folds: int
     sign: float
-    basis: Basis
+    basis: MetricRange
     confidence: float
     rope: float
 
@@ -242,8 +242,8 @@ class _Judge:
         ends = {"low": self.basis.clipped(low), "high": self.basis.clipped(high)}
         return {"mean": found.mean, "sd": spread, **ends}
 
-    def _pairs(self, values: Floats, names: tuple[str, ...]) -> Pairs:
-        return Pairs.of(
+    def _pairs(self, values: Floats, names: tuple[str, ...]) -> ModelPairs:
+        return ModelPairs.of(
             values,
             names,
             test_ratio=self.ratio,
@@ -273,7 +273,7 @@ class _Judge:
             yield "one split tells nothing of the spread: no model is distinguished from another"
 
 
-def _against(pairs: Pairs, best: int) -> dict[str, Floats]:
+def _against(pairs: ModelPairs, best: int) -> dict[str, Floats]:
     """The columns of differences from the best; the best itself is certain to equal itself."""
     itself = {
         "difference": 0.0,

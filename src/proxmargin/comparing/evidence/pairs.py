@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from proxmargin.comparing.evidence.basis import Basis
+from proxmargin.comparing.evidence.basis import MetricRange
 from proxmargin.stats import holm
 from proxmargin.stats.scores import Floats, ScoreTable, pairs_frame
 from proxmargin.stats.student import Student, resampled
 
-__all__ = ["Pairs", "student"]
+__all__ = ["ModelPairs", "student"]
 
 MOST_FOLDS = 1000  # 2^-1000 is still a positive double
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ModelPairs:
     """Each model (row) against each other one (column); arrays are (n_models, n_models).
 
     Attributes
@@ -50,10 +50,10 @@ class Pairs:
         test_ratio: float,
         folds: int,
         sign: float,
-        basis: Basis,
+        basis: MetricRange,
         confidence: float,
         rope: float,
-    ) -> Pairs:
+    ) -> ModelPairs:
         """Compare the columns of scores, (n_splits, n_models); parameters as in `Evidence.of`,
         with ``sign`` 1 where larger scores are better and -1 otherwise."""
         found = _differences(values, test_ratio, folds, basis)
@@ -75,7 +75,7 @@ def student(values: Floats, ratio: float, rounding: Floats | None = None) -> Stu
     return Student(values[..., 0], np.full(values.shape[:-1], np.nan), 1)
 
 
-def _differences(values: Floats, ratio: float, folds: int, basis: Basis) -> Student:
+def _differences(values: Floats, ratio: float, folds: int, basis: MetricRange) -> Student:
     """Mean differences, none more certain than the rows behind the scores allow."""
     differences = ScoreTable(values, tuple(range(values.shape[1]))).differences()
     found = student(differences.values, ratio, differences.rounding)

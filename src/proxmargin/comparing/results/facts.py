@@ -15,7 +15,7 @@ from proxmargin.runtime.plain import plain
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
-    from proxmargin.comparing.results.standings import Standing
+    from proxmargin.comparing.results.standings import ModelResult
 
 __all__ = ["facts_of", "fold_row"]
 
@@ -108,7 +108,7 @@ def _protocol(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _model(comparison: Comparison, standing: Standing) -> dict[str, Any]:
+def _model(comparison: Comparison, standing: ModelResult) -> dict[str, Any]:
     metrics = [metric.name for metric in comparison.setup.protocol.metrics]
     rows = {name: comparison.row(standing.model, name) for name in metrics}
     return {

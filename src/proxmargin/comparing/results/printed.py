@@ -16,7 +16,7 @@ from proxmargin.stats.levels import CONFIDENCE, INTERVAL, ROPE, percent
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
     from proxmargin.comparing.evaluating.work import Outcome
-    from proxmargin.comparing.results.standings import Standing
+    from proxmargin.comparing.results.standings import ModelResult
     from proxmargin.comparing.running.setup import Setup
 
 __all__ = ["TOP_FEATURES", "answer", "fold_row", "listing", "remarks", "table_rows"]
@@ -80,7 +80,7 @@ def listing(comparison: Comparison) -> Listing:
     return Listing([*headings, *names], [*rows, last])
 
 
-def _cells(comparison: Comparison, standing: Standing) -> list[str]:
+def _cells(comparison: Comparison, standing: ModelResult) -> list[str]:
     row = comparison.row(standing.model)
     return [
         standing.model,
@@ -214,6 +214,6 @@ def fold_row(outcome: Outcome, setup: Setup) -> dict[str, Any]:
     }
 
 
-def _standing(comparison: Comparison, name: str) -> Standing:
-    found: Sequence[Standing] = comparison.standings
+def _standing(comparison: Comparison, name: str) -> ModelResult:
+    found: Sequence[ModelResult] = comparison.standings
     return next(each for each in found if each.model == name)

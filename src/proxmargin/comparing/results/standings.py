@@ -16,11 +16,11 @@ from proxmargin.comparing.results.selected import selection_stability
 from proxmargin.comparing.running.setup import MetricFacts, Setup
 from proxmargin.stats.levels import CONFIDENCE, ROPE
 
-__all__ = ["Standing", "evidence_of", "row_of", "standings_of"]
+__all__ = ["ModelResult", "evidence_of", "row_of", "standings_of"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class ModelResult:
     """The results of one model over the folds.
 
     Attributes
@@ -59,7 +59,7 @@ class Standing:
     settings: dict[str, Any]
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], setup: Setup) -> Standing:
+    def of(cls, outcomes: Sequence[Outcome], setup: Setup) -> ModelResult:
         facts = setup.model(outcomes[0].model)
         scored = [outcome for outcome in outcomes if outcome.fold is not None]
         final = [outcome for outcome in outcomes if outcome.fold is None]
@@ -82,19 +82,19 @@ class Standing:
         )
 
 
-def standings_of(outcomes: Sequence[Outcome], setup: Setup) -> list[Standing]:
+def standings_of(outcomes: Sequence[Outcome], setup: Setup) -> list[ModelResult]:
     """One a model with an outcome, in the order of the setup."""
     by_model: dict[str, list[Outcome]] = {facts.name: [] for facts in setup.models}
     for outcome in outcomes:
         by_model[outcome.model].append(outcome)
-    return [Standing.of(own, setup) for own in by_model.values() if own]
+    return [ModelResult.of(own, setup) for own in by_model.values() if own]
 
 
 def evidence_of(
     metric: MetricFacts,
     outcomes: Sequence[Outcome],
     setup: Setup,
-    standings: Sequence[Standing],
+    standings: Sequence[ModelResult],
     confidence: float = CONFIDENCE,
     rope: float = ROPE,
 ) -> Evidence:

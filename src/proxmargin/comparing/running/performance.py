@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from proxmargin.comparing.comparison import Comparison, Ending
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.comparison import Comparison, ComparisonEnding
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.metrics import Metric
-from proxmargin.comparing.evaluating.work import Outcome, Task, perform
+from proxmargin.comparing.evaluating.work import FoldTask, Outcome, perform
 from proxmargin.comparing.running.apart import performed_apart
 from proxmargin.comparing.running.directory import RunDirectory
 from proxmargin.comparing.running.schedule import is_missing, label, unhindered
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.inputs.preprocessing import Preprocessed
 from proxmargin.runtime.cluster import Carried
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 
 __all__ = ["Performance"]
 
@@ -29,8 +29,8 @@ __all__ = ["Performance"]
 class Performance:
     """Performs the tasks that are not finished."""
 
-    tasks: Sequence[Task]
-    data: Data
+    tasks: Sequence[FoldTask]
+    data: LabelledRows
     metrics: Sequence[Metric]
     setup: Setup
     kept: RunDirectory | None
@@ -52,12 +52,12 @@ class Performance:
         notes = self.kept.notes if self.kept is not None else []
         return Comparison(self.setup, outcomes, ending, notes)
 
-    def _finish(self, done: dict[tuple[str, int], Outcome]) -> Ending:
+    def _finish(self, done: dict[tuple[str, int], Outcome]) -> ComparisonEnding:
         """Take in the outcomes in the order of completion; how that ended."""
         missing = [task for task in self.tasks if is_missing(done.get(task.key))]
         total = len(self.tasks)
         try:
-            with Progress("compare", total, shown=self.progress) as shown:
+            with ProgressBar("compare", total, shown=self.progress) as shown:
                 shown.skip(total - len(missing))
                 for outcome in self._running(unhindered(missing, done), shown):
                     self._take(outcome, done)
@@ -66,9 +66,9 @@ class Performance:
             if not done:
                 raise
             died = isinstance(error, BrokenExecutor)
-            return Ending.WORKER_DIED if died else Ending.INTERRUPTED
+            return ComparisonEnding.WORKER_DIED if died else ComparisonEnding.INTERRUPTED
         whole = all(task.key in done for task in self.tasks)
-        return Ending.COMPLETE if whole else Ending.TIME_LIMIT
+        return ComparisonEnding.COMPLETE if whole else ComparisonEnding.TIME_LIMIT
 
     def _take(self, outcome: Outcome, done: dict[tuple[str, int], Outcome]) -> None:
         known = done.get(outcome.key)
@@ -88,7 +88,7 @@ class Performance:
                 first.feature_names_in_ = self.data.names
         return estimator
 
-    def _running(self, tasks: Iterable[Task], shown: Progress) -> Iterator[Outcome]:
+    def _running(self, tasks: Iterable[FoldTask], shown: ProgressBar) -> Iterator[Outcome]:
         from joblib import Parallel, delayed
 
         # one by one, so that nothing is lost at an interruption and limits of time hold
@@ -105,7 +105,7 @@ class Performance:
         )
         return outcomes
 
-    def _in_time(self, tasks: Iterable[Task], shown: Progress) -> Iterator[Task]:
+    def _in_time(self, tasks: Iterable[FoldTask], shown: ProgressBar) -> Iterator[FoldTask]:
         """The tasks until the time limit, and the first in any case; shows what begins."""
         started = perf_counter()
         for number, task in enumerate(tasks):

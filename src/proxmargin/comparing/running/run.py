@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.comparing.comparison import Comparison
 from proxmargin.comparing.evaluating.candidates import Candidate, baselines_for, named_candidates
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.folds import outer_splits
 from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS, metrics_of
 from proxmargin.comparing.running.directory import seed_of
@@ -156,7 +156,7 @@ def compare(
     candidates = named_candidates(models, standardize=scaled, quick=quick)
     if baselines:
         candidates = _joined(candidates, baselines_for(sparse, scaled))
-    data = Data.checked(_checker(scaled), X, y, sample_weight, groups, preprocess)
+    data = LabelledRows.checked(_checker(scaled), X, y, sample_weight, groups, preprocess)
     data = data if feature_names is None else data.named(feature_names)
     if data.names is not None and preprocess is None:
         candidates = [each.of_features(data.names) for each in candidates]
@@ -226,7 +226,7 @@ def _holds_numbers(X: Any) -> bool:
     return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
 
 
-def _card(data: Data) -> dict[str, Any]:
+def _card(data: LabelledRows) -> dict[str, Any]:
     from proxmargin.reports.card import data_card
 
     return data_card(data.X, data.y, None if data.names is None else data.names.tolist())

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from proxmargin.comparing.evaluating.candidates import Candidate
-from proxmargin.comparing.evaluating.folds import Split
+from proxmargin.comparing.evaluating.folds import TrainTestRows
 from proxmargin.comparing.evaluating.searches import AlphaPath
-from proxmargin.comparing.evaluating.work import Outcome, Task
+from proxmargin.comparing.evaluating.work import FoldTask, Outcome
 
 __all__ = ["is_missing", "label", "tasks_of", "unhindered"]
 
 
-def tasks_of(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int) -> Iterator[Task]:
+def tasks_of(
+    candidates: Sequence[Candidate], splits: Sequence[TrainTestRows], seed: int
+) -> Iterator[FoldTask]:
     """Fold by fold, so that after an interruption the models were scored on the same folds; the
     fits to all rows after the first repeat."""
     count = sum(split.repeat == 0 for split in splits)
@@ -20,17 +22,19 @@ def tasks_of(candidates: Sequence[Candidate], splits: Sequence[Split], seed: int
         if fold == count:
             yield from _final(candidates, seed)
         for candidate in candidates:
-            yield Task(candidate, fold, split, seed, keeps=fold < count)
+            yield FoldTask(candidate, fold, split, seed, keeps=fold < count)
     if count == len(splits):
         yield from _final(candidates, seed)
 
 
-def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[Task]:
+def _final(candidates: Sequence[Candidate], seed: int) -> Iterator[FoldTask]:
     for candidate in candidates:
-        yield Task(candidate, None, None, seed)
+        yield FoldTask(candidate, None, None, seed)
 
 
-def unhindered(tasks: Iterable[Task], finished: Container[tuple[str, int]]) -> Iterator[Task]:
+def unhindered(
+    tasks: Iterable[FoldTask], finished: Container[tuple[str, int]]
+) -> Iterator[FoldTask]:
     """The tasks in their order, except that none waits for kernels while others need not wait.
 
     Searches along paths of alpha share their kernels, of which the first one may have to compile
@@ -47,7 +51,7 @@ def unhindered(tasks: Iterable[Task], finished: Container[tuple[str, int]]) -> I
         yield task
 
 
-def _follows_path(task: Task) -> bool:
+def _follows_path(task: FoldTask) -> bool:
     return isinstance(task.candidate.search, AlphaPath)
 
 
@@ -56,7 +60,7 @@ def is_missing(outcome: Outcome | None) -> bool:
     return outcome is None or (outcome.fold is None and outcome.estimator is None)
 
 
-def label(task: Task, n_folds: int) -> str:
+def label(task: FoldTask, n_folds: int) -> str:
     if task.fold is None:
         return f"{task.candidate.name}, all samples"
     repeat, fold = divmod(task.fold, n_folds)

@@ -11,9 +11,9 @@ import numpy as np
 from joblib import hash as joblib_hash
 
 from proxmargin.comparing.evaluating.candidates import Candidate
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.metrics import Metric
-from proxmargin.comparing.evaluating.work import Task
+from proxmargin.comparing.evaluating.work import FoldTask
 from proxmargin.comparing.running.directory import RunDirectory
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.resuming.identity import Identity
@@ -23,8 +23,8 @@ __all__ = ["directory_of"]
 
 def directory_of(
     run_dir: str | os.PathLike[str] | None,
-    tasks: Sequence[Task],
-    data: Data,
+    tasks: Sequence[FoldTask],
+    data: LabelledRows,
     metrics: Sequence[Metric],
     setup: Setup,
     cv: Any,
@@ -47,7 +47,12 @@ class _Settings:
 
     @classmethod
     def of(
-        cls, tasks: Sequence[Task], data: Data, metrics: Sequence[Metric], setup: Setup, cv: Any
+        cls,
+        tasks: Sequence[FoldTask],
+        data: LabelledRows,
+        metrics: Sequence[Metric],
+        setup: Setup,
+        cv: Any,
     ) -> _Settings:
         candidates = {task.candidate.name: task.candidate for task in tasks}
         return cls(
@@ -70,6 +75,6 @@ def _facts(candidate: Candidate) -> list[Any]:
     return [repr(candidate.make()), candidate.search]
 
 
-def _targets(data: Data) -> list[Any]:
+def _targets(data: LabelledRows) -> list[Any]:
     codes = np.unique(data.y, return_inverse=True)[1]
     return [codes, *(each for each in (data.weights, data.groups) if each is not None)]

@@ -13,10 +13,10 @@ from sklearn.dummy import DummyClassifier
 
 import proxmargin
 from proxmargin.comparing.evaluating.candidates import Candidate
-from proxmargin.comparing.evaluating.data import Data
+from proxmargin.comparing.evaluating.data import LabelledRows
 from proxmargin.comparing.evaluating.fits import held_out, own_probabilities
-from proxmargin.comparing.evaluating.folds import INNER_FOLDS, Split
-from proxmargin.comparing.evaluating.metrics import HeldOut, Metric
+from proxmargin.comparing.evaluating.folds import INNER_FOLDS, TrainTestRows
+from proxmargin.comparing.evaluating.metrics import HeldOutPredictions, Metric
 from proxmargin.designs import as_design, moments
 
 __all__ = ["MetricFacts", "ModelFacts", "Protocol", "Setup", "setup_of"]
@@ -185,8 +185,8 @@ class Setup:
 
 
 def setup_of(
-    data: Data,
-    splits: Sequence[Split],
+    data: LabelledRows,
+    splits: Sequence[TrainTestRows],
     candidates: Sequence[Candidate],
     metrics: Sequence[Metric],
     notes: Sequence[str],
@@ -229,7 +229,7 @@ def setup_of(
 
 
 def _majority(
-    data: Data, splits: Sequence[Split], metrics: Sequence[Metric]
+    data: LabelledRows, splits: Sequence[TrainTestRows], metrics: Sequence[Metric]
 ) -> dict[str, list[float]]:
     """The metrics of always predicting the largest class, with the shares as probabilities."""
     found: dict[str, list[float]] = {metric.name: [] for metric in metrics}
@@ -243,7 +243,7 @@ def _majority(
     return found
 
 
-def _guess(train: Data, test: Data, classes: Any) -> HeldOut:
+def _guess(train: LabelledRows, test: LabelledRows, classes: Any) -> HeldOutPredictions:
     model = DummyClassifier(strategy="prior")
     model.fit(np.zeros((train.n_samples, 1)), train.y, sample_weight=train.weights)
     blank = replace(test, X=np.zeros((test.n_samples, 1)))
@@ -252,7 +252,7 @@ def _guess(train: Data, test: Data, classes: Any) -> HeldOut:
     return replace(said, scores=flat, probabilities=own_probabilities(model, blank.X), X=test.X)
 
 
-def _tested(data: Data, codes: Any, n_classes: int) -> list[int]:
+def _tested(data: LabelledRows, codes: Any, n_classes: int) -> list[int]:
     """Samples of each class, or groups that hold samples of it."""
     if data.groups is None:
         return np.bincount(codes, minlength=n_classes).tolist()

@@ -17,7 +17,7 @@ from proxmargin.designs.blocks.tasks import Answer, Arrays
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.rounding import UNIT, Enclosed, gamma
 
-__all__ = ["Answered", "AnsweredDesign", "Answers", "Asked", "answered"]
+__all__ = ["Answered", "AnsweredDesign", "Answers", "PassRequest", "answered"]
 
 Codes = NDArray[np.intp]
 
@@ -27,7 +27,7 @@ OPERATIONS = 4  # roundings behind an entry of a combination of two known ones
 RECALL_ERROR = 4.0 * DUAL_ULPS * UNIT  # of `AnsweredDesign.adjoint`, relative to each term
 
 
-class Asked(NamedTuple):
+class PassRequest(NamedTuple):
     """What a pass is to find for one problem.
 
     Attributes
@@ -186,7 +186,7 @@ class AnsweredDesign(StandardizedDesign):
 
 
 def answered(
-    design: Design, codes: Codes, shares: Array, n_classes: int, asked: Sequence[Asked]
+    design: Design, codes: Codes, shares: Array, n_classes: int, asked: Sequence[PassRequest]
 ) -> list[Answered]:
     """The design for each problem, with its `Answers`; one pass for all.
 
@@ -250,7 +250,7 @@ class _Plan(NamedTuple):
     n_classes: int
 
     @classmethod
-    def of(cls, asked: Sequence[Asked], mean: Array, n_classes: int) -> _Plan:
+    def of(cls, asked: Sequence[PassRequest], mean: Array, n_classes: int) -> _Plan:
         coef = np.column_stack([each.coef for each in asked])
         extra, places = [np.empty((len(coef), 0))], []
         for j, each in enumerate(asked):

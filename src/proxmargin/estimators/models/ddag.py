@@ -115,7 +115,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
             only = self.classes_.tolist()
             kept = f"the one class {only[0]!r}" if only else "no class"
             raise ValueError(f"y holds {kept}: a classifier needs samples of at least 2 classes")
-        pairs = _Pairs.of(estimator, self)
+        pairs = _PairFits.of(estimator, self)
         if pairs.class_weight is not None:  # of the labels of all pairs
             Targets.encode(y, weights, pairs.class_weight)
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
@@ -269,7 +269,7 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _PairFits:
     """Fits the classifiers of pairs of classes.
 
     Attributes
@@ -293,7 +293,7 @@ class _Pairs:
     pairwise: bool
 
     @classmethod
-    def of(cls, estimator: Any, named: DDAGClassifier) -> _Pairs:
+    def of(cls, estimator: Any, named: DDAGClassifier) -> _PairFits:
         """Of an estimator, for the features that ``named`` was validated with."""
         ours = getattr(type(estimator), "fit", None) is MarginEstimator.fit
         estimator = clone(estimator)

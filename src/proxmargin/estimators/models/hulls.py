@@ -390,7 +390,7 @@ class DWD(_NuMachine):
         classes = each_class(targets)
         if self.nu != "auto":
             return [float(np.sqrt(targets.total * float(self.nu)))] * len(classes)
-        pairs = [Pairs.of(targets.signs(each)[:, 0], targets.shares) for each in classes]
+        pairs = [SamplePairs.of(targets.signs(each)[:, 0], targets.shares) for each in classes]
         if design.passes_only:  # one for all classes
             union = np.unique(np.concatenate([each.numbers for each in pairs]))
             design = design.rows(union)
@@ -426,7 +426,7 @@ def _threshold(problem: Problem) -> float:
     return 1.0 / problem.penalty.radius
 
 
-class Pairs(NamedTuple):
+class SamplePairs(NamedTuple):
     """Samples of two classes, at most a thousand of each, at even steps of their cumulative weight.
 
     Attributes
@@ -443,14 +443,14 @@ class Pairs(NamedTuple):
     first: int
 
     @classmethod
-    def of(cls, signs: Array, shares: Array) -> Pairs:
+    def of(cls, signs: Array, shares: Array) -> SamplePairs:
         up, down = (
             evenly_taken(shares * (signs == side), DISTANCE_SAMPLES) for side in (1.0, -1.0)
         )
         return cls(np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]]), up[0].size)
 
 
-def _median_distance(design: Design, pairs: Pairs) -> float:
+def _median_distance(design: Design, pairs: SamplePairs) -> float:
     """The weighted median distance between samples of different classes."""
     index, part, first = pairs
     if first in (0, index.size):

@@ -28,7 +28,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import operations_in
 
-__all__ = ["Fitted", "Rounds", "Solve", "is_interior", "model_of"]
+__all__ = ["RoundResult", "Rounds", "Solve", "is_interior", "model_of"]
 
 # the factor G (n x r)
 FIRST_RANK = 1000  # columns of the first factor
@@ -55,7 +55,7 @@ Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solutio
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class RoundResult:
     """The solution and the models of one problem after a round.
 
     Attributes
@@ -135,7 +135,7 @@ class Rounds:
     rank: int | None = None
     solve_exactly: Solve | None = None
 
-    def run(self) -> list[Fitted]:
+    def run(self) -> list[RoundResult]:
         """The best solution of each problem."""
         meter = Meter(self.matrix)
         if self.lacks_time_for_product:
@@ -185,7 +185,7 @@ class Rounds:
         most = min(rank, self._max_rank(FIRST_WORK))
         return factorise(self.matrix, rank=most, deadline=part)
 
-    def _single_round(self, meter: Meter) -> list[Fitted]:
+    def _single_round(self, meter: Meter) -> list[RoundResult]:
         """A single round; a product with the kernel only if there is time for it at the end."""
         factor, count = self.first(FIRST_RANK, self.stop.deadline), len(self.problems)
         solutions = self.solve(on_factor(self.problems, factor), [None] * count, self.stop)
@@ -197,7 +197,7 @@ class Rounds:
         found = []
         for problem, solution, model in zip(self.problems, solutions, models, strict=True):
             certified = with_work(self._with_kernel_certificate(problem, solution, model), *work)
-            found.append(Fitted(certified, model, model, solution.point, solution.gap.primal))
+            found.append(RoundResult(certified, model, model, solution.point, solution.gap.primal))
         return [_with_rank_status(one, factor) for one in found]
 
     def _pivot_solutions(
@@ -252,10 +252,10 @@ class Rounds:
     def _round(
         self,
         factor: LowRankFactor,
-        known: Sequence[Fitted | None],
+        known: Sequence[RoundResult | None],
         meter: Meter,
         end: float,
-    ) -> list[Fitted]:
+    ) -> list[RoundResult]:
         """Solve the unfinished problems on this factor; ``meter`` has its cost."""
         todo = [k for k, one in enumerate(known) if one is None or not one.is_done]
         shared = meter.read(len(todo))
@@ -272,12 +272,12 @@ class Rounds:
         for k, solution, model in zip(todo, solutions, models, strict=True):
             certified = self._with_kernel_certificate(self.problems[k], solution, model)
             certified = with_work(with_work(certified, *shared), *work)
-            now = Fitted(certified, model, model, solution.point, solution.gap.primal)
+            now = RoundResult(certified, model, model, solution.point, solution.gap.primal)
             found[k] = _better_with_all_work(known[k], now)
         return [one for one in found if one is not None]
 
     def _needs_all(
-        self, factor: LowRankFactor, found: Sequence[Fitted], gap: float, end: float
+        self, factor: LowRankFactor, found: Sequence[RoundResult], gap: float, end: float
     ) -> bool:
         """Whether the exact kernel is to take the place of a factor of large rank."""
         if self.solve_exactly is None or gap <= FAR_GAP or clock() >= end:
@@ -286,7 +286,7 @@ class Rounds:
         stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
         return 2 * factor.rank > ALL_SHARE * self.matrix.n_samples and not (spent or stopped)
 
-    def _round_on_kernel(self, known: Sequence[Fitted], end: float) -> list[Fitted]:
+    def _round_on_kernel(self, known: Sequence[RoundResult], end: float) -> list[RoundResult]:
         """Solve the unfinished problems with the exact kernel, from the models so far."""
         assert self.solve_exactly is not None
         todo = [k for k, one in enumerate(known) if not one.is_done]
@@ -302,7 +302,7 @@ class Rounds:
             found[k] = _better_with_all_work(known[k], now)
         return found
 
-    def _remaining_limits(self, known: Sequence[Fitted | None], end: float) -> Stop:
+    def _remaining_limits(self, known: Sequence[RoundResult | None], end: float) -> Stop:
         """The limits of the next round."""
         most = self.stop.max_iter
         if most is not None:
@@ -363,7 +363,7 @@ class Rounds:
     def _refined_factor(
         self,
         factor: LowRankFactor,
-        found: Sequence[Fitted],
+        found: Sequence[RoundResult],
         gap: float,
         before: float,
         end: float,
@@ -391,7 +391,7 @@ def is_interior(problem: Problem, dual: Array) -> bool:
     return bool(dual[problem.loss.shares > 0].all())
 
 
-def _largest_gap(found: Sequence[Fitted]) -> float:
+def _largest_gap(found: Sequence[RoundResult]) -> float:
     """The largest relative gap of the unfinished problems in the last round."""
     return max((one.last.gap.relative_gap for one in found if not one.is_done), default=0.0)
 
@@ -442,7 +442,7 @@ def better(
     return replace(solution, certificate=certificate, status=now[0].status), model
 
 
-def _warm_start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
+def _warm_start(factor: LowRankFactor, known: RoundResult | None) -> Point | None:
     """A warm start on a refined factor: the last model, or the last point if that is better."""
     if known is None:
         return None
@@ -453,7 +453,7 @@ def _warm_start(factor: LowRankFactor, known: Fitted | None) -> Point | None:
     return Point(np.vstack([known.start.coef, np.zeros((missing, 1))]), known.start.intercept)
 
 
-def _better_with_all_work(before: Fitted | None, now: Fitted) -> Fitted:
+def _better_with_all_work(before: RoundResult | None, now: RoundResult) -> RoundResult:
     """The better of two results, with the work of both."""
     if before is None:
         return now
@@ -509,7 +509,7 @@ def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: fl
     return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
 
 
-def _with_rank_status(fitted: Fitted, factor: LowRankFactor) -> Fitted:
+def _with_rank_status(fitted: RoundResult, factor: LowRankFactor) -> RoundResult:
     """The result, with RANK_LIMIT as its status if the rank of the factor limited the gap."""
     if fitted.exact:
         return fitted

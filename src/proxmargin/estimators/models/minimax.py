@@ -24,7 +24,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.estimators.models.minimax_passes import (
-    Certified,
+    CertifiedFits,
     certified,
     continued,
     in_moments,
@@ -202,7 +202,7 @@ class _MinimaxMachine(KernelMachine):
         interrupts.act()
 
     def _finished_on_data(
-        self, assembly: Assembly, found: Certified, stop: Stop
+        self, assembly: Assembly, found: CertifiedFits, stop: Stop
     ) -> tuple[Assembly, list[Solution]]:
         """The problems and solutions to publish, after passes for those that missed ``tol``."""
         problems, solutions = list(found.problems), list(found.solutions)

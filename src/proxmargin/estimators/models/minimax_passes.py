@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs import DenseDesign, Design, standardized
-from proxmargin.designs.blocks.answered import Answered, Asked, answered
+from proxmargin.designs.blocks.answered import Answered, PassRequest, answered
 from proxmargin.designs.blocks.class_moments import ClassMoments, class_moments, rows_with
 from proxmargin.estimators.assembly import Assembly, each_class
 from proxmargin.inputs.targets import Targets
@@ -34,7 +34,7 @@ from proxmargin.losses import MinimaxFisher, MinimaxProbability
 from proxmargin.problem import Point, Problem
 
 __all__ = [
-    "Certified",
+    "CertifiedFits",
     "Summary",
     "certified",
     "continued",
@@ -67,7 +67,7 @@ class Summary(NamedTuple):
     shares: Array
 
 
-class Certified(NamedTuple):
+class CertifiedFits(NamedTuple):
     """Problems on the data, which answer for their coefficients without a pass, and solutions."""
 
     problems: tuple[Problem, ...]
@@ -116,7 +116,7 @@ def solving(stop: Stop) -> Stop:
 
 def certified(
     assembly: Assembly, short: Assembly, solutions: Sequence[Solution], tol: float
-) -> Certified:
+) -> CertifiedFits:
     """The solutions in moments (``short``), certified on the data of ``assembly`` by one pass."""
     began, targets = perf_counter(), assembly.targets
     moments = know_moments(assembly.problems[0].design, targets)
@@ -139,10 +139,10 @@ def certified(
         _told(solution, gap, tol, PASSES / len(gaps), each)
         for solution, gap in zip(solutions, gaps, strict=True)
     ]
-    return Certified(problems, told)
+    return CertifiedFits(problems, told)
 
 
-def _asked(positive: int, problem: Problem, solution: Solution, tol: float) -> Asked:
+def _asked(positive: int, problem: Problem, solution: Solution, tol: float) -> PassRequest:
     """What the pass is to find for a solution in moments.
 
     The dual point is the gradient of the loss where that proves the tolerance. But where all
@@ -152,7 +152,7 @@ def _asked(positive: int, problem: Problem, solution: Solution, tol: float) -> A
     form, design, coef = _loss(problem).form, problem.design, solution.point.coef
     by_gradient = certify(problem, solution.point._replace(dual=None))
     if by_gradient.relative_gap <= max(MOMENT_TOLERANCE * tol, 2.0 * solution.gap.relative_gap):
-        return Asked(coef[:, 0], positive, form.means(design.scores(coef)[:, 0]))
+        return PassRequest(coef[:, 0], positive, form.means(design.scores(coef)[:, 0]))
     rows = design.dense_columns(np.arange(design.n_features))
     u, found = form.coordinates(solution.gap.dual_point[:, 0]), []
     for one in form.classes:
@@ -161,10 +161,10 @@ def _asked(positive: int, problem: Problem, solution: Solution, tol: float) -> A
         found.append(np.linalg.lstsq(centred, u[one], rcond=SMALLEST_DIRECTION)[0])
     steering = np.column_stack(found)
     levels = np.diag(np.array([form.means(each) for each in design.scores(steering).T]))
-    return Asked(coef[:, 0], positive, levels, steering)
+    return PassRequest(coef[:, 0], positive, levels, steering)
 
 
-def _gap(problem: Problem, asked: Asked, found: Answered, tol: float) -> Gap:
+def _gap(problem: Problem, asked: PassRequest, found: Answered, tol: float) -> Gap:
     """The gap on the data, which answer without a pass."""
     loss, intercept = _loss(problem), np.zeros(1)
     if asked.steering is None:  # the loss and its gradient are invariant to the levels

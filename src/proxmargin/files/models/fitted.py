@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.models.forms import Form
+from proxmargin.files.models.forms import ModelForm
 from proxmargin.files.npy import NUMBERS, array_from, bytes_of
 from proxmargin.files.tables.npz import csr_fault
 
@@ -29,7 +29,7 @@ _COMPRESSED_PARTS: Mapping[str, frozenset[str]] = {
 _MAX_TEXT_BYTES = 2**28
 
 
-def collect(estimator: Any, form: Form) -> Fitted:
+def collect(estimator: Any, form: ModelForm) -> Fitted:
     """The learned attributes of an estimator.
 
     Raises
@@ -111,7 +111,7 @@ def array_members(plain: Mapping[str, Any]) -> set[str]:
     return members
 
 
-def from_members(plain: Any, read: Callable[[str], bytes], form: Form) -> Fitted:
+def from_members(plain: Any, read: Callable[[str], bytes], form: ModelForm) -> Fitted:
     """The attributes from their JSON form and the archive's members."""
     if not isinstance(plain, dict) or not set(plain) <= {*form.required, *form.optional}:
         raise ModelFileError("it lists unknown fitted attributes")

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from proxmargin.files.errors import ModelFileError
 from proxmargin.kernels import Kernel, Precomputed
 
-__all__ = ["Form", "form_of"]
+__all__ = ["ModelForm", "form_of"]
 
 Fitted = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ _FLOAT_BYTES = (4, 8)
 
 
 @dataclass(frozen=True)
-class Form:
+class ModelForm:
     """The attributes of one kind of model.
 
     Attributes
@@ -45,7 +45,7 @@ class Form:
     check: Callable[[Fitted], None]
 
 
-def form_of(estimator: Any) -> Form:
+def form_of(estimator: Any) -> ModelForm:
     """The form of the learned attributes of an estimator with these parameters."""
     kernel = getattr(estimator, "kernel", None)
     if kernel is None:
@@ -221,16 +221,16 @@ def _demand(holds: bool, sentence: str) -> None:
 _SUPPORT = ("dual_coef_", "support_")
 _VECTORS = (*_SUPPORT, "support_vectors_", "gamma_", *_ALWAYS)
 
-LINEAR = Form(("coef_", *_ALWAYS), _OF_LINEAR, _check_linear)
-WEIGHTED = Form(("coef_", *_SUPPORT, *_ALWAYS), _OF_LINEAR, _check_weighted)
-NONLINEAR = Form(_VECTORS, _PERHAPS, _check_with_gamma)
-WITHOUT_GAMMA = Form(_VECTORS, _PERHAPS, _check_without_gamma)
-PRECOMPUTED = Form(_VECTORS, _PERHAPS, _check_precomputed)
+LINEAR = ModelForm(("coef_", *_ALWAYS), _OF_LINEAR, _check_linear)
+WEIGHTED = ModelForm(("coef_", *_SUPPORT, *_ALWAYS), _OF_LINEAR, _check_weighted)
+NONLINEAR = ModelForm(_VECTORS, _PERHAPS, _check_with_gamma)
+WITHOUT_GAMMA = ModelForm(_VECTORS, _PERHAPS, _check_without_gamma)
+PRECOMPUTED = ModelForm(_VECTORS, _PERHAPS, _check_precomputed)
 
 
-def _scaled(form: Form) -> Form:
+def _scaled(form: ModelForm) -> ModelForm:
     def check(fitted: Fitted) -> None:
         form.check(fitted)
         _check_scaling(fitted)
 
-    return Form((*form.required, *_SCALING), form.optional, check)
+    return ModelForm((*form.required, *_SCALING), form.optional, check)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.column import Column
-from proxmargin.files.tables.contents import Request, Table, Wanted
+from proxmargin.files.tables.contents import Table, TableRequest, Wanted
 from proxmargin.files.tables.encoding import (
     Feature,
     feature_matrix,
@@ -64,7 +64,7 @@ class NamedColumns:
                 f"{self.source}: column names must differ; used more than once: {listed(repeated)}."
             )
 
-    def table(self, request: Request) -> Table:
+    def table(self, request: TableRequest) -> Table:
         """All columns but the target and the groups as features, and the target as labels."""
         ignored = {self._called(name, "ignore") for name in request.ignore}
         groups, weights = (
@@ -120,7 +120,9 @@ class NamedColumns:
     def _for_model(self, wanted: Wanted, ids: str | None = None) -> Table:
         if wanted.feature_names is None:
             ignore = (*wanted.ignore, *(() if ids is None else (ids,)))
-            request = Request(wanted.target, labelled=False, ignore=ignore, blanks=wanted.blanks)
+            request = TableRequest(
+                wanted.target, labelled=False, ignore=ignore, blanks=wanted.blanks
+            )
             table = self.table(request)
             return same_width(table, wanted, may_pad=False)
         features = matching_features(wanted.feature_names, self.names, self.source)

@@ -62,7 +62,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Request:
+class TableRequest:
     """What a training table should look like (see `proxmargin.read_data`)."""
 
     target: str | int | None = None
@@ -90,10 +90,10 @@ class Wanted:
     blanks: bool = False
 
 
-class Source(Protocol):
+class TableSource(Protocol):
     """An opened data file: the same two questions whatever the format."""
 
-    def table(self, request: Request) -> Table:
+    def table(self, request: TableRequest) -> Table:
         """All features and the labels."""
 
     def for_model(self, wanted: Wanted) -> Table:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.column import array_column
-from proxmargin.files.tables.contents import FeatureMatrix, Request, Table, Wanted
+from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest, Wanted
 from proxmargin.files.tables.labels import class_labels
 from proxmargin.files.tables.width import refuse_too_wide
 from proxmargin.files.wording import listed, plural
@@ -46,7 +46,7 @@ class PlainMatrix:
     def __post_init__(self) -> None:
         _refuse_sizes(self)
 
-    def table(self, request: Request) -> Table:
+    def table(self, request: TableRequest) -> Table:
         """The matrix and its labels; there is no column to choose as the target."""
         if request.target is not None:
             raise DataError(
@@ -83,7 +83,7 @@ class PlainMatrix:
                 "this is a matrix."
             )
         table = self.table(
-            Request(wanted.target, labelled=False, ignore=wanted.ignore, blanks=wanted.blanks)
+            TableRequest(wanted.target, labelled=False, ignore=wanted.ignore, blanks=wanted.blanks)
         )
         if table.feature_names is None or wanted.feature_names is None:
             return same_width(table, wanted, may_pad=self.trailing_zeros_implied)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables import columnar, delimited, embedded, npz, svmlight
-from proxmargin.files.tables.contents import Source
+from proxmargin.files.tables.contents import TableSource
 from proxmargin.files.tables.dialect import USUAL, Dialect
 from proxmargin.files.wording import listed
 from proxmargin.runtime.unpacking import PACKINGS
 
-Reader = Callable[[Path], Source]
+Reader = Callable[[Path], TableSource]
 
 # text is read compressed, too
 _PACKED = ("", *PACKINGS)
@@ -37,7 +37,7 @@ READERS: dict[str, Reader] = {
 }
 
 
-def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Source:
+def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
     """The opened data file, or the embedded set of that name.
 
     Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from proxmargin.files.tables.contents import Request, Table
+from proxmargin.files.tables.contents import Table, TableRequest
 from proxmargin.files.tables.dialect import USUAL, Dialect
 from proxmargin.files.tables.sources import open_source
 
@@ -67,5 +67,5 @@ def read_data(
     DataError
         The file cannot be read, or is no table for classification; the message says why.
     """
-    request = Request(target, encode, labelled, tuple(ignore), groups, weights, blanks)
+    request = TableRequest(target, encode, labelled, tuple(ignore), groups, weights, blanks)
     return open_source(source, dialect).table(request)

@@ -8,7 +8,7 @@ import numpy as np
 
 from proxmargin.compiled.losses import class_flows
 from proxmargin.compiled.losses import crammer_singer as compiled
-from proxmargin.losses.base import Array, Smoothed
+from proxmargin.losses.base import Array, SmoothedLoss
 from proxmargin.losses.classes.comparison import compare_pessimistically
 from proxmargin.losses.classes.labelled import LabelledLoss
 from proxmargin.losses.classes.multinomial import Multinomial
@@ -68,11 +68,11 @@ class CrammerSinger(LabelledLoss):
     def curvature_bound(self, row_weights: Array) -> float:
         return np.inf
 
-    def smoothed(self, width: float) -> Smoothed:
+    def smoothed(self, width: float) -> SmoothedLoss:
         """``width log sum_k exp(m_k / width)`` for each sample: at most ``width log K`` above
         ``max_k m_k``."""
         smooth = Multinomial(self.codes, self.shares, self.count, self.total, margin=1.0 / width)
-        return Smoothed(smooth, width, width * float(np.log(self.count)))
+        return SmoothedLoss(smooth, width, width * float(np.log(self.count)))
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         return float(compiled.fenchel_young_sum(scores, self.codes, self.shares, dual))

@@ -18,10 +18,10 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.cluster import is_on_cluster, on_cluster, threads_here
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.progress import Progress
+from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.fitting import no_convergence_warnings
-from proxmargin.selection.stability.halves import Entry, Task
+from proxmargin.selection.stability.halves import HalfSampleTask, PathEntry
 from proxmargin.selection.stability.pairs import half_of
 from proxmargin.selection.stability.record import Record, seed_in
 
@@ -48,15 +48,15 @@ class Samples:
 class Half:
     """How a half-sample is fitted."""
 
-    task: Task
+    task: HalfSampleTask
     seed: int
 
-    def entry(self, data: Samples, number: int) -> Entry | None:
+    def entry(self, data: Samples, number: int) -> PathEntry | None:
         """What entered; None if interrupted."""
         rows = half_of(data.targets.codes, data.weights, self.seed, number)
         return self.task.entry(data.design, data.targets, data.weights, rows)
 
-    def apart(self, data: Samples, number: int) -> tuple[int, Entry | None]:
+    def apart(self, data: Samples, number: int) -> tuple[int, PathEntry | None]:
         """The same in another process, with the number."""
         with no_convergence_warnings(), quiet_threads(0):
             return number, self.entry(data, number)
@@ -85,7 +85,7 @@ class HalfSamples:
     n_jobs: int | None
     label: str | None
 
-    def entries(self, task: Task, data: Samples, n_units: int) -> list[Entry]:
+    def entries(self, task: HalfSampleTask, data: Samples, n_units: int) -> list[PathEntry]:
         """What entered in each half-sample, in their order.
 
         Raises
@@ -98,7 +98,7 @@ class HalfSamples:
         record.open()
         seed = record.facts["seed"]
         missing = [number for number in range(count) if number not in record.entries]
-        progress = Progress(self.label or "", count, shown=self.label is not None)
+        progress = ProgressBar(self.label or "", count, shown=self.label is not None)
         progress.skip(count - len(missing))
 
         half = Half(task, seed)
@@ -109,7 +109,7 @@ class HalfSamples:
             progress.starts(f"half {number % 2 + 1} of pair {number // 2 + 1}")
             take(number, half.entry(data, number))
 
-        def take(number: int, entry: Entry | None) -> None:
+        def take(number: int, entry: PathEntry | None) -> None:
             if entry is not None:
                 record.add(number, entry)
                 progress.advance()
@@ -127,7 +127,7 @@ class HalfSamples:
             raise KeyboardInterrupt(f"after {len(record.entries)} of {count} half-samples{kept}")
         return [record.entries[number] for number in range(count)]
 
-    def _record(self, task: Task, data: Samples, n_units: int) -> Record:
+    def _record(self, task: HalfSampleTask, data: Samples, n_units: int) -> Record:
         """The file of this run, or none; with the seed of an earlier run if there is no own."""
         seed = seed_in(self.checkpoint) if self.random_state is None else None
         if seed is None:

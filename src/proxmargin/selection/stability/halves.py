@@ -15,7 +15,7 @@ from proxmargin.paths.descent import solve_grid
 from proxmargin.paths.found import Found
 from proxmargin.runtime.interrupts import interrupts
 
-__all__ = ["Entries", "Entry", "Task"]
+__all__ = ["Entries", "HalfSampleTask", "PathEntry"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -24,7 +24,7 @@ DOUBLED = 2.0  # weight of the samples of a half: their total is that of all, as
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class PathEntry:
     """The units (features, or clusters of them) that entered the path of a half-sample.
 
     Attributes
@@ -47,7 +47,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class HalfSampleTask:
     """What half-samples are fitted for.
 
     Attributes
@@ -67,7 +67,9 @@ class Task:
     units: Index
     limit: int | None
 
-    def entry(self, design: Design, targets: Targets, weights: Array, rows: Index) -> Entry | None:
+    def entry(
+        self, design: Design, targets: Targets, weights: Array, rows: Index
+    ) -> PathEntry | None:
         """Fit the path of some rows; None if interrupted.
 
         Other rows have weight zero: no sum over the samples reads them, and nothing is copied.
@@ -142,11 +144,11 @@ class Entries:
         self._shares.append(Share(entering, self.count))
 
     @property
-    def whole(self) -> Entry:
+    def whole(self) -> PathEntry:
         sizes = [share.units.size for share in self._shares]
         strengths = np.repeat([share.strength for share in self._shares], sizes)
         units = np.concatenate([np.empty(0, np.intp), *(share.units for share in self._shares)])
-        return Entry(
+        return PathEntry(
             units.astype(np.intp), strengths.astype(np.intp), self.count, self._unmet, self._worst
         )
 

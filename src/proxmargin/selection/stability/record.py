@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.atomic import replaced
-from proxmargin.selection.stability.halves import Entry
+from proxmargin.selection.stability.halves import PathEntry
 
 __all__ = ["Record", "seed_in"]
 
@@ -49,7 +49,7 @@ class Record:
     n_units: int
     n_strengths: int
     n_halves: int
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, PathEntry] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock, repr=False)
     _written: float = field(default=-np.inf, repr=False)
 
@@ -70,7 +70,7 @@ class Record:
         else:
             self.write()
 
-    def add(self, number: int, entry: Entry) -> None:
+    def add(self, number: int, entry: PathEntry) -> None:
         """Take in a half-sample, from any thread; the file follows after some seconds."""
         with self._lock:
             self.entries[number] = entry
@@ -103,7 +103,7 @@ class Record:
             "worst": np.array([entry.worst for entry in each]),
         }
 
-    def _read(self) -> dict[int, Entry]:
+    def _read(self) -> dict[int, PathEntry]:
         held, facts = _members(self.path)
         self._refuse_another(facts)
         if not self._is_sound(held):
@@ -113,7 +113,7 @@ class Record:
         counts = (held[name].tolist() for name in ("fits", "unmet", "worst"))
         rows = zip(held["numbers"].tolist(), *parts, *counts, strict=False)
         return {
-            number: Entry(units.astype(np.intp), at.astype(np.intp), *tally)
+            number: PathEntry(units.astype(np.intp), at.astype(np.intp), *tally)
             for number, units, at, *tally in rows
         }
 

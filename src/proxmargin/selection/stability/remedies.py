@@ -19,7 +19,7 @@ PAIRS = (5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of pairs that are worth 
 DIGITS = 3  # of a bound in a message
 
 
-class Asked(Protocol):
+class SelectionRequest(Protocol):
     """What is given of threshold, pfer and q, the assumption and the number of pairs."""
 
     @property
@@ -34,7 +34,7 @@ class Asked(Protocol):
     def n_pairs(self) -> int: ...
 
 
-def remedies(asked: Asked, q: float, p: int) -> str:
+def remedies(asked: SelectionRequest, q: float, p: int) -> str:
     """The smallest pfer that is attainable, and all changes of one parameter that will do.
 
     Parameters
@@ -54,7 +54,7 @@ def remedies(asked: Asked, q: float, p: int) -> str:
     return f"{smallest}; give {', '.join(told[:-1])}{' or ' if told[:-1] else ''}{told[-1]}"
 
 
-def _threshold(asked: Asked, q: float, p: int) -> str:
+def _threshold(asked: SelectionRequest, q: float, p: int) -> str:
     if asked.threshold is None:
         return ""
     least = least_threshold(q, p, _most(asked), asked.n_pairs, asked.assumption)
@@ -64,7 +64,7 @@ def _threshold(asked: Asked, q: float, p: int) -> str:
     return "threshold=1" if count == steps else f"threshold >= {count}/{steps}"
 
 
-def _q(asked: Asked, p: int) -> str:
+def _q(asked: SelectionRequest, p: int) -> str:
     if asked.q is None:
         return ""
     at = 1.0 if asked.threshold is None else asked.threshold
@@ -72,7 +72,7 @@ def _q(asked: Asked, p: int) -> str:
     return f"q <= {most}" if most else ""
 
 
-def _pairs(asked: Asked, q: float, p: int) -> str:
+def _pairs(asked: SelectionRequest, q: float, p: int) -> str:
     at = 1.0 if asked.threshold is None else asked.threshold
     for count in PAIRS:
         if count > asked.n_pairs:
@@ -82,13 +82,13 @@ def _pairs(asked: Asked, q: float, p: int) -> str:
     return ""
 
 
-def _pfer(asked: Asked, q: float, p: int) -> str:
+def _pfer(asked: SelectionRequest, q: float, p: int) -> str:
     at = 1.0 if asked.threshold is None else asked.threshold
     bound = false_selections(at, q, p, asked.n_pairs, asked.assumption)
     return f"pfer >= {_up(bound)}" if asked.pfer is not None and isfinite(bound) else ""
 
 
-def _most(asked: Asked) -> float:
+def _most(asked: SelectionRequest) -> float:
     """The bound to meet: any number where there is none to meet."""
     return sys.float_info.max if asked.pfer is None else asked.pfer
 

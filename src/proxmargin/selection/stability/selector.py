@@ -34,9 +34,9 @@ from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.fitting import forget
 from proxmargin.selection.stability.half_samples import HalfSamples, Samples
-from proxmargin.selection.stability.halves import Entry, Task
+from proxmargin.selection.stability.halves import HalfSampleTask, PathEntry
 from proxmargin.selection.stability.pairs import check_classes
-from proxmargin.selection.stability.terms import Terms
+from proxmargin.selection.stability.terms import SelectionTerms
 from proxmargin.selection.stability.units import units_of
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         terms = terms.settled(n_units)
         self._check_q(terms.q, own)
         with interrupts, quiet_threads(0):
-            task = Task(template, self._grid(template, data), units, terms.q)
+            task = HalfSampleTask(template, self._grid(template, data), units, terms.q)
             entries = self._half_samples().entries(task, data, n_units)
         forget(self)
         self.n_features_in_ = template.n_features_in_
@@ -246,8 +246,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._warn_of_unmet(entries, template.tol)
         return self
 
-    def _checked_terms(self) -> Terms:
-        terms = Terms.checked(self)
+    def _checked_terms(self) -> SelectionTerms:
+        terms = SelectionTerms.checked(self)
         check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
         check_number("cluster", self.cluster, low=0.0, low_open=True, high=1.0, optional=True)
         check_number("min_features", self.min_features, low=0, integer=True)
@@ -317,7 +317,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     # -- publishing -------------------------------------------------------------------------
 
-    def _publish(self, task: Task, terms: Terms, entries: list[Entry], n_units: int) -> None:
+    def _publish(
+        self, task: HalfSampleTask, terms: SelectionTerms, entries: list[PathEntry], n_units: int
+    ) -> None:
         entered = np.zeros((n_units, task.grid.size), np.intp)
         for entry in entries:
             entered[entry.units, entry.strengths] += 1
@@ -356,13 +358,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
         return support
 
-    def _free(self, task: Task) -> NDArray[np.bool_]:
+    def _free(self, task: HalfSampleTask) -> NDArray[np.bool_]:
         """The features without a penalty, which are in every model."""
         free = np.zeros(task.units.size, np.bool_)
         free[unpenalised(task.template, free.size)] = True
         return free
 
-    def _warn_of_unmet(self, entries: list[Entry], tol: float) -> None:
+    def _warn_of_unmet(self, entries: list[PathEntry], tol: float) -> None:
         unmet, fits = (sum(getattr(e, name) for e in entries) for name in ("unmet", "fits"))
         if unmet:
             worst = max(entry.worst for entry in entries)
@@ -414,7 +416,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return tags
 
 
-def _spread(of_units: Array, task: Task, free: NDArray[np.bool_]) -> Array:
+def _spread(of_units: Array, task: HalfSampleTask, free: NDArray[np.bool_]) -> Array:
     """The frequencies of all features: those of their units, 1 where there is no penalty."""
     outside = np.where(free, 1.0, 0.0)[:, None]
     return np.where(task.units[:, None] >= 0, of_units[task.units], outside)

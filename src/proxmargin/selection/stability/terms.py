@@ -19,14 +19,14 @@ from proxmargin.selection.stability.bounds import (
 )
 from proxmargin.selection.stability.remedies import remedies
 
-__all__ = ["Terms"]
+__all__ = ["SelectionTerms"]
 
 THRESHOLD = 0.75  # where neither it nor what it follows from is given
 PFER = 1.0  # the same
 
 
 @dataclass(frozen=True)
-class Terms:
+class SelectionTerms:
     """What is asked of a selection; None for what is not given.
 
     Attributes
@@ -51,7 +51,7 @@ class Terms:
     n_pairs: int
 
     @classmethod
-    def checked(cls, settings: Any) -> Terms:
+    def checked(cls, settings: Any) -> SelectionTerms:
         """The terms among the parameters of a selector, each in its range.
 
         Raises
@@ -70,7 +70,7 @@ class Terms:
         made = cls(**given, assumption=settings.assumption, n_pairs=int(settings.n_pairs))
         return made._complete()
 
-    def _complete(self) -> Terms:
+    def _complete(self) -> SelectionTerms:
         """With the defaults for what is missing, so that two of three are known at most."""
         if self.fdr is not None:
             if self.q is None or self.threshold is not None or self.pfer is not None:
@@ -88,7 +88,7 @@ class Terms:
             return replace(self, threshold=THRESHOLD, pfer=pfer)
         return self
 
-    def settled(self, p: int) -> Terms:
+    def settled(self, p: int) -> SelectionTerms:
         """With the third of threshold, pfer and q, for p features.
 
         Raises
@@ -136,7 +136,7 @@ class Terms:
             )
         return bound
 
-    def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> Terms:
+    def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> SelectionTerms:
         """After the half-samples are fitted: with what depends on them.
 
         Parameters
@@ -153,7 +153,7 @@ class Terms:
             return replace(self, pfer=bound)
         return self
 
-    def _estimated(self, counts: NDArray[np.intp], p: int) -> Terms:
+    def _estimated(self, counts: NDArray[np.intp], p: int) -> SelectionTerms:
         """With the least threshold at which the bound is at most ``fdr`` of the stable units."""
         assert self.q is not None
         assert self.fdr is not None

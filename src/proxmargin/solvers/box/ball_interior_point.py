@@ -71,7 +71,7 @@ class BallCentral(State):
     idle: int = 0
 
 
-class _Pairs(NamedTuple):
+class _BallPairs(NamedTuple):
     """The slacks, or the multipliers, of all complementary pairs.
 
     The slacks are the dual coordinates a and ``u - a`` (empty without caps), and those of the
@@ -100,10 +100,10 @@ class _Region(NamedTuple):
     exponent: float
     unit: float
 
-    def split(self, pairs: Array) -> _Pairs:
+    def split(self, pairs: Array) -> _BallPairs:
         n = self.program.caps.size
         capped = n if np.isfinite(self.program.caps[0]) else 0
-        return _Pairs(*np.split(pairs, [n, n + capped]))
+        return _BallPairs(*np.split(pairs, [n, n + capped]))
 
     def in_the_ball(self, coef: Array, powers: Array) -> Array:
         """The slacks of the lifted ball, negative outside of it."""
@@ -119,7 +119,7 @@ class _Region(NamedTuple):
         return self.unit * self.program.adjoint(signed)
 
 
-class _Direction(NamedTuple):
+class _BallDirection(NamedTuple):
     """A Newton step of each part of the state."""
 
     coef: Array
@@ -240,7 +240,7 @@ def _new_region(problem: Problem) -> _Region:
     return _Region(program, ball.p, ball.radius / program.coef_unit)
 
 
-def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction] | None:
+def _system(region: _Region, state: BallCentral) -> Callable[[Array], _BallDirection] | None:
     """Maps target products of the pairs to the Newton step; None if Cholesky failed.
 
     The targets contain the second-order correction.
@@ -261,7 +261,7 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
         return None
     beside = solve(np.zeros_like(theta), -bounds.tilt / root, np.zeros_like(rf))
 
-    def toward(products: Array) -> _Direction:
+    def toward(products: Array) -> _BallDirection:
         push = products / state.slacks - state.multipliers
         pushed = region.split(push)
         r = program.goal - program.signs * state.scores - program.bends * slack.dual
@@ -276,12 +276,14 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _Direction
         powers, ball = bounds.changes(right, price, coef)
         slacks = np.concatenate([dual, -dual[: slack.room.size], ball])
         multipliers = push - state.multipliers / state.slacks * slacks
-        return _Direction(coef, powers, free, scores, slacks, multipliers)
+        return _BallDirection(coef, powers, free, scores, slacks, multipliers)
 
     return toward
 
 
-def _after_step(region: _Region, state: BallCentral, by: _Direction, step: float) -> BallCentral:
+def _after_step(
+    region: _Region, state: BallCentral, by: _BallDirection, step: float
+) -> BallCentral:
     """The state after a step; slacks of the ball are recomputed, not linearised."""
     coef, powers = state.coef + step * by.coef, state.powers + step * by.powers
     slacks = state.slacks + step * by.slacks
@@ -298,7 +300,7 @@ def _after_step(region: _Region, state: BallCentral, by: _Direction, step: float
     )
 
 
-def _step_to_boundary(region: _Region, state: BallCentral, by: _Direction) -> float:
+def _step_to_boundary(region: _Region, state: BallCentral, by: _BallDirection) -> float:
     """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:

@@ -75,7 +75,7 @@ PATIENCE = 50  # steps without progress between two certificates: each costs a p
 EPS = float(np.finfo(float).eps)
 
 
-class Terms(NamedTuple):
+class BoxedDual(NamedTuple):
     """The dual problem, as stated at the top of the module.
 
     Attributes
@@ -244,7 +244,7 @@ class BlockDecomposition(Solver[Blocks]):
 
     def _solve_block(
         self,
-        terms: Terms,
+        terms: BoxedDual,
         matrix: KernelMatrix,
         state: Blocks,
         gradient: Array,
@@ -274,7 +274,7 @@ class BlockDecomposition(Solver[Blocks]):
             turned = (square @ (value - state.weights[order]))[back]
         return _Solved(value[back], slope[back], int(pairs), turned)
 
-    def _next_block(self, terms: Terms, state: Blocks, gradient: Array) -> Index:
+    def _next_block(self, terms: BoxedDual, state: Blocks, gradient: Array) -> Index:
         """The next block: the largest violations, a quarter of it on each side; then free samples
         of the last block, further violations, and other free samples.
 
@@ -343,7 +343,7 @@ class _Moved(NamedTuple):
 
 
 def _moved(
-    terms: Terms,
+    terms: BoxedDual,
     matrix: KernelMatrix,
     state: Blocks,
     gradient: Array,
@@ -375,7 +375,7 @@ def _moved(
 
 
 def _square(
-    terms: Terms, matrix: KernelMatrix, block: Index, single: bool
+    terms: BoxedDual, matrix: KernelMatrix, block: Index, single: bool
 ) -> tuple[Index, NDArray[Any]]:
     """The block's samples, those of the first group first, and their kernel matrix."""
     first, dtype = terms.groups[block], np.dtype(np.float32 if single else np.float64)
@@ -391,7 +391,7 @@ def _exact_length(change: Array, gradient: Array, turned: Array) -> float:
     return -float(change @ gradient) / curvature if curvature > 0 else 1.0
 
 
-def _evenly(terms: Terms, most: int) -> Index:
+def _evenly(terms: BoxedDual, most: int) -> Index:
     """So many samples of both classes, at even steps."""
     parts = [np.flatnonzero(side) for side in (terms.pull > 0, terms.pull <= 0)]
     steps = [max(1, round(2 * part.size / most)) for part in parts]
@@ -407,16 +407,16 @@ def _matrix(problem: Problem) -> KernelMatrix:
     return matrix
 
 
-def _terms(problem: Problem) -> Terms:
+def _terms(problem: Problem) -> BoxedDual:
     """The dual of the problem, computed once."""
     return problem.remembered(_new_terms)
 
 
-def _new_terms(problem: Problem) -> Terms:
+def _new_terms(problem: Problem) -> BoxedDual:
     box, l2 = box_of(problem), problem.penalty.l2
     caps, up = box.caps / l2, box.signs > 0
     apart = bool(box.pull)  # a nu-SVM: each class has half of the mass
-    return Terms(
+    return BoxedDual(
         low=np.where(up, 0.0, -caps),
         high=np.where(up, caps, 0.0),
         bends=l2 * box.bends,
@@ -443,7 +443,7 @@ def _feasible(problem: Problem, coef: Array) -> Array:
     return weights
 
 
-def _objective(terms: Terms, weights: Array, product: Array) -> float:
+def _objective(terms: BoxedDual, weights: Array, product: Array) -> float:
     """The dual objective over the strength of the ridge."""
     return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
 
@@ -480,7 +480,7 @@ def _check_curvature(matrix: KernelMatrix, change: Array, product: Array) -> Non
         raise IndefiniteKernelError(quotient, largest)
 
 
-def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, float, float]]:
+def _ends(terms: BoxedDual, weights: Array, gradient: Array) -> list[tuple[Index, float, float]]:
     """For each group the least gradient of weights that may grow, and the largest of others."""
     found = []
     for group in (terms.groups, ~terms.groups):
@@ -492,12 +492,12 @@ def _ends(terms: Terms, weights: Array, gradient: Array) -> list[tuple[Index, fl
     return found
 
 
-def _violation(terms: Terms, weights: Array, gradient: Array) -> float:
+def _violation(terms: BoxedDual, weights: Array, gradient: Array) -> float:
     """The largest violation of the optimality conditions by a pair within a group."""
     return max(high - low for _, low, high in _ends(terms, weights, gradient))
 
 
-def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
+def _worst_pair(terms: BoxedDual, weights: Array, gradient: Array) -> Index:
     """The pair with the largest violation."""
     index, lowest, highest = max(
         _ends(terms, weights, gradient), key=lambda found: found[2] - found[1]
@@ -508,7 +508,7 @@ def _worst_pair(terms: Terms, weights: Array, gradient: Array) -> Index:
     return index[[int(grows.argmax()), int(falls.argmax())]]
 
 
-def _amounts(terms: Terms, weights: Array, gradient: Array) -> tuple[Array, Array]:
+def _amounts(terms: BoxedDual, weights: Array, gradient: Array) -> tuple[Array, Array]:
     """Violation of each sample by a weight that is too small, and by one that is too large.
 
     Gradients are compared with one level a group, the median over the free samples, which estimates

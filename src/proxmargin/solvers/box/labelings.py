@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Array
-from proxmargin.solvers.labelings import Axes, Fitted
+from proxmargin.solvers.labelings import Axes, LabelingFits
 
 __all__ = ["DualBoxes", "suits"]
 
@@ -56,14 +56,14 @@ class DualBoxes:
     cap: float
     goal: float
 
-    def __call__(self, axes: Axes, signs: Array, *, tol: float) -> Fitted:
+    def __call__(self, axes: Axes, signs: Array, *, tol: float) -> LabelingFits:
         gram = axes.samples @ axes.samples.T
         weights, gaps = np.zeros_like(signs), np.empty(signs.shape[1])
         for k, column in enumerate(signs.T):
             weights[:, k], gaps[k] = self._solved(gram, column, tol)
         scores = gram @ weights
         squares = np.maximum(np.einsum("ij,ij->j", weights, scores), 0.0)
-        return Fitted(scores, np.sqrt(squares), gaps)
+        return LabelingFits(scores, np.sqrt(squares), gaps)
 
     def _solved(self, gram: Array, signs: Array, tol: float) -> tuple[Array, float]:
         """The weights of one labeling, and their relative duality gap."""

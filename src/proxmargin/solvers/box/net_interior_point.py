@@ -143,7 +143,7 @@ class _Boxes(NamedTuple):
         return matrix
 
 
-class _Direction(NamedTuple):
+class _NetDirection(NamedTuple):
     """A Newton step of each part of the state."""
 
     at: Array
@@ -355,7 +355,7 @@ It takes one step of iterative refinement: very different theta make the system 
 """
 
 
-def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direction]:
+def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _NetDirection]:
     """Maps target products of the complementary pairs to the Newton step.
 
     The targets contain Mehrotra's second-order correction.
@@ -365,12 +365,12 @@ def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _Direc
     solve = (_over_samples if boxes.is_wide else _over_variables)(boxes, theta)
     missing, slope = _equations(boxes, state)
 
-    def toward(low: Array, top: Array) -> _Direction:
+    def toward(low: Array, top: Array) -> _NetDirection:
         pushed, pressed = low / state.dual, top / state.room
         aim = missing + pushed - pressed
         at, dual = solve(aim, slope)
         below = pushed - state.below - steep * dual
-        return _Direction(at, dual, below, pressed - state.above + flat * dual)
+        return _NetDirection(at, dual, below, pressed - state.above + flat * dual)
 
     return toward
 
@@ -425,7 +425,7 @@ def _over_samples(boxes: _Boxes, theta: Array) -> Solve:
     return solve
 
 
-def _moved(boxes: _Boxes, state: NetCentral, by: _Direction, step: float) -> NetCentral:
+def _moved(boxes: _Boxes, state: NetCentral, by: _NetDirection, step: float) -> NetCentral:
     floor, capped = COMPLEMENTARITY_FLOOR * boxes.units, np.isfinite(boxes.caps)
     above = np.maximum(state.above + step * by.above, COMPLEMENTARITY_FLOOR)
     return replace(

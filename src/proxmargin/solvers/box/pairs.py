@@ -15,7 +15,7 @@ __all__ = ["complementarity", "idle_after", "longest", "products"]
 GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 
 
-class Pairs(Protocol):
+class ComplementaryPairs(Protocol):
     """``a``, ``u - a`` (infinite without a cap), and their slacks; (n_boxes,) each."""
 
     @property
@@ -48,18 +48,18 @@ class Idle(Protocol):
     def idle(self) -> int: ...
 
 
-def complementarity(at: Pairs) -> float:
+def complementarity(at: ComplementaryPairs) -> float:
     """Sum of the products of all pairs."""
     return float(at.dual @ at.below + _tops(at.room, at.above).sum())
 
 
-def products(at: Pairs, by: Changes, step: float) -> tuple[Array, Array]:
+def products(at: ComplementaryPairs, by: Changes, step: float) -> tuple[Array, Array]:
     """Products of the lower and of the upper pairs after a step."""
     low = (at.dual + step * by.dual) * (at.below + step * by.below)
     return low, _tops(at.room - step * by.dual, at.above + step * by.above)
 
 
-def longest(at: Pairs, by: Changes) -> float:
+def longest(at: ComplementaryPairs, by: Changes) -> float:
     """The largest step length, at most one, after which nothing is negative."""
     return length_to_boundary(
         (at.dual, by.dual), (at.room, -by.dual), (at.below, by.below), (at.above, by.above)

@@ -21,7 +21,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.memoisation import Remembers, cached_property
 
-__all__ = ["Block", "ClassCoordinates", "Live", "Pairs", "class_coordinates"]
+__all__ = ["Block", "ClassCoordinates", "ColumnClassPairs", "Live", "class_coordinates"]
 
 Ids = NDArray[np.intp]
 
@@ -59,7 +59,7 @@ class Live(NamedTuple):
         return np.where(inside, self.weights[self.samples, None] * share, 0.0)
 
 
-class Pairs:
+class ColumnClassPairs:
     """The unknowns of a linear system: pairs of a column and a class, ordered by class.
 
     Parameters
@@ -116,11 +116,11 @@ class Block(ABC):
         """``[X, 1].T @ dual``, (n_columns + 1, n_classes)."""
 
     @abstractmethod
-    def curvature(self, live: Live, pairs: Pairs) -> Array:
+    def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
         """The Hessian of the smoothed loss over the pairs; only its lower triangle is valid."""
 
     @abstractmethod
-    def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
+    def roots(self, live: Live, pairs: ColumnClassPairs, factors: Array) -> Array:
         """B with ``B'B`` the Hessian, (contrasts, pairs), its columns multiplied by ``factors``."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class DenseBlock(Block):
     def adjoint(self, dual: Array) -> Array:
         return np.vstack([self.matrix.T @ dual, dual.sum(axis=0)])
 
-    def curvature(self, live: Live, pairs: Pairs) -> Array:
+    def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
         hessian = np.zeros((pairs.size, pairs.size))
         if live.contrasts > DENSE_SUPPORT * live.samples.size * live.masses.shape[1]:
             return self._crowded_curvature(live, pairs, hessian)
@@ -159,7 +159,7 @@ class DenseBlock(Block):
         )  # fmt: skip
         return hessian
 
-    def _crowded_curvature(self, live: Live, pairs: Pairs, hessian: Array) -> Array:
+    def _crowded_curvature(self, live: Live, pairs: ColumnClassPairs, hessian: Array) -> Array:
         """The Hessian by BLAS, for large supports, a block of live samples at a time."""
         step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
         for start in range(0, live.samples.size, step):
@@ -168,7 +168,9 @@ class DenseBlock(Block):
             hessian[row + 1 :, row] = hessian[row, row + 1 :]
         return hessian
 
-    def _add_crowded(self, samples: Ids, live: Live, pairs: Pairs, hessian: Array) -> None:
+    def _add_crowded(
+        self, samples: Ids, live: Live, pairs: ColumnClassPairs, hessian: Array
+    ) -> None:
         """Add the Hessian of some samples to the upper triangle, in place."""
         inside, roots = live.masses[samples] > 0, np.sqrt(live.weights[samples])
         rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
@@ -181,7 +183,7 @@ class DenseBlock(Block):
         # in place: the product would be another matrix of the size of the Hessian
         dsyrk(-1.0, spread.T, beta=1.0, c=hessian.T, lower=1, overwrite_c=1)
 
-    def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
+    def roots(self, live: Live, pairs: ColumnClassPairs, factors: Array) -> Array:
         out = np.zeros((live.contrasts, pairs.size))
         compiled.dense_rows(
             self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
@@ -223,14 +225,14 @@ class SparseBlock(Block):
         out[-1] = dual.sum(axis=0)
         return out
 
-    def curvature(self, live: Live, pairs: Pairs) -> Array:
+    def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
         hessian = np.zeros((pairs.size, pairs.size))
         compiled.add_sparse_curvature(
             *self.parts, live.samples, live.masses, live.weights, pairs.places, hessian
         )
         return hessian
 
-    def roots(self, live: Live, pairs: Pairs, factors: Array) -> Array:
+    def roots(self, live: Live, pairs: ColumnClassPairs, factors: Array) -> Array:
         out = np.zeros((live.contrasts, pairs.size))
         compiled.sparse_rows(
             *self.parts, live.samples, live.masses, live.weights, pairs.places, factors, out

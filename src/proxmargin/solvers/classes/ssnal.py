@@ -92,7 +92,7 @@ class Multipliers(State):
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class _DualTrial:
     """The primal point of a dual point, and the dual function there.
 
     ``size`` is the sum of the absolute terms of ``value``, to which its rounding is relative.
@@ -274,7 +274,7 @@ class _Subproblem:
         rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
         self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
-    def solved(self, limit: int) -> tuple[_Trial, int, bool]:
+    def solved(self, limit: int) -> tuple[_DualTrial, int, bool]:
         """The last trial point, the number of Newton steps, and whether it converged."""
         dual = np.where(self.support, self.state.dual, 0.0)
         trial = self.at(dual, self.design.adjoint(dual))
@@ -292,10 +292,10 @@ class _Subproblem:
                 return trial, steps, False
             trial = reached
 
-    def gradient(self, trial: _Trial) -> Array:
+    def gradient(self, trial: _DualTrial) -> Array:
         return np.where(self.support, trial.image - trial.scores, 0.0)
 
-    def at(self, dual: Array, pulled: Array) -> _Trial:
+    def at(self, dual: Array, pulled: Array) -> _DualTrial:
         """The primal point and the dual function at a dual point; ``pulled`` is ``X'dual``."""
         problem, state = self.problem, self.state
         sums = dual.sum(axis=0)
@@ -316,9 +316,11 @@ class _Subproblem:
             0.5 * state.ts * _square(dual - proven),
         )
         size = sum(abs(term) for term in terms)
-        return _Trial(self.design, dual, pulled, coef, intercept, scores, proven, sum(terms), size)
+        return _DualTrial(
+            self.design, dual, pulled, coef, intercept, scores, proven, sum(terms), size
+        )
 
-    def system(self, trial: _Trial, gradient: Array) -> DualNewtonSystem:
+    def system(self, trial: _DualTrial, gradient: Array) -> DualNewtonSystem:
         problem, state = self.problem, self.state
         shifted = state.intercept - state.tau_b * trial.dual.sum(axis=0)
         return DualNewtonSystem(
@@ -343,7 +345,9 @@ class _Subproblem:
         residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
         return float(np.clip(samples * residual / self.state.ts, MIN_DAMPING, MAX_DAMPING))
 
-    def line_search(self, trial: _Trial, gradient: Array, direction: Array) -> _Trial | None:
+    def line_search(
+        self, trial: _DualTrial, gradient: Array, direction: Array
+    ) -> _DualTrial | None:
         """The first point of a halving line search that increases enough; None if none does."""
         pulled = self.design.adjoint(direction)
         slope = float(np.vdot(gradient, direction))
@@ -356,7 +360,7 @@ class _Subproblem:
         return None
 
     def rises(
-        self, trial: _Trial, reached: _Trial, direction: Array, slope: float, length: float
+        self, trial: _DualTrial, reached: _DualTrial, direction: Array, slope: float, length: float
     ) -> bool:
         """Armijo's rule; by slopes where values differ by no more than their rounding.
 

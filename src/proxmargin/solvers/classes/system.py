@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.multiplier_newton import curved_scores
 from proxmargin.losses.base import Array
-from proxmargin.solvers.classes.block import Block, DenseBlock, Live, Pairs
+from proxmargin.solvers.classes.block import Block, ColumnClassPairs, DenseBlock, Live
 from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
 
 __all__ = ["ClassSystem", "class_system"]
@@ -48,7 +48,7 @@ class ClassSystem(ABC):
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         self.block, self.live, self.diagonal = block, live, diagonal
-        self.pairs = Pairs(free)
+        self.pairs = ColumnClassPairs(free)
 
     @abstractmethod
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
@@ -75,10 +75,10 @@ class Factored(ClassSystem):
 
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
-        self.base: _Base | None = None
+        self.base: _KeptFactor | None = None
 
     @abstractmethod
-    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+    def factorised(self, keep: NDArray[np.bool_]) -> _KeptFactor:
         """The factor for the pairs in ``keep``."""
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
@@ -88,7 +88,7 @@ class Factored(ClassSystem):
         return base.solved_on(keep[base.keep], right)
 
 
-class _Base(NamedTuple):
+class _KeptFactor(NamedTuple):
     """A factor for the pairs ``keep``, of a matrix with ``rows`` rows."""
 
     keep: NDArray[np.bool_]
@@ -123,10 +123,10 @@ class OverPairs(Factored):
         self.matrix = self.block.curvature(self.live, self.pairs)
         np.einsum("ii->i", self.matrix)[:] += self.diagonal[self.pairs.columns]
 
-    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+    def factorised(self, keep: NDArray[np.bool_]) -> _KeptFactor:
         index = np.flatnonzero(keep)
         matrix = self.matrix if keep.all() else self.matrix[np.ix_(index, index)]
-        return _Base(keep, index.size, inverse_of(matrix.T))  # its lower triangle is filled
+        return _KeptFactor(keep, index.size, inverse_of(matrix.T))  # its lower triangle is filled
 
 
 class OverContrasts(Factored):
@@ -139,7 +139,7 @@ class OverContrasts(Factored):
         self.scale = 1.0 / np.sqrt(self.diagonal[self.pairs.columns])
         self.roots = self.block.roots(self.live, self.pairs, self.scale)
 
-    def factorised(self, keep: NDArray[np.bool_]) -> _Base:
+    def factorised(self, keep: NDArray[np.bool_]) -> _KeptFactor:
         whole = keep.all()
         roots = self.roots if whole else self.roots[:, keep]
         scale = (self.scale if whole else self.scale[keep])[:, None]
@@ -151,7 +151,7 @@ class OverContrasts(Factored):
             scaled = scale * right
             return scale * (scaled - roots.T @ inner(roots @ scaled))
 
-        return _Base(keep, len(roots), inverse)
+        return _KeptFactor(keep, len(roots), inverse)
 
 
 class OverGram(ClassSystem):
@@ -183,7 +183,7 @@ class OverGram(ClassSystem):
 def _contrasts(live: Live) -> Array:
     """Contrasts of the classes, (n_contrasts, n_classes): `Block.roots` for the ones alone."""
     classes = live.masses.shape[1]
-    pairs = Pairs(np.ones((1, classes), dtype=bool))
+    pairs = ColumnClassPairs(np.ones((1, classes), dtype=bool))
     return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
 
 
@@ -217,7 +217,7 @@ class MatrixFreePairs(ClassSystem):
         return moved
 
 
-class Tried(ClassSystem):
+class CGThenFactor(ClassSystem):
     """A limited number of CG steps first, and a factored matrix if they do not converge.
 
     Parameters
@@ -263,7 +263,7 @@ def class_system(
     steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
     if steps < MIN_CG_STEPS:
         return kind(block, live, free, diagonal)
-    return Tried(block, live, free, diagonal, steps, kind)
+    return CGThenFactor(block, live, free, diagonal, steps, kind)
 
 
 def _affordable_steps(block: Block, classes: int, side: int) -> int:

@@ -204,7 +204,7 @@ class SmoothedHinge:
         return line_search(here, along, self.slopes, fall, falls, ahead)
 
 
-class _Direction(NamedTuple):
+class _OrthantStep(NamedTuple):
     """A step of the ``features``, in the orthant with signs ``side``, and their gradient."""
 
     features: NDArray[np.intp]
@@ -216,7 +216,7 @@ class _Direction(NamedTuple):
 
 def _direction(
     smoothed: SmoothedHinge, here: HingePoint, slopes: Slopes, deadline: float
-) -> _Direction:
+) -> _OrthantStep:
     """The Newton step in the orthant of the nonzero and the violating coefficients."""
     net = smoothed.net
     index, side, slope = orthant(here.coef, slopes.coef, net.l1, net.lower, net.upper)
@@ -234,7 +234,7 @@ def _direction(
         move, turn = _active_set_step(model)
         if not float(slope @ move) + turn * slopes.intercept < 0:
             move, turn = _path_step(model)
-    return _Direction(index, side, slope, move, turn)
+    return _OrthantStep(index, side, slope, move, turn)
 
 
 class _Model(NamedTuple):

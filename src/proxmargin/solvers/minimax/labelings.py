@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array
-from proxmargin.solvers.labelings import Axes, Fitted
+from proxmargin.solvers.labelings import Axes, LabelingFits
 from proxmargin.solvers.minimax.secular import multipliers
 
 __all__ = ["FisherSpectra"]
@@ -45,14 +45,14 @@ class FisherSpectra:
 
     kappa_of: Callable[[float], float]
 
-    def __call__(self, axes: Axes, signs: Array, *, tol: float) -> Fitted:
+    def __call__(self, axes: Axes, signs: Array, *, tol: float) -> LabelingFits:
         samples, rank = axes.samples.shape
         size = max(1, BLOCK_ENTRIES // (rank * samples))
         starts = range(0, signs.shape[1], size)
         parts = [self._fitted(axes.samples, signs[:, k : k + size] > 0) for k in starts]
-        return Fitted(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+        return LabelingFits(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
 
-    def _fitted(self, samples: Array, up: Mask) -> Fitted:
+    def _fitted(self, samples: Array, up: Mask) -> LabelingFits:
         classes = _Classes.of(samples, up)
         values, vectors = np.linalg.eigh(classes.covariances())
         along = np.einsum("bji,bj->bi", vectors, classes.apart)
@@ -69,7 +69,7 @@ class FisherSpectra:
         direction = np.where(real, mu * regression, along)
         coef, free = (np.einsum("bij,bj->bi", vectors, each) for each in (direction, regression))
         gaps = np.where(solved, classes.relative_gaps(coef, free, kappa), np.inf)
-        return Fitted(samples @ coef.T, np.linalg.norm(coef, axis=1), gaps)
+        return LabelingFits(samples @ coef.T, np.linalg.norm(coef, axis=1), gaps)
 
 
 class _Classes(NamedTuple):

@@ -25,7 +25,7 @@ from proxmargin.solvers.hinge.model import (
     signs_and_caps,
 )
 
-__all__ = ["Isvm1", "Isvm2", "Isvm3", "Split"]
+__all__ = ["Isvm1", "Isvm2", "Isvm3", "IteratedSVMState"]
 
 # largest violation of the optimality conditions of the inner problem, in units of the margin
 FIRST_ACCURACY = 1e-3
@@ -38,7 +38,7 @@ MAX_RHO = 1e100  # penalty parameter at which the method ends, before any term o
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Split(State):
+class IteratedSVMState(State):
     """The state of the split of the coefficients into w, in the loss, and u, in the l1 norm.
 
     Attributes
@@ -80,7 +80,7 @@ class Split(State):
 
 
 @dataclass(frozen=True)
-class Isvm2(Solver[Split]):
+class Isvm2(Solver[IteratedSVMState]):
     """ISVM2: ADMM on ``f(w, b) + l1 |u|_1`` subject to ``w = u``.
 
     The step in (w, b) is a support vector machine, solved in its dual (14), warm-started at the
@@ -120,7 +120,7 @@ class Isvm2(Solver[Split]):
             )
         return hinge_objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Split:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> IteratedSVMState:
         coef = start.coef[:, 0].copy()
         intercept = float(problem.centred.intercept(start)[0])
         scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
@@ -135,7 +135,7 @@ class Isvm2(Solver[Split]):
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
         relative = stop.rule is not None and stop.rule.name == RelativeChange.name
         compares = relative or bool(stop.callbacks)
-        return Split(
+        return IteratedSVMState(
             smooth=coef,
             sparse=coef,
             multipliers=multipliers,
@@ -147,7 +147,7 @@ class Isvm2(Solver[Split]):
             objective=problem.value(start) if compares else np.nan,
         )
 
-    def step(self, problem: Problem, state: Split) -> Split:
+    def step(self, problem: Problem, state: IteratedSVMState) -> IteratedSVMState:
         rho = state.rho / problem.loss.sample_count
         stiffness = problem.penalty.l2 + rho
         offset = (rho * state.sparse - state.multipliers) / stiffness
@@ -171,22 +171,24 @@ class Isvm2(Solver[Split]):
             moved = replace(moved, **relative_changes(state, moved, objective))
         return self._updated(moved, state, rho)
 
-    def _updated(self, moved: Split, before: Split, rho: float) -> Split:
+    def _updated(
+        self, moved: IteratedSVMState, before: IteratedSVMState, rho: float
+    ) -> IteratedSVMState:
         """The state with the next multipliers of ``w = u`` and the next penalty parameter."""
         return replace(moved, multipliers=moved.multipliers + rho * (moved.smooth - moved.sparse))
 
-    def observe(self, problem: Problem, state: Split, gap: Gap) -> Split:
+    def observe(self, problem: Problem, state: IteratedSVMState, gap: Gap) -> IteratedSVMState:
         exactness = min(state.exactness, max(ACCURACY_FRACTION * gap.relative_gap, FINEST_ACCURACY))
         return replace(state, exactness=exactness)
 
-    def point(self, problem: Problem, state: Split) -> Point:
+    def point(self, problem: Problem, state: IteratedSVMState) -> Point:
         coef = state.sparse[:, None]
         return problem.centred.point(coef, np.array([state.intercept]))
 
-    def measures(self, state: Split) -> Mapping[str, float]:
+    def measures(self, state: IteratedSVMState) -> Mapping[str, float]:
         return {"objective": state.objective, "rho": state.used_rho}
 
-    def dual(self, problem: Problem, state: Split) -> Array:
+    def dual(self, problem: Problem, state: IteratedSVMState) -> Array:
         signs, _ = signs_and_caps(problem)
         return (-signs * state.dual)[:, None]
 
@@ -218,7 +220,9 @@ class Isvm3(Isvm2):
         check_numbers(self, "largest", above=0, below=None)
         require(self.largest >= self.rho, "largest must be at least rho", self.largest)
 
-    def _updated(self, moved: Split, before: Split, rho: float) -> Split:
+    def _updated(
+        self, moved: IteratedSVMState, before: IteratedSVMState, rho: float
+    ) -> IteratedSVMState:
         priced = super()._updated(moved, before, rho)
         dearer = min(self.growth * moved.rho, self.largest)
         return replace(priced, rho=dearer, finished=dearer >= MAX_RHO)
@@ -247,7 +251,9 @@ class Isvm1(Isvm3):
         super().__post_init__()
         check_numbers(self, "settled", above=0)
 
-    def _updated(self, moved: Split, before: Split, rho: float) -> Split:
+    def _updated(
+        self, moved: IteratedSVMState, before: IteratedSVMState, rho: float
+    ) -> IteratedSVMState:
         change = float(np.linalg.norm(moved.sparse - before.sparse))
         share = min(self.settled, moved.exactness / ACCURACY_FRACTION)
         if change > share * float(np.linalg.norm(moved.sparse)):
@@ -256,7 +262,7 @@ class Isvm1(Isvm3):
 
 
 def _support_vectors(
-    problem: Problem, state: Split, offset: Array, stiffness: float
+    problem: Problem, state: IteratedSVMState, offset: Array, stiffness: float
 ) -> tuple[Array, float]:
     """The dual point and the intercept of (14), warm-started at the last dual point.
 

@@ -64,7 +64,7 @@ class Momentum(State):
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class _ProximalStep:
     """A proximal step from an extrapolated point."""
 
     u: Array
@@ -184,7 +184,7 @@ class ProximalGradient(Solver[Momentum]):
             "extrapolation": state.extrapolation,
         }
 
-    def _search(self, side: PrimalSide, state: Momentum, weight: float) -> _Trial:
+    def _search(self, side: PrimalSide, state: Momentum, weight: float) -> _ProximalStep:
         """Steps (9) with L increased by eta until (11) holds or L is the Lipschitz constant."""
         lipschitz = state.lipschitz
         known_weight, gradient = -1.0, state.u
@@ -200,11 +200,11 @@ class ProximalGradient(Solver[Momentum]):
             u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
             z = side.image(u)
             if not self.backtracking or lipschitz >= LIPSCHITZ_MARGIN * state.bound:
-                return _Trial(u, z, lipschitz, omega)
+                return _ProximalStep(u, z, lipschitz, omega)
             moved = u - base
             square = float(np.vdot(moved, moved))
             if side.divergence(u, z, base, response.partner) <= 0.5 * lipschitz * square:
-                return _Trial(u, z, lipschitz, omega)
+                return _ProximalStep(u, z, lipschitz, omega)
             lipschitz = self._next_lipschitz(lipschitz, state.bound)
 
 

@@ -18,7 +18,7 @@ from proxmargin.penalties.sum_to_zero import SumToZero
 from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
 from proxmargin.penalties.weighted import WeightedElasticNet
 
-__all__ = ["Columns", "GaugeColumns", "gauge_columns"]
+__all__ = ["Atoms", "GaugeColumns", "gauge_columns"]
 
 Ids = NDArray[np.intp]
 # reduced cost over cost, above which a column enters
@@ -26,7 +26,7 @@ PRICING_TOLERANCE = 1e-12
 PRICING_ROUNDING = 1e-13  # added to the reduced cost of a known column of the part: rounding
 
 
-class Columns(NamedTuple):
+class Atoms(NamedTuple):
     """Variables ``a >= 0`` with the coefficients ``W = sum_c a_c A_c``.
 
     Attributes
@@ -57,9 +57,9 @@ class Columns(NamedTuple):
         )
         return products / self.costs
 
-    def joined(self, other: Columns) -> Columns:
+    def joined(self, other: Atoms) -> Atoms:
         moved = other._replace(owners=other.owners + self.parts.size)
-        return Columns(*(np.concatenate(pair) for pair in zip(self, moved, strict=True)))
+        return Atoms(*(np.concatenate(pair) for pair in zip(self, moved, strict=True)))
 
 
 class GaugeColumns(ABC):
@@ -84,10 +84,10 @@ class GaugeColumns(ABC):
         """The dual norm of every part, ``max_c <A_c, pulled> / cost_c``, (n_parts,)."""
 
     @abstractmethod
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         """The vertex of each part at which that maximum is attained."""
 
-    def entering(self, pulled: Array, known: Columns, limit: int) -> Columns:
+    def entering(self, pulled: Array, known: Atoms, limit: int) -> Atoms:
         """The ``limit`` extreme points with the least reduced costs, of those that are negative.
 
         Parameters
@@ -103,7 +103,7 @@ class GaugeColumns(ABC):
             wanted = np.sort(wanted[np.argpartition(-norms[wanted], limit)[:limit]])
         return self.vertices(wanted, pulled)
 
-    def starting(self, coef: Array) -> Columns:
+    def starting(self, coef: Array) -> Atoms:
         """One vertex for each part of ``coef`` that is not zero."""
         return self.vertices(np.flatnonzero(self.norms(coef)), coef)
 
@@ -121,9 +121,9 @@ class _Absolute(GaugeColumns):
     def norms(self, pulled: Array) -> Array:
         return np.abs(pulled.ravel())
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         signs, each = _signs(pulled.flat[parts]), np.arange(parts.size)
-        return Columns(parts, np.ones(parts.size), signs, parts, each)
+        return Atoms(parts, np.ones(parts.size), signs, parts, each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +149,14 @@ class _Weighted(GaugeColumns):
         largest: Array = np.maximum(np.maximum(rise, fall), 0.0) / self.factors
         return largest.ravel()
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         rows, each = parts // pulled.shape[1], np.arange(parts.size)
         factors, rises, falls = (
             np.broadcast_to(each, (len(pulled), 1))[rows, 0]
             for each in (self.factors, self.rises, self.falls)
         )
         signs = np.where(falls, _signs(pulled.flat[parts]), 1.0)
-        return Columns(parts, factors, np.where(rises, signs, -1.0), parts, each)
+        return Atoms(parts, factors, np.where(rises, signs, -1.0), parts, each)
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ class _Differences(GaugeColumns):
         half_range: Array = 0.5 * np.ptp(pulled, axis=1)
         return half_range
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         rows, each, ones = pulled[parts], np.arange(parts.size), np.ones(parts.size)
         ends = np.concatenate([rows.argmax(axis=1), rows.argmin(axis=1)])
         entries = np.tile(parts, 2) * pulled.shape[1] + ends
         signs = np.concatenate([ones, -ones])
-        return Columns(parts, 2.0 * ones, signs, entries, np.tile(each, 2))
+        return Atoms(parts, 2.0 * ones, signs, entries, np.tile(each, 2))
 
 
 def _layout(penalty: GroupNorm, pulled: Array) -> tuple[Ids, Array]:
@@ -203,12 +203,12 @@ class _Largest(GaugeColumns):
         sums = np.bincount(groups, np.abs(pulled.ravel()), minlength=weights.size)
         return sums / weights
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         groups, weights = _layout(self.penalty, pulled)
         members = np.flatnonzero(np.isin(groups, parts))
         owners = np.searchsorted(parts, groups[members])
         signs = _signs(pulled.flat[members])
-        return Columns(parts, weights[parts], signs, members, owners)
+        return Atoms(parts, weights[parts], signs, members, owners)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ class _Balanced(GaugeColumns):
         norms: Array = sums / self.weights
         return norms
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         outputs = pulled.shape[1]
         order = np.argsort(pulled[parts], axis=1, kind="stable")
         half = outputs // 2
@@ -234,7 +234,7 @@ class _Balanced(GaugeColumns):
         signs = np.tile(np.repeat([1.0, -1.0], half), parts.size)
         owners = np.repeat(np.arange(parts.size), 2 * half)
         entries = (parts[:, None] * outputs + ends).ravel()
-        return Columns(parts, self.weights[parts], signs, entries, owners)
+        return Atoms(parts, self.weights[parts], signs, entries, owners)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,13 +250,13 @@ class _Lengths(GaugeColumns):
         groups, weights = _layout(self.penalty, pulled)
         return _group_lengths(groups, pulled, weights.size) / weights
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         groups, weights = _layout(self.penalty, pulled)
         lengths = _group_lengths(groups, pulled, weights.size)
         members = np.flatnonzero(np.isin(groups, parts))
         values = pulled.flat[members] / lengths[groups[members]]
         owners = np.searchsorted(parts, groups[members])
-        return Columns(parts, weights[parts], values, members, owners)
+        return Atoms(parts, weights[parts], values, members, owners)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,7 @@ class _BalancedLengths(_Lengths):
     def norms(self, pulled: Array) -> Array:
         return super().norms(pulled - pulled.mean(axis=1, keepdims=True))
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         return super().vertices(parts, pulled - pulled.mean(axis=1, keepdims=True))
 
 
@@ -289,13 +289,13 @@ class _SumToZeroBlocks(GaugeColumns):
         norms, _ = self.penalty.balanced_dual_norms(pulled)
         return norms / self.penalty.omega
 
-    def vertices(self, parts: Ids, pulled: Array) -> Columns:
+    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
         members = np.flatnonzero(np.isin(self.penalty.groups.codes, parts))
         _, points = self.penalty.restricted(members).balanced_dual_norms(pulled[members])
         rows, outputs = np.nonzero(points)
         owners = np.searchsorted(parts, self.penalty.groups.codes[members[rows]])
         entries = members[rows] * pulled.shape[1] + outputs
-        return Columns(parts, self.penalty.omega[parts], points[rows, outputs], entries, owners)
+        return Atoms(parts, self.penalty.omega[parts], points[rows, outputs], entries, owners)
 
 
 @singledispatch

@@ -14,7 +14,7 @@ from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.memoisation import cached_property
-from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns, gauge_columns
+from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
 from proxmargin.solvers.programs.units import InUnits
@@ -87,7 +87,7 @@ class HingeProgram:
         """The number of rows before those of the loss."""
         return self.sums + self.limits
 
-    def restricted(self, rows: Ids, columns: Columns) -> RestrictedProgram:
+    def restricted(self, rows: Ids, columns: Atoms) -> RestrictedProgram:
         """The program of some rows of the loss and some columns of the gauge."""
         size = (self.above + rows.size, self.ahead + columns.parts.size)
         entries = _Triplets.joined([
@@ -114,7 +114,7 @@ class HingeProgram:
             row_upper=np.concatenate([sums, np.full(self.limits + rows.size, np.inf)]),
         )
 
-    def point(self, columns: Columns, vertex: Vertex) -> Point:
+    def point(self, columns: Atoms, vertex: Vertex) -> Point:
         shape = (self.problem.design.n_features, self.outputs)
         coef = columns.coef(vertex.columns[self.ahead :], shape)
         intercept = np.zeros(self.outputs)
@@ -173,7 +173,7 @@ class HingeProgram:
         at = np.nonzero(gains)
         return _Triplets.joined([_Triplets(gains[at], *at), hinges])
 
-    def _products(self, rows: Ids, columns: Columns) -> _Triplets:
+    def _products(self, rows: Ids, columns: Atoms) -> _Triplets:
         """``gains_r'(X A_c)_i(r)`` for all rows r and columns c, one output at a time."""
         gains, samples = self.rows.gains(rows), rows // self.outputs
         features, at = np.unique(columns.entries // self.outputs, return_inverse=True)

@@ -13,7 +13,7 @@ from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.programs.gauge_columns import Columns, gauge_columns
+from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
@@ -61,7 +61,7 @@ class Generated(State):
     scores: Array | None = None
     dual: Array | None = None
     rows: Ids
-    columns: Columns
+    columns: Atoms
     basis: Basis | None = None
     multiplier: float = 1.0
     pivots: int = 0

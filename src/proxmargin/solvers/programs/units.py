@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
-from proxmargin.solvers.programs.gauge_columns import Columns, GaugeColumns
+from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns
 
 __all__ = ["InUnits"]
 
@@ -63,7 +63,7 @@ class InUnits(GaugeColumns):
     def norms(self, pulled: Array) -> Array:
         return self.inner.norms(pulled) / self.unit
 
-    def vertices(self, parts: NDArray[np.intp], pulled: Array) -> Columns:
+    def vertices(self, parts: NDArray[np.intp], pulled: Array) -> Atoms:
         columns = self.inner.vertices(parts, pulled)
         largest = np.zeros(columns.parts.size)
         np.maximum.at(largest, columns.owners, self.sizes[columns.entries // pulled.shape[1]])

@@ -18,7 +18,7 @@ from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
-    Expansion,
+    MarginExpansion,
     expanded,
     intercept_eliminated,
     line_search,
@@ -71,7 +71,7 @@ class BallNewtonState(PricedState):
     """
 
     coef: Array
-    at: Expansion
+    at: MarginExpansion
     gradient: Array
     share: float = 0.0
     multiplier: float = 0.0
@@ -232,7 +232,7 @@ def _all_features(problem: Problem) -> Coordinates:
     return AllFeatures(problem.centred.design)
 
 
-def _gradient(problem: Problem, at: Expansion) -> Array:
+def _gradient(problem: Problem, at: MarginExpansion) -> Array:
     """The gradient of the loss in the coefficients."""
     return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
 

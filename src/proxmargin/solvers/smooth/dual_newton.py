@@ -14,7 +14,7 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.in_samples import InSamples
 from proxmargin.solvers.linear_algebra import cholesky, inverse_of
-from proxmargin.solvers.smooth.margin_model import Expansion, expanded, line_search
+from proxmargin.solvers.smooth.margin_model import MarginExpansion, expanded, line_search
 from proxmargin.traits import Trait
 
 __all__ = ["DualNewton", "WeightsOfSamples"]
@@ -35,7 +35,7 @@ class WeightsOfSamples(PricedState):
     """
 
     weights: Array
-    at: Expansion
+    at: MarginExpansion
 
 
 @dataclass(frozen=True)

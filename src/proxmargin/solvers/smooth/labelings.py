@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, Index
 from proxmargin.losses import MarginLoss
-from proxmargin.solvers.labelings import Axes, Fitted
+from proxmargin.solvers.labelings import Axes, LabelingFits
 
 __all__ = ["Balls", "Ridges", "Shrinkage", "fit_labelings"]
 
@@ -173,7 +173,7 @@ _ARRAYS = tuple(name for name in _Batch.__dataclass_fields__ if name != "shrinka
 
 def fit_labelings(
     loss: MarginLoss, axes: Axes, signs: Array, shrinkage: Shrinkage, tol: float
-) -> Fitted:
+) -> LabelingFits:
     """Fit all labelings to a relative duality gap of ``tol``.
 
     Parameters
@@ -192,7 +192,7 @@ def fit_labelings(
         A labeling that is not solved after `MAX_STEPS` steps has a gap above ``tol``.
     """
     count = signs.shape[1]
-    found = Fitted(np.zeros_like(signs), np.zeros(count), np.full(count, np.inf))
+    found = LabelingFits(np.zeros_like(signs), np.zeros(count), np.full(count, np.inf))
     batch = _Batch.of(axes, signs, shrinkage, loss.smoothness)
     for step in range(1, MAX_STEPS + 1):
         batch = _stepped(loss, axes, batch)
@@ -209,7 +209,7 @@ def fit_labelings(
     return found
 
 
-def _record(found: Fitted, batch: _Batch, gaps: Array, better: Mask) -> None:
+def _record(found: LabelingFits, batch: _Batch, gaps: Array, better: Mask) -> None:
     at = batch.columns[better]
     found.scores[:, at] = batch.scores[:, better]
     found.norms[at] = np.sqrt(np.einsum("ij,ij->j", batch.u[:, better], batch.u[:, better]))

@@ -39,7 +39,7 @@ class _Iterate(NamedTuple):
         return float(self.slacks @ self.multipliers)
 
 
-class _Model(NamedTuple):
+class _BallModel(NamedTuple):
     """``slope'x + x'Hx / 2`` over ``|x|_p <= 1``."""
 
     matrix: Array
@@ -68,7 +68,7 @@ def minimised_in_ball(
     unit = float(np.abs(slope).sum())
     if unit == 0.0:
         return -at
-    model = _Model(radius**2 / unit * matrix, slope / unit, p)
+    model = _BallModel(radius**2 / unit * matrix, slope / unit, p)
     state, first = _first_iterate(model), model.value(at / radius)
     for _ in range(MAX_ITERATIONS):
         gained = first - model.value(state.coef)
@@ -81,7 +81,7 @@ def minimised_in_ball(
     return radius * state.coef - at
 
 
-def _first_iterate(model: _Model) -> _Iterate:
+def _first_iterate(model: _BallModel) -> _Iterate:
     """The first iterate: zero coefficients, equal complementary products."""
     k = model.slope.size
     coef, powers = np.zeros(k), first_bounds(k)
@@ -89,7 +89,7 @@ def _first_iterate(model: _Model) -> _Iterate:
     return _Iterate(coef, powers, slacks, 1.0 / slacks.size / slacks)
 
 
-def _newton_step(model: _Model, at: _Iterate) -> tuple[_Iterate, float]:
+def _newton_step(model: _BallModel, at: _Iterate) -> tuple[_Iterate, float]:
     """A predictor-corrector step of Mehrotra, and its length."""
     toward = _System(model, at)
     ahead = toward.step(np.zeros_like(at.slacks))
@@ -104,7 +104,7 @@ def _newton_step(model: _Model, at: _Iterate) -> tuple[_Iterate, float]:
 class _System:
     """The Newton system at an iterate, with the bounds t eliminated."""
 
-    def __init__(self, model: _Model, at: _Iterate) -> None:
+    def __init__(self, model: _BallModel, at: _Iterate) -> None:
         self.at = at
         self.bounds = EliminatedBounds(at.powers, at.slacks, at.multipliers, model.p)
         self.residual = model.slope + model.matrix @ at.coef + self.bounds.lean
@@ -125,7 +125,7 @@ class _System:
         return _Iterate(coef, powers, slacks, push - at.multipliers / at.slacks * slacks)
 
 
-def _after_step(model: _Model, at: _Iterate, by: _Iterate, step: float) -> _Iterate:
+def _after_step(model: _BallModel, at: _Iterate, by: _Iterate, step: float) -> _Iterate:
     """The iterate after a step; slacks are recomputed, not linearised."""
     coef, powers = at.coef + step * by.coef, at.powers + step * by.powers
     slacks = np.maximum(model.slacks(coef, powers), COMPLEMENTARITY_FLOOR)
@@ -137,7 +137,7 @@ def _after_step(model: _Model, at: _Iterate, by: _Iterate, step: float) -> _Iter
     )
 
 
-def _step_to_boundary(model: _Model, at: _Iterate, by: _Iterate) -> float:
+def _step_to_boundary(model: _BallModel, at: _Iterate, by: _Iterate) -> float:
     """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:

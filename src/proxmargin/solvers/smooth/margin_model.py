@@ -17,8 +17,8 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.line_search import increasing_root
 
 __all__ = [
-    "Expansion",
     "Hessian",
+    "MarginExpansion",
     "curvature_in_shift",
     "expanded",
     "first_share",
@@ -38,7 +38,7 @@ GOOD_STEP_LENGTH = 0.5  # at least; one is the full Newton step
 FAIR_STEP_LENGTH = 0.1  # at least
 
 
-class Expansion(NamedTuple):
+class MarginExpansion(NamedTuple):
     """A point with its best intercept, and the loss there to second order.
 
     Attributes
@@ -75,7 +75,7 @@ class Hessian(NamedTuple):
     mean: Array
 
 
-def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> Expansion:
+def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> MarginExpansion:
     """The expansion of the loss at these scores, with the best intercept.
 
     Parameters
@@ -92,7 +92,7 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
     scores = bare[:, 0] + best
     value, dual = loss.value_and_gradient(scores[:, None])
     value += problem.intercept.value(np.array([[best]]))
-    return Expansion(
+    return MarginExpansion(
         best, scores, value, dual[:, 0], _bends(problem.margins, scores + problem.offset, share)
     )
 
@@ -120,7 +120,7 @@ def intercept_eliminated(problem: Problem, design: Design, bend: Array) -> Hessi
 
 
 def line_search(
-    problem: Problem, at: Expansion, moved: Array, move: float, slope: float, bend: float
+    problem: Problem, at: MarginExpansion, moved: Array, move: float, slope: float, bend: float
 ) -> float:
     """The step length that minimises ``loss + (l2/2) |w|^2 + intercept`` along a direction.
 

@@ -16,7 +16,7 @@ from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
-    Expansion,
+    MarginExpansion,
     curvature_in_shift,
     intercept_eliminated,
 )
@@ -68,7 +68,7 @@ class RidgeNewtonState(PricedState):
     """
 
     inner: Array
-    at: Expansion
+    at: MarginExpansion
     slope: Array
     share: float = 0.0
     ridge: float = 0.0

@@ -14,8 +14,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.smooth.sampled_objective import (
-    Metric,
     Place,
+    ReducedHessian,
     SampledObjective,
     searched,
     stratified,
@@ -49,12 +49,12 @@ class Quasi(NamedTuple):
         Steps, and the changes of the gradient along them.
     """
 
-    metric: Metric
+    metric: ReducedHessian
     moves: Array
     changes: Array
 
     @classmethod
-    def none(cls, metric: Metric) -> Quasi:
+    def none(cls, metric: ReducedHessian) -> Quasi:
         """Without corrections."""
         nothing = np.zeros((0, metric.mean.size + 1))
         return cls(metric, nothing, nothing)
@@ -254,7 +254,7 @@ def _sampled(problem: Problem, every: int) -> SampledObjective:
     return SampledObjective.of(problem, stratified(problem, every))
 
 
-def _metric(problem: Problem, at: Place, every: int) -> Metric:
+def _metric(problem: Problem, at: Place, every: int) -> ReducedHessian:
     """The Hessian of every k-th sample."""
     whole = _whole(problem)
     if every == 1:

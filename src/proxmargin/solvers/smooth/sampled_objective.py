@@ -15,7 +15,7 @@ from proxmargin.problem import Problem
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.linear_algebra import Factor, cholesky
 
-__all__ = ["Metric", "Place", "SampledObjective", "searched", "stratified"]
+__all__ = ["Place", "ReducedHessian", "SampledObjective", "searched", "stratified"]
 
 TINY = 1e-300  # in place of a curvature in the intercept of zero
 # steps
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     bend: Array
 
 
-class Metric(NamedTuple):
+class ReducedHessian(NamedTuple):
     """A Hessian, with the intercept eliminated.
 
     Attributes
@@ -143,7 +143,7 @@ class SampledObjective:
             value += 0.5 * self.intercept_l2 * intercept**2
         return Place(coef, intercept, scores, value, slope, bend)
 
-    def metric(self, bend: Array) -> Metric:
+    def metric(self, bend: Array) -> ReducedHessian:
         """The Hessian for these second derivatives of the loss."""
         total, mean = np.inf, np.zeros(self.design.n_features)
         if self.intercept_l2 is not None:
@@ -155,9 +155,9 @@ class SampledObjective:
         np.einsum("ii->i", matrix)[:] += self.l2
         diagonal = matrix.diagonal().copy()
         factor = cholesky(matrix, overwrite=True) or Factor(np.diag(np.sqrt(diagonal)), True)
-        return Metric(factor, mean, total)
+        return ReducedHessian(factor, mean, total)
 
-    def gap(self, slope: Array, metric: Metric) -> float:
+    def gap(self, slope: Array, metric: ReducedHessian) -> float:
         """The duality gap with the intercept that a Newton step of it alone reaches."""
         rest, left = slope[:-1] - metric.mean * slope[-1], slope[-1]
         return 0.5 * (float(rest @ rest) / self.l2 + left * left / metric.total)
