@@ -76,7 +76,7 @@ def assert_form_is_nothing(
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(20)
 @every("forms", form=FORMS, classes=[2, 3])
 def test_numbers_of_every_type_give_the_same_model(name: str, form: str, classes: int) -> None:
     close = SINGLE if "32" in form and "int" not in form else 1e-3
@@ -84,7 +84,7 @@ def test_numbers_of_every_type_give_the_same_model(name: str, form: str, classes
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(10)
 @every("forms", form=BITS, classes=[2, 3])
 def test_bits_of_every_type_give_the_same_model(name: str, form: str, classes: int) -> None:
     assert_form_is_nothing(name, natural(classes, 1), BITS[form], 1e-3)

@@ -88,7 +88,7 @@ def named(data: Data, labels: list[Any], form: Callable[[list[Any]], Any]) -> Da
     return data._replace(y=form([labels[code] for code in data.y]), labels=labels)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @every("label names", names=KEPT, classes=(2, 3))
 def test_names_in_the_same_order_give_the_same_model(name: str, names: str, classes: int) -> None:
     labels, form = KEPT[names]

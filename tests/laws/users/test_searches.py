@@ -69,7 +69,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, **close)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(8)
 @every("searches", CLASSIFIERS, kind=SEARCHERS, classes=(2, 3))
 def test_a_search_tries_what_it_is_given(name: str, kind: str, classes: int) -> None:
     model, X, y = plain(name, classes)
@@ -123,7 +123,7 @@ def test_a_search_takes_callbacks(name: str) -> None:
     assert not hasattr(model, "history_")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every("pipelines", CLASSIFIERS, classes=(2, 3))
 def test_a_pipeline_of_frames_is_its_steps(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
@@ -143,7 +143,7 @@ def test_a_pipeline_of_frames_is_its_steps(name: str, classes: int) -> None:
     np.testing.assert_array_equal(whole.predict(frame), own.predict(step.transform(frame)))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(8)
 @every("validation", CLASSIFIERS, classes=(2, 3))
 def test_validation_fits_to_folds(name: str, classes: int) -> None:
     model, X, y = plain(name, classes)
