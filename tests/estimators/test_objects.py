@@ -157,7 +157,6 @@ def test_a_fit_to_texts_continues_from_its_checkpoint(tmp_path: Path) -> None:
         (DDAGClassifier(SVC(kernel=shared_words, standardize=True)), "standardize=True needs"),
         (DDAGClassifier(SVC()), "needs rows of numbers"),
     ],
-    ids=repr,
 )
 def test_what_needs_numbers_says_so(model: Any, needs: str) -> None:
     with pytest.raises(ValueError, match=needs):
