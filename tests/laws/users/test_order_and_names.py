@@ -36,7 +36,7 @@ COLUMN_ORDERS: dict[str, Callable[[Data], np.ndarray]] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @every("row order", order=ROW_ORDERS, kind=KINDS, classes=(2, 3))
 def test_the_order_of_the_rows_says_nothing(name: str, order: str, kind: str, classes: int) -> None:
     data = sample(classes, kind)
@@ -105,7 +105,7 @@ def test_names_in_the_same_order_give_the_same_model(name: str, names: str, clas
         assert model.score(data.X, other.y) == plain.score(data.X, data.y)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @every("class order", names=MOVED, kind=KINDS, classes=(2, 3))
 def test_names_in_another_order_give_the_same_model(
     name: str, names: str, kind: str, classes: int

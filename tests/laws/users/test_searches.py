@@ -89,7 +89,7 @@ def test_a_search_tries_what_it_is_given(name: str, kind: str, classes: int) -> 
             assert found == pytest.approx(np.mean(each), abs=1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every("routing of weights", CLASSIFIERS)
 def test_a_search_routes_weights_to_fits_and_scores(name: str) -> None:
     model, X, y = plain(name)

@@ -90,7 +90,7 @@ def test_a_derived_class_has_parameters_of_its_own(name: str) -> None:
         assert search.fit(data.X, data.y).best_estimator_.shift in (0.0, 1.0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every("subclasses", how=DERIVED)
 def test_a_derived_class_is_routed_its_weights(name: str, how: str) -> None:
     data = sample(2)
@@ -121,6 +121,7 @@ def test_a_derived_class_is_routed_its_weights(name: str, how: str) -> None:
                 np.testing.assert_array_equal(answers(fit, data), answers(by_hand, data))
 
 
+@pytest.mark.sampled(2)
 @every("pickling")
 def test_a_derived_class_of_a_module_is_pickled(name: str, monkeypatch: Any) -> None:
     data = sample(2)

@@ -18,7 +18,7 @@ def weighted(data: Data, smallest: int) -> Data:
     return data._replace(weights=weights)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every("repetition", kind=KINDS, classes=(2, 3))
 def test_weights_are_repeated_rows(name: str, kind: str, classes: int) -> None:
     data = weighted(sample(classes, kind), 1)
@@ -27,7 +27,7 @@ def test_weights_are_repeated_rows(name: str, kind: str, classes: int) -> None:
     assert_same(fitted(name, data), data, fitted(name, other), other)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @every("removal", kind=KINDS, classes=(2, 3))
 def test_a_row_without_weight_is_no_row(name: str, kind: str, classes: int) -> None:
     data = weighted(sample(classes, kind), 0)
@@ -36,7 +36,7 @@ def test_a_row_without_weight_is_no_row(name: str, kind: str, classes: int) -> N
     assert_same(fitted(name, data), data, fitted(name, other), other)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @every("class without weight", kind=KINDS)
 def test_a_class_without_weight_is_no_class(name: str, kind: str) -> None:
     data = sample(3, kind)
@@ -59,7 +59,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every("forms of weights", form=FORMS)
 def test_weights_of_every_type_are_the_same_weights(name: str, form: str) -> None:
     data = weighted(sample(2), 1)
@@ -69,6 +69,7 @@ def test_weights_of_every_type_are_the_same_weights(name: str, form: str) -> Non
     )
 
 
+@pytest.mark.sampled(2)
 @every("units of weights")
 def test_weights_of_one_are_no_weights(name: str) -> None:
     data = sample(3)
