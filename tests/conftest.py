@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import combinations, groupby
 from pathlib import Path
 from zlib import crc32
 
@@ -47,17 +48,36 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Of a test marked `sampled(k)` one case in k is quick and the others are slow tests.
+    """Of a test marked `sampled(k)` or `pairwise` some cases are quick and the others are slow."""
+    for _, group in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        cases = list(group)
+        sampled = cases[0].get_closest_marker("sampled")
+        quick = set(cases)
+        if sampled:
+            # drawn by their names, so that no parameter is always left out; the first at least
+            drawn = (c for c in cases if crc32(c.nodeid.encode()) % sampled.args[0] == 0)
+            quick = {cases[0], *drawn}
+        elif cases[0].get_closest_marker("pairwise"):
+            quick = covering_pairs(cases)
+        for case in cases:
+            if case not in quick:
+                case.add_marker(pytest.mark.slow)
 
-    Which ones is drawn by their names, so that no parameter is always left out; one at least.
-    """
-    quick = set()
-    for item in items:
-        sampled = item.get_closest_marker("sampled")
-        name = item.nodeid.partition("[")[0]
-        if sampled and name in quick and crc32(item.nodeid.encode()) % sampled.args[0]:
-            item.add_marker(pytest.mark.slow)
-        quick.add(name)
+
+def covering_pairs(cases: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Enough cases for each pair of values of two parameters to occur in one of them."""
+    found, met = set(), set()
+    drawn = sorted(cases, key=lambda case: crc32(case.nodeid.encode()))
+    # the names of its values, one a decorator; pytest has no public list of them
+    values = {case: list(enumerate(case.callspec._idlist)) for case in drawn}
+    most = max(len(parameters) for parameters in values.values())
+    for least in range(most * (most - 1) // 2, 0, -1):  # new pairs in a case
+        for case in drawn:
+            pairs = set(combinations(values[case], 2))
+            if len(pairs - met) >= least:
+                found.add(case)
+                met |= pairs
+    return found
 
 
 @pytest.fixture(autouse=True, scope="session")

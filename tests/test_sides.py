@@ -100,6 +100,7 @@ def check_side(side: Side, u: np.ndarray, v: np.ndarray) -> None:
         assert found <= 0.5 * bound * float(np.vdot(apart, apart)) * (1 + 1e-9) + rounding
 
 
+@pytest.mark.pairwise
 @every_loss
 @every_penalty
 @every_intercept
@@ -110,6 +111,7 @@ def test_the_dual_side_is_what_it_says(loss, penalty, intercept, whole, rng) -> 
     check_side(side, *dual_points(side, rng))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(
     "loss", [name for name, phi in MARGIN_LOSSES.items() if np.isfinite(phi.smoothness)]
 )
@@ -122,6 +124,7 @@ def test_the_primal_side_is_what_it_says(loss, penalty, scaled, rng) -> None:
     check_side(side, *primal_points(side, rng))
 
 
+@pytest.mark.pairwise
 @every_loss
 @every_penalty
 @every_intercept
@@ -139,6 +142,7 @@ def test_values_of_the_two_sides_never_sum_to_less_than_zero(loss, penalty, inte
             assert primal + dual >= -1e-12 * (1 + abs(primal) + abs(dual))
 
 
+@pytest.mark.pairwise
 @every_loss
 @every_penalty
 @pytest.mark.parametrize("intercept", ["free", "none"])

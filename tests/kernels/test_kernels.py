@@ -84,6 +84,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("left", FORMS)
 @pytest.mark.parametrize("right", ["C", "float32", "csr", "csc", "duplicate entries"])

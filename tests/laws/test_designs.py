@@ -73,6 +73,7 @@ def test_what_is_stored_is_the_matrix_before_centring_and_scaling(name: str, rng
     np.testing.assert_allclose((raw - centre) / scale, X, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.sampled(4)
 @every_design
 @pytest.mark.parametrize("index", [[], [1], [0, 2, 5]])
 def test_dense_columns_are_those_of_the_matrix(name: str, index: list[int], rng) -> None:
@@ -111,6 +112,7 @@ def test_row_and_column_squares_are_those_of_the_matrix(name: str, rng) -> None:
     np.testing.assert_allclose(design.column_squares(weights, centre), centred, **close)
 
 
+@pytest.mark.sampled(4)
 @every_design
 @pytest.mark.parametrize(
     "index", [[1, 3, 4], [4, 0], [5], [], [0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]], ids=str
@@ -345,6 +347,7 @@ def test_a_large_mean_does_not_blur_the_inner_products_of_dense_samples(dtype, r
     np.testing.assert_allclose(design.outer_gram(), moved @ moved.T, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.sampled(4)
 @every_design
 @pytest.mark.parametrize("index", [[1, 3, 4], [9, 0], [5], list(range(14))], ids=str)
 def test_a_restriction_to_rows_is_that_of_the_matrix(name: str, index: list[int], rng) -> None:

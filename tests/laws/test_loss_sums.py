@@ -107,6 +107,7 @@ def test_conjugate_is_infinite_where_a_score_does_not_count(kind: str, phi, rng)
     assert loss.conjugate(dual) == np.inf
 
 
+@pytest.mark.pairwise
 @every_sum
 @every_loss
 @every_intercept

@@ -138,6 +138,7 @@ def test_prox_meets_its_optimality_condition(phi: MarginLoss, t, step: float) ->
     assert np.all(phi.fenchel_young(u, a) <= 1e-10 * (1 + phi.value(u)))
 
 
+@pytest.mark.pairwise
 @every_loss
 @pytest.mark.parametrize("step", [0.05, 1.0, 20.0])
 @pytest.mark.parametrize("t", [-7.3, -0.2, 0.995, 1.0, 1.4, 12.0])

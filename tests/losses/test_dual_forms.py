@@ -148,6 +148,7 @@ def test_the_projection_is_the_nearest_point(name: str, intercept: str, rng) -> 
         np.testing.assert_allclose(form.project(point), found, atol=1e-6)
 
 
+@pytest.mark.pairwise
 @every_loss
 @every_intercept
 @pytest.mark.parametrize("step", [0.1, 5.0])
@@ -162,6 +163,7 @@ def test_the_prox_minimises_what_defines_it(name: str, intercept: str, step: flo
         np.testing.assert_allclose(form.prox(point, step), found, atol=2e-5)
 
 
+@pytest.mark.pairwise
 @every_loss
 @pytest.mark.parametrize("step", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e5])

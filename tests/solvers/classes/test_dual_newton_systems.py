@@ -79,6 +79,7 @@ def made(loss: str, penalty: str, intercept: str, design: Design, rng) -> DualNe
 WAYS = ["in the samples", "in the coefficients", "class by class"]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("penalty", PENALTIES)

@@ -86,6 +86,7 @@ def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: flo
     return X, Curved(as_design(kind(X)), rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, p), own)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("form", [OverFeatures, OverSamples, MatrixFree])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("kind", STANDARDISED.values(), ids=STANDARDISED.keys())
