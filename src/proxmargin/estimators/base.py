@@ -41,6 +41,7 @@ from proxmargin.estimators.assembly import (
 from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.estimators.parameters import DataParameters, SolvingParameters
 from proxmargin.estimators.runs import Runs, at_once, for_each
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
@@ -96,7 +97,13 @@ NAMES = ("feature_names_in_", "_column_labels")  # attributes with the names of 
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem
 
 
-class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
+class MarginEstimator(
+    HasCoefficients,
+    ClassifierMixin,  # type: ignore[misc]
+    CertifiedEstimator,
+    SolvingParameters,
+    DataParameters,
+):
     """Base of the linear margin classifiers. Subclasses define the loss and the penalty.
 
     Every subclass takes the parameters ``fit_intercept, standardize, class_weight, solver,
@@ -105,19 +112,6 @@ class MarginEstimator(HasCoefficients, ClassifierMixin, CertifiedEstimator):  # 
     """
 
     multi_class: str
-    fit_intercept: bool
-    standardize: bool
-    class_weight: Any
-    solver: Any
-    solver_options: Any
-    stopping: str
-    tol: float
-    max_iter: int | None
-    time_limit: float | None
-    warm_start: bool
-    callbacks: Sequence[Callable[[Report], object]]
-    verbose: int
-    random_state: Any
     n_jobs: int | None = None
     _joint_allowed = True
     # a checkpoint belongs to one fit, so that metadata routing does not pass it on (UNUSED, which

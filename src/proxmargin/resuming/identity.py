@@ -127,6 +127,8 @@ def _other_data(earlier: Identity, now: Identity) -> str | None:
 @singledispatch
 def _text(value: Any) -> str:
     """A text of the value that does not depend on the process."""
+    if hasattr(value, "get_params"):  # which an estimator's fields are not, in a derived class
+        return repr(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kept = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return f"{type(value).__name__}({_entries(kept, '=')})"

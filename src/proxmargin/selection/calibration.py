@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -52,6 +53,7 @@ Metadata = Mapping[str, Any]
 FEWEST_COUNTED = 0.5  # mean weight below which weights are likely shares, and not counts
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier with calibrated probabilities, by a map of held-out scores.
 
@@ -119,22 +121,13 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     (569, 2)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        method: str = "sigmoid",
-        cv: Any = 5,
-        *,
-        ensemble: bool | str = "auto",
-        reject_cost: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.ensemble = ensemble
-        self.reject_cost = reject_cost
-        self.n_jobs = n_jobs
+    estimator: Any
+    method: str = "sigmoid"
+    cv: Any = 5
+    _: KW_ONLY
+    ensemble: bool | str = "auto"
+    reject_cost: float | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Self
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.parameters import ThreadParameters
 from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.targets import Targets
-from proxmargin.loop.report import Report
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
 from proxmargin.penalties import (
     Ball,
@@ -30,7 +30,8 @@ KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball, CustomPenalty)
 PARTS = ("loss", "penalty")
 
 
-class MarginClassifier(SelectsFeatures, MarginEstimator):
+@dataclass(eq=False, repr=False)
+class MarginClassifier(SelectsFeatures, ThreadParameters, MarginEstimator):
     """``minimise mean loss(y (x'w + b)) + penalty(w)`` for a loss and a penalty of your choice.
 
     Parameters
@@ -62,44 +63,9 @@ n_jobs
     >>> model = MarginClassifier(loss=SquaredHinge(), penalty=ElasticNet(l1=0.02, l2=0.001))
     """
 
-    def __init__(
-        self,
-        loss: MarginLoss | None = None,
-        penalty: Penalty | CustomPenalty | None = None,
-        multi_class: str = "joint",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    loss: MarginLoss | None = None
+    penalty: Penalty | CustomPenalty | None = None
+    multi_class: str = "joint"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with ``deep`` those of loss and penalty too, as ``loss__delta``."""

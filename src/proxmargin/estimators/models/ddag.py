@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, repeat
 from math import ceil
 from numbers import Real
@@ -41,6 +41,7 @@ PLAIN = (str, int, float, type(None))  # of parameters that all models may share
 NO_TIME = 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
     """Directed acyclic graph of binary classifiers (Platt et al. 2000).
 
@@ -81,9 +82,9 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
     3
     """
 
-    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+    estimator: Any = None
+    _: KW_ONLY
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a classifier for each pair of classes.

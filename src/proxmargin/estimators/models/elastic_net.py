@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,12 @@ from proxmargin.estimators.factors import (
     unbounded,
     warn_if_separated,
 )
+from proxmargin.estimators.parameters import FeatureParameters, ThreadParameters
 from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.loop.outcome import Solution
-from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, HuberizedHinge, Loss, MarginLoss, SquaredHinge
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.penalties import ElasticNet, Penalty, WeightedElasticNet
@@ -58,13 +59,12 @@ EVERY = (
 )
 
 
-class ElasticNetEstimator(SelectsFeatures, MarginEstimator):
+@dataclass(eq=False, repr=False)
+class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, FeatureParameters):
     """Base of the estimators with an elastic net: its strengths, factors and bounds."""
 
-    alpha: float
-    l1_ratio: float
-    penalty_factor: Any
-    bounds: Any
+    alpha: float = 0.01
+    l1_ratio: float = 0.5
 
     _sums_to_zero = True
     """Whether the coefficients of jointly fitted classes sum to zero."""
@@ -189,6 +189,7 @@ def _constant(design: Design, index: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 @documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@dataclass(eq=False, repr=False)
 class HuberizedSVC(ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
 
@@ -224,52 +225,9 @@ class HuberizedSVC(ElasticNetEstimator):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        l1_ratio: float = 0.5,
-        delta: float = 1.0,
-        intercept_ridge: float = 0.0,
-        multi_class: str = "joint",
-        *,
-        penalty_factor: Any = None,
-        bounds: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.delta = delta
-        self.intercept_ridge = intercept_ridge
-        self.multi_class = multi_class
-        self.penalty_factor = penalty_factor
-        self.bounds = bounds
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    delta: float = 1.0
+    intercept_ridge: float = 0.0
+    multi_class: str = "joint"
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -283,53 +241,13 @@ class HuberizedSVC(ElasticNetEstimator):
         return float(self.intercept_ridge)
 
 
+@dataclass(eq=False, repr=False)
 class _OneVsRestEstimator(ElasticNetEstimator):
     """Base of the estimators that fit more than two classes one-vs-rest only."""
 
     _joint_allowed = False
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        l1_ratio: float = 0.5,
-        multi_class: str = "ovr",
-        *,
-        penalty_factor: Any = None,
-        bounds: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.multi_class = multi_class
-        self.penalty_factor = penalty_factor
-        self.bounds = bounds
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    multi_class: str = "ovr"
 
 
 @documented(solvers=HINGE, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from proxmargin.inputs.validation import check_strength
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.outcome import Status
-from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.penalties import Ball, Penalty, Ridge
@@ -59,63 +58,19 @@ MAX_PROGRAM_ENTRIES = 2_000_000  # by the simplex method
 MAX_TALL_ENTRIES = 100_000_000  # by interior points, which need more samples than features
 
 
+@dataclass(eq=False, repr=False)
 class _NuMachine(KernelMachine):
     """Base of both models: ``nu`` and the norm of the weight vector."""
 
     _without_offset = "its scores are distances from a hyperplane, up to a factor"
 
-    def __init__(
-        self,
-        nu: Any = "auto",
-        norm: float = 2.0,
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        cache_size: float = 1000.0,
-        rank: int | None = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            gamma,
-            degree,
-            coef0,
-            multi_class,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            class_weight=class_weight,
-            cache_size=cache_size,
-            rank=rank,
-            solver=solver,
-            solver_options=solver_options,
-            stopping=stopping,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.nu = nu
-        self.norm = norm
+    nu: Any = "auto"
+    norm: float = 2.0
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    multi_class: str = "ovr"
 
     def _check_model(self) -> None:
         super()._check_model()

@@ -32,13 +32,13 @@ from proxmargin.estimators.models.kernel_rounds import (
     is_stuck,
     model_of,
 )
+from proxmargin.estimators.parameters import KernelParameters, ThreadParameters
 from proxmargin.estimators.runs import for_each
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
 from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss
@@ -79,7 +79,7 @@ class _Kernelized:
     problems: Sequence[Problem]
 
 
-class KernelMachine(MarginEstimator):
+class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
     """Base of the models that use the samples through inner products only.
 
     Subclasses define losses and penalty, and may rescale the model and choose its intercept
@@ -98,52 +98,10 @@ class KernelMachine(MarginEstimator):
     # for which most dual coordinates end at a bound and low-rank factors converge slowly
     _most_decomposed: ClassVar[float] = 0
 
-    def __init__(
-        self,
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        cache_size: float = 1000.0,
-        rank: int | None = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.cache_size = cache_size
-        self.rank = rank
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
 
     def _check_passes(self) -> None:
         if not self._is_linear:

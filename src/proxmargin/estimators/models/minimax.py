@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
@@ -59,6 +58,7 @@ KAPPA_TIME = 0.4  # of the computation of kappa_max
 FACTOR_TIME = 0.1  # of the kernel's factor for it
 
 
+@dataclass(eq=False, repr=False)
 class _MinimaxMachine(KernelMachine):
     """Base of both models: ``kappa`` and the rule for the intercept."""
 
@@ -66,63 +66,18 @@ class _MinimaxMachine(KernelMachine):
     _is_faster_in_axes = True
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
-    _largest: list[Largest] | None = None
+    _largest = cast("list[Largest] | None", None)
     """kappa_max of each problem, during a fit whose kappa is a share of it."""
-    _in_moments: Assembly | None = None
+    _in_moments = cast("Assembly | None", None)
     """The problems in class moments, during a fit to blocks of rows (`minimax_passes`)."""
 
-    def __init__(
-        self,
-        kappa: Any = "0.5max",
-        bias: str = "training_error",
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        cache_size: float = 1000.0,
-        rank: int | None = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            gamma,
-            degree,
-            coef0,
-            multi_class,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            class_weight=class_weight,
-            cache_size=cache_size,
-            rank=rank,
-            solver=solver,
-            solver_options=solver_options,
-            stopping=stopping,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.kappa = kappa
-        self.bias = bias
+    kappa: Any = "0.5max"
+    bias: str = "training_error"
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    multi_class: str = "ovr"
 
     def _check_model(self) -> None:
         super()._check_model()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from proxmargin.limits.budgets import (
 from proxmargin.limits.least_loss import enclosed_least, least_point
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution
-from proxmargin.loop.report import Report
 from proxmargin.loop.solver import State
 from proxmargin.loop.stopping import BUDGET_FACTOR, Stop
 from proxmargin.losses import (
@@ -90,6 +89,7 @@ GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
 @documented(solvers=_SOLVERS, parameters=JOINT_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@dataclass(eq=False, repr=False)
 class MulticlassSVC(SelectsFeatures, MarginEstimator):
     """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).
 
@@ -137,48 +137,12 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     multi_class = "joint"
     _without_offset = "it has a score for each class, also of two"
 
-    def __init__(
-        self,
-        penalty: str = "l1",
-        C: float | None = 1.0,
-        eta: float | None = None,
-        l1_ratio: float = 0.5,
-        groups: Any = None,
-        loss: str = "hinge",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.eta = eta
-        self.l1_ratio = l1_ratio
-        self.groups = groups
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    penalty: str = "l1"
+    C: float | None = 1.0
+    eta: float | None = None
+    l1_ratio: float = 0.5
+    groups: Any = None
+    loss: str = "hinge"
 
     def _check_model(self) -> None:
         check_choice("penalty", self.penalty, (*NETS, *GROUP_NORMS))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,7 +18,6 @@ from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_strength
-from proxmargin.loop.report import Report
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
@@ -37,62 +37,19 @@ _WARM = "; linear kernels only"
 MOST_CURVED = 20_000
 
 
+@dataclass(eq=False, repr=False)
 class RegularizedMachine(KernelMachine):
     """``minimise  C sum_i s_i phi(y_i f(x_i)) + |f|^2 / 2`` for a loss phi of one margin."""
 
     norm_share: ClassVar[float] = 0.0
     """Share of the norm in the penalty; the rest is a ridge."""
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        kernel: Any = "linear",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        multi_class: str = "ovr",
-        *,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        cache_size: float = 1000.0,
-        rank: int | None = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            kernel,
-            gamma,
-            degree,
-            coef0,
-            multi_class,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            class_weight=class_weight,
-            cache_size=cache_size,
-            rank=rank,
-            solver=solver,
-            solver_options=solver_options,
-            stopping=stopping,
-            tol=tol,
-            max_iter=max_iter,
-            time_limit=time_limit,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.C = C
+    C: float = 1.0
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    multi_class: str = "ovr"
 
     @abstractmethod
     def _margin_loss(self) -> MarginLoss:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
@@ -15,7 +15,6 @@ from proxmargin.estimators.documented import (
 from proxmargin.estimators.models.elastic_net import EVERY, ElasticNetEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets
-from proxmargin.loop.report import Report
 from proxmargin.losses import Logistic, Loss, MarginLoss, Multinomial
 
 __all__ = ["SparseLogisticRegression"]
@@ -26,6 +25,7 @@ __all__ = ["SparseLogisticRegression"]
     parameters=SPARSE_PARAMETERS,
     attributes=SPARSE_ATTRIBUTES,
 )
+@dataclass(eq=False, repr=False)
 class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).
 
@@ -50,48 +50,7 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     <attributes>
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        l1_ratio: float = 0.5,
-        multi_class: str = "joint",
-        *,
-        penalty_factor: Any = None,
-        bounds: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = False,
-        class_weight: Any = None,
-        solver: Any = "auto",
-        solver_options: Any = None,
-        stopping: str = "gap",
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callable[[Report], object]] = (),
-        verbose: int = 0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.multi_class = multi_class
-        self.penalty_factor = penalty_factor
-        self.bounds = bounds
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.stopping = stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    multi_class: str = "joint"
 
     _sums_to_zero = False
 

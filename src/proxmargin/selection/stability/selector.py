@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -53,6 +53,7 @@ POSSIBLE = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Features that a sparse classifier selects on most halves of the samples.
 
@@ -143,40 +144,22 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
     (5, (30, 30), True)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        n_pairs: int = 50,
-        threshold: float | None = None,
-        pfer: float | None = None,
-        q: int | None = None,
-        fdr: float | None = None,
-        assumption: str = "unimodal",
-        alphas: Any = 30,
-        eps: float = 0.01,
-        cluster: float | None = None,
-        checkpoint: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        min_features: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_pairs = n_pairs
-        self.threshold = threshold
-        self.pfer = pfer
-        self.q = q
-        self.fdr = fdr
-        self.assumption = assumption
-        self.alphas = alphas
-        self.eps = eps
-        self.cluster = cluster
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.min_features = min_features
+    estimator: Any
+    _: KW_ONLY
+    n_pairs: int = 50
+    threshold: float | None = None
+    pfer: float | None = None
+    q: int | None = None
+    fdr: float | None = None
+    assumption: str = "unimodal"
+    alphas: Any = 30
+    eps: float = 0.01
+    cluster: float | None = None
+    checkpoint: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    min_features: int = 0
 
     # -- fitting ----------------------------------------------------------------------------
 
