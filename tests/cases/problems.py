@@ -338,7 +338,6 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
     "dual-newton": (NAMED["dual-newton"], wide_logistic_problem),
     "sampled-newton": (NAMED["sampled-newton"], tall_logistic_problem),
-    "tall-newton": (NAMED["tall-newton"], tall_problem),
     "pass-newton": (NAMED["pass-newton"], tall_problem),
     "chord-newton": (NAMED["chord-newton"], plain_tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),

@@ -71,7 +71,7 @@ MARGINS: dict[str, MarginLoss] = {
 }
 KERNELS = ("linear", "rbf")
 HINGES = ("hinge-newton", "isvm1", "isvm2", "isvm3", "admm", "linear-program", "fbpd")
-SMOOTH = ("newton", "tall-newton", "gcd", "b-pgh", "b-pgh-2", "fapg-ws", "ridge-newton")
+SMOOTH = ("newton", "gcd", "b-pgh", "b-pgh-2", "fapg-ws", "ridge-newton")
 BOTH = ("interior-point", "net-interior-point", "fapg", "apg", "fapg-star")
 every_net = pytest.mark.parametrize("loss", NETS)
 every_sum = pytest.mark.parametrize("loss", SUMS)

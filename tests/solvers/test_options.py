@@ -16,9 +16,9 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, MarginSum
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.names import RETIRED, SOLVERS, named_solver
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
-from proxmargin.solvers.smooth.tall_newton import TallNewton
+from proxmargin.solvers.smooth.chord_newton import ChordNewton
 
 LIMITS = [
     (name, option)
@@ -59,9 +59,9 @@ def test_accelerated_steps_end_without_a_new_least_objective(limit, ends, proble
 
 def test_a_larger_limit_lets_a_solver_take_what_it_refuses(problem) -> None:
     assert "at most 1000 features and at least 20 samples a feature" in str(
-        TallNewton().objection(problem)
+        ChordNewton().objection(problem)
     )
-    willing = TallNewton(samples_per_feature=15)
+    willing = ChordNewton(samples_per_feature=15)
     assert willing.objection(problem) is None
     assert minimize(problem, willing, stop=Stop(tol=1e-9)).certificate.converged
 
@@ -130,3 +130,12 @@ def test_limits_may_be_infinite_where_the_paper_has_none() -> None:
     SOLVERS["fapg"](max_stalled=np.inf)
     SOLVERS["isvm3"](largest=np.inf)
     SOLVERS["fapg-ssnal"](far_steps=np.inf)
+
+
+@pytest.mark.parametrize("name", RETIRED)
+def test_a_name_of_an_earlier_version_says_the_new_one(name, problem) -> None:
+    with pytest.raises(ValueError, match=f"no solver '{name}' any more") as told:
+        named_solver(name, {}, problem)
+    new = str(told.value).partition("solver='")[2].partition("'")[0]
+    assert new in SOLVERS
+    assert name not in SOLVERS

@@ -50,7 +50,6 @@ from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.pass_newton import PassNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.sampled_newton import SampledNewton
-from proxmargin.solvers.smooth.tall_newton import TallNewton
 from proxmargin.solvers.succession import RuleTable, solve
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
@@ -126,7 +125,6 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fapg-star": FastProximalGradientStar,
     "fapg-ws": _working_set,
     "newton": ProximalNewton,
-    "tall-newton": TallNewton,
     "pass-newton": PassNewton,
     "chord-newton": ChordNewton,
     "hinge-newton": HingeNewton,
@@ -158,6 +156,9 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "probability-newton": ProbabilityNewton,
 }
 
+# names of earlier versions, and what to type now
+RETIRED: Mapping[str, str] = {"tall-newton": "solver='chord-newton', or 'newton'"}
+
 
 def suitable(problem: Problem) -> list[str]:
     """Names of the solvers that take ``problem``."""
@@ -166,6 +167,8 @@ def suitable(problem: Problem) -> list[str]:
 
 def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver[Any]:
     """The solver called ``name`` with ``options``; errors say what would work instead."""
+    if name in RETIRED:
+        raise ValueError(f"there is no solver {name!r} any more: it is now {RETIRED[name]}")
     if name not in SOLVERS:
         raise ValueError(
             f"unknown solver {name!r}: for this problem there are 'auto', "

@@ -33,7 +33,6 @@ WEAK_REACH = 200.0  # the same up to which sweeps win for the logistic loss
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
 MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
 FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball
-FEW_ENTRIES = 350_000  # of data up to which a step costs more than the pass that it saves
 MANY_DUAL_POINTS = 1000  # dual coordinates from which on primal-dual steps are a good warm start
 
 
@@ -68,11 +67,6 @@ class Facts:
     def tall(self) -> bool:
         """Many more samples than features."""
         return self.problem.design.n_samples >= TALL_RATIO * self.problem.design.n_features
-
-    @property
-    def few_entries(self) -> bool:
-        """Whether the cost of a pass over the data hardly counts."""
-        return self.problem.design.n_samples * self.problem.design.n_features <= FEW_ENTRIES
 
     @property
     def even(self) -> bool:
@@ -326,15 +320,10 @@ RULES: tuple[Rule, ...] = (
         "features",
     ),
     Rule(
-        lambda facts: facts.single and facts.smooth and (facts.curved or facts.few_entries),
-        "chord-newton",
-        "many samples of few features, of a loss of continuous curvature or in small data: Newton "
-        "steps on Hessians of the features in the model, each of which serves several steps",
-    ),
-    Rule(
         lambda facts: facts.single and facts.smooth,
-        "tall-newton",
-        "many samples of few features: proximal Newton with the full Hessian, kept up to date",
+        "chord-newton",
+        "many samples of few features: Newton steps on Hessians of the features in the model, each "
+        "of which serves several steps",
     ),
     Rule(
         lambda facts: facts.single and facts.smooth,

@@ -16,6 +16,7 @@ from proxmargin import load_model, save_model
 from proxmargin.files.errors import ModelFileError
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import Ridge
+from proxmargin.solvers.names import RETIRED
 from tests.files.model_files import assert_same, forged_file, learned, npy
 
 
@@ -39,6 +40,12 @@ def setting(*keys_and_value):
 class TestReading:
     def test_an_unchanged_forgery_loads(self, forged):
         assert_same(learned(), load_model(forged()))
+
+    @pytest.mark.parametrize("name", RETIRED)
+    def test_a_model_of_a_solver_of_an_earlier_version_loads(self, name, forged):
+        model = load_model(forged(setting("settings", "solver", name)))
+        assert model.solver == name
+        assert_same(learned(), model.set_params(solver="auto"))
 
     def test_an_older_format_says_to_save_again(self, forged):
         with pytest.raises(ModelFileError, match=r"version 1, .* reads version 2.*save it"):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin import SparseLogisticRegression
+from proxmargin import HuberizedSVC, SparseLogisticRegression
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError
@@ -95,7 +95,7 @@ def test_it_ends_by_the_relative_change_of_its_steps(rng) -> None:
     assert model.certificate_.relative_gap <= 1e-6
 
 
-def test_auto_takes_it_for_smooth_curvature_and_tall_data_only(rng) -> None:
+def test_auto_takes_it_for_tall_data_only(rng) -> None:
     X, y = clouds(rng, 400, 10)
     problem = problem_of(X, y, LOSSES["logistic"][0], 0.01, Ridge(), 1.0)
     assert choose(problem).name == "chord-newton"
@@ -107,3 +107,19 @@ def test_auto_takes_it_for_smooth_curvature_and_tall_data_only(rng) -> None:
     pulled = problem_of(X, y, LOSSES["logistic"][0], 0.01, Ridge(0.1), 1.0)
     with pytest.raises(UnsuitableSolverError, match="an intercept without a penalty"):
         minimize(pulled, ChordNewton())
+
+
+def test_auto_takes_it_for_piecewise_quadratic_losses_of_any_size(rng) -> None:
+    X, y = clouds(rng, 40_000, 10)
+    for rows in (400, 40_000):
+        assert choose(problem_of(X[:rows], y[:rows], *LOSSES["huberized"])).name == "chord-newton"
+
+
+def test_sparse_data_that_centring_would_fill(rng) -> None:
+    X, y = clouds(rng, 3000, 20)
+    X[rng.random(X.shape) < 0.7] = 0.0
+    for intercept_ridge in (0.0, 0.1):
+        model = HuberizedSVC(0.01, 0.9, intercept_ridge=intercept_ridge, standardize=True)
+        found = [model.fit(matrix, y).certificate_ for matrix in (X, sp.csr_matrix(X))]
+        assert all(certificate.converged for certificate in found)
+        assert found[1].primal == pytest.approx(found[0].primal, rel=2e-6)

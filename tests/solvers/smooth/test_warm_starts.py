@@ -11,7 +11,7 @@ import pytest
 from proxmargin import HuberizedSVC, SquaredHingeSVC, open_dataset
 from proxmargin.loop.solver import State
 
-MODULES = ("newton", "tall_newton", "pass_newton")
+MODULES = ("newton", "pass_newton")
 MOST = 12  # iterations
 
 
@@ -66,7 +66,7 @@ def test_a_path_to_a_weak_penalty_has_no_paths_within(make, bounds, shape, inner
 
 
 def fits(inner: Inner, most: int | None) -> dict[str, Any]:
-    """Certificates of fits that start from a path, a subsample and a sample."""
+    """Certificates of fits that start from a path and a sample."""
     rng = np.random.default_rng(1)
     X, y, offset = coins(rng, 40, 60)
     options = {"max_iter": most, "tol": 1e-9}
@@ -75,9 +75,6 @@ def fits(inner: Inner, most: int | None) -> dict[str, Any]:
     found["newton"] = model.fit(X, y, offset=offset).certificate_, inner.steps
     X = rng.standard_normal((6000, 10)) * 10.0 ** np.arange(-3.0, 2.0, 0.5)
     y = np.where(X[:, :6].sum(axis=1) + rng.standard_normal(6000) > 0, 1, -1)
-    model = HuberizedSVC(alpha=1e-7, delta=0.1, solver="tall-newton", **options)
-    inner.steps = 0
-    found["tall-newton"] = model.fit(X, y).certificate_, inner.steps
     model = HuberizedSVC(alpha=1e-7, delta=0.1, **options)
     inner.steps = 0
     found["pass-newton"] = model.fit(open_dataset(X, target=y)).certificate_, inner.steps
@@ -94,11 +91,3 @@ def test_the_iterations_of_warm_starts_count(inner, monkeypatch) -> None:
     for name, (certificate, steps) in fits(inner, MOST).items():
         assert 0 < steps <= certificate.n_iter <= MOST, name
     assert inner.deepest == 1
-
-
-def test_a_subsample_far_from_its_first_model_is_fitted_without_a_path(inner, rng) -> None:
-    X = rng.standard_normal((6000, 10))
-    y = np.where(X[:, :3].sum(axis=1) + rng.standard_normal(6000) > 0, 1, -1)
-    model = HuberizedSVC(alpha=1e-7, l1_ratio=1e-3, solver="tall-newton").fit(X, y)
-    assert model.certificate_.converged
-    assert [name for name, _ in inner.starts] == ["newton"]
