@@ -207,3 +207,15 @@ def test_a_nu_that_a_kernel_admits_is_not_refused() -> None:
     X, y = rng.standard_normal((60, 1)), np.arange(60) % 2
     with pytest.warns(ConvergenceWarning, match="nu_min=0.*rounding of the kernel: a larger nu"):
         NuSVC(kernel="rbf", gamma=0.1, nu=0.1).fit(X, y)
+
+
+def test_a_margin_close_to_rounding_is_no_long_search_of_a_further_solver(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((230, 2)), rng.integers(0, 2, 230)  # not tiny: no limit of its own
+    monkeypatch.setattr("proxmargin.estimators.models.kernel_machine.TINY_WORK", 1e8)
+    model = NuSVC(nu=0.1, kernel="rbf", gamma=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = model.fit(X, y).certificate_
+    assert "went on" in found.because
+    assert found.n_iter < 1000  # some 8,000 to the end

@@ -245,3 +245,12 @@ def test_algorithms_1_and_3_compute_the_residual_of_the_iterate_each_time() -> N
 def test_an_interval_between_residuals_that_is_none_is_refused(every: Any) -> None:
     with pytest.raises(ValueError, match=f"every={every!r} must be an integer >= 1"):
         FixedPoint(1e-3, every=every)
+
+
+def test_a_further_solver_has_its_own_work_where_the_fit_has_no_limit() -> None:
+    further = Stop(most_further_work=1e3).further(7)
+    assert (further.max_iter, further.most_work, further.effort.taken) == (7, 1e3, 0.0)
+    assert Stop().further(None).most_work == np.inf
+    limited = Stop(most_work=1e6, most_further_work=1e3)
+    assert limited.further(None).most_work == 1e6
+    assert limited.further(None).effort is limited.effort

@@ -527,12 +527,16 @@ class MarginEstimator(
     def _most_work(self) -> float:
         return TINY_WORK
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether no solver, iterations or time are asked for."""
+        return self.solver == "auto" and self.max_iter is None and self.time_limit is None
+
     def _bounded(self, stop: Stop, samples: int, features: int = 0) -> Stop:
         """The limits of a fit: `_most_work` for a tiny problem, unless a solver, iterations or a
         time are asked for."""
         is_tiny = samples * (samples + features) <= TINY_ENTRIES
-        is_free = self.solver == "auto" and self.max_iter is None and self.time_limit is None
-        if not (is_tiny and is_free):
+        if not (is_tiny and self._is_free):
             return stop
         return replace(stop, most_work=self._most_work, effort=Effort())
 

@@ -203,6 +203,8 @@ class Stop:
         Multiply-adds (`Effort`) that a fit without limits of its own may take.
     effort : Effort
         Those that it has taken; set when the fit starts.
+    most_further_work : float
+        Multiply-adds of each solver that goes on where the one before gave up.
     callbacks : tuple of callables
         Callbacks of the run; set when it starts, for solvers that run others inside.
     polish : bool
@@ -216,6 +218,7 @@ class Stop:
     deadline: float = float("inf")
     most_work: float = float("inf")
     effort: Effort = field(default_factory=Effort, compare=False)
+    most_further_work: float = float("inf")
     callbacks: tuple[Callable[[Any], object], ...] = ()
     polish: bool = True
 
@@ -244,6 +247,13 @@ class Stop:
     def iterations(self, own: int) -> int:
         """The iteration limit of a solver whose ``own`` limit holds where none is set."""
         return own if self.max_iter is None else self.max_iter
+
+    def further(self, max_iter: int | None) -> Stop:
+        """The limits of a solver that goes on, with ``max_iter`` iterations left."""
+        stop = replace(self, max_iter=max_iter)
+        if np.isfinite(self.most_work) or np.isinf(self.most_further_work):
+            return stop
+        return replace(stop, most_work=self.most_further_work, effort=Effort())
 
     def rough(self, tol: float, max_iter: int) -> Stop:
         """The limits of a warm start: a loose gap, within the same time and ``max_iter``."""

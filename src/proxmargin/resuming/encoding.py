@@ -36,7 +36,7 @@ SPARSE: Mapping[str, Any] = {
 }
 PARTS = ("data", "indices", "indptr")
 # fields of a `Stop` that belong to the run and not to its state
-OF_THE_RUN = frozenset({"deadline", "most_work", "effort", "callbacks"})
+OF_THE_RUN = frozenset({"deadline", "most_work", "effort", "most_further_work", "callbacks"})
 
 
 class ArrayStore(dict[str, NDArray[Any]]):

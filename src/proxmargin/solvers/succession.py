@@ -150,7 +150,7 @@ def solve(
         reporting = [_ReportingBoth(callback, solution, failures) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
         try:
-            further = run(following, replace(stop, max_iter=left), begin, reporting, best)
+            further = run(following, stop.further(left), begin, reporting, best)
         except (ArithmeticError, MemoryError, ValueError) as error:  # return the result so far
             if any(error is failure for failure in failures):
                 raise

@@ -40,7 +40,7 @@ from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
 from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.stopping import TINY_WORK, Stop
 from proxmargin.losses import Loss
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.journal import Journal
@@ -306,6 +306,8 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
+            if self._is_free and problems[0].loss.is_homogeneous:  # their margin may be rounding
+                stop = replace(stop, most_further_work=TINY_WORK)
             return self._solve(_assembly(targets, problems, journal), starts, stop=stop)
 
         def solve_exactly(
