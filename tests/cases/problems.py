@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -374,10 +375,13 @@ CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "multiplier-newton": (NAMED["multiplier-newton"], class_problem),
     "linear-program": (NAMED["linear-program"], class_l1_problem),
     "ssnal": (NAMED["ssnal"], class_problem),
-    "ssnal-ws": (NAMED["ssnal-ws"], class_problem),
-    "fbpd-ssnal": (NAMED["fbpd-ssnal"], class_problem),
+    "ssnal on a working set": (partial(NAMED["ssnal"], working_set=True), class_problem),
     "fapg-ssnal": (NAMED["fapg-ssnal"], multiclass_problem),
-    "fapg-ssnal-ws": (NAMED["fapg-ssnal-ws"], multiclass_problem),
+    "fapg-ssnal on a working set": (
+        partial(NAMED["fapg-ssnal"], working_set=True),
+        multiclass_problem,
+    ),
+    "fapg-ssnal after fbpd": (partial(NAMED["fapg-ssnal"], first="fbpd"), class_problem),
 }
 
 

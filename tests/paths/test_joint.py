@@ -27,7 +27,7 @@ def test_every_strength_is_certified_and_has_the_optimum_of_a_single_fit(l1_rati
         assert certificate.because == BECAUSE
         assert certificate.relative_gap <= tol
         single = SparseLogisticRegression(
-            path.alphas[number], l1_ratio, standardize=True, tol=1e-10, solver="fapg-ssnal-ws"
+            path.alphas[number], l1_ratio, standardize=True, tol=1e-10, solver="fapg-ssnal"
         ).fit(X, y, sample_weight=weights)
         within = certificate.gap + single.certificate_.gap
         assert abs(certificate.primal - single.certificate_.primal) <= within

@@ -32,6 +32,7 @@ from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.succession import Choice, RuleTable, solve
 from tests.cases import (
     binary_problem,
+    class_problem,
     hinge_net_problem,
     hinge_problem,
     kernel_problem,
@@ -193,15 +194,30 @@ def test_a_working_set_serves_hinges_of_very_wide_data_only_if_the_penalty_selec
     loss = wrong_classes(Hinge(), np.arange(n) % 3, np.full(n, 1 / n), 3, float(n))
     wide = replace(multiclass_problem(rng, n=n, p=p), loss=loss)
     groups = SumToZeroGroups(GroupL2(Groups.features(p), 0.1))
-    assert choose(replace(wide, penalty=groups)).name == "ssnal-ws"
-    assert choose(replace(wide, penalty=SumToZero(ElasticNet(0.0, 0.1)))).name == "ssnal"
+    assert choose(replace(wide, penalty=groups)).solver == SOLVERS["ssnal"](working_set=True)
+    ridge = replace(wide, penalty=SumToZero(ElasticNet(0.0, 0.1)))
+    assert choose(ridge).solver == SOLVERS["ssnal"]()
 
 
 def test_a_working_set_serves_nets_with_coupled_classes_or_many_features(rng) -> None:
     net, l1 = ElasticNet(0.01, 0.1), ElasticNet(0.01, 0.0)
     sums = multiclass_problem(rng, penalty=net, n=450, p=4)
     coupled = replace(sums, loss=Multinomial(np.arange(450) % 3, np.full(450, 1 / 450), 3, 450.0))
-    assert choose(coupled).name == "fapg-ssnal-ws"
-    assert choose(replace(coupled, penalty=SumToZero(l1))).name == "fapg-ssnal"
-    assert choose(sums).name == "fapg-ssnal"
-    assert choose(multiclass_problem(rng, penalty=net, n=450, p=420)).name == "fapg-ssnal-ws"
+    many = multiclass_problem(rng, penalty=net, n=450, p=420)
+    for problem in (coupled, many):
+        assert choose(problem).solver == SOLVERS["fapg-ssnal"](working_set=True)
+    for problem in (replace(coupled, penalty=SumToZero(l1)), sums):
+        assert choose(problem).solver == SOLVERS["fapg-ssnal"]()
+
+
+def test_a_solver_with_other_options_goes_on_where_it_gave_up(rng) -> None:
+    """As another solver does, and no solver is asked twice."""
+    problem = replace(class_problem(rng), penalty=GroupL2(Groups.features(5), 0.01))
+    choice: Choice | None = choose(problem)
+    asked = []
+    while choice is not None:
+        asked.append(choice.solver)
+        choice = choice.following(problem)
+    assert SOLVERS["ssnal"]() in asked
+    assert SOLVERS["ssnal"](working_set=True) in asked
+    assert len(asked) == len({repr(solver) for solver in asked})

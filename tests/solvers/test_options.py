@@ -19,6 +19,8 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.names import RETIRED, SOLVERS, named_solver
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
+from proxmargin.solvers.working_set import WorkingSet
+from proxmargin.solvers.wrappers.relay import Relay
 
 LIMITS = [
     (name, option)
@@ -100,10 +102,12 @@ def test_a_number_is_a_number_that_can_be_used(name, option, value) -> None:
         SOLVERS[name](**{option: value})
 
 
-@pytest.mark.parametrize(("name", "option"), options_of("Solver"))
-def test_a_solver_inside_another_one_is_a_solver(name, option) -> None:
+@pytest.mark.parametrize(
+    ("make", "option"), [(Relay, "first"), (Relay, "second"), (WorkingSet, "inner")]
+)
+def test_a_solver_inside_another_one_is_a_solver(make, option) -> None:
     with pytest.raises(ValueError, match=f"solver_options: {option} must be a solver object"):
-        SOLVERS[name](**{option: "newton"})
+        make(**{option: "newton"})
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,8 @@ def test_a_solver_inside_another_one_is_a_solver(name, option) -> None:
         ("gcd", {"smallest": 2.5}, "smallest must be an integer >= 1, got 2.5"),
         ("gcd", {"forcing": 1.0}, "forcing must be a number > 0 and < 1, got 1.0"),
         ("admm", {"setting": ["xu"]}, r"setting must be one of liu, xu, got \['xu'\]"),
-        ("fapg-ssnal", {"label": 3}, "label must be a string, got 3"),
+        ("fapg-ssnal", {"first": "gcd"}, "first must be one of fapg, fbpd, got 'gcd'"),
+        ("fapg-ssnal", {"first": ["fapg"]}, r"first must be one of fapg, fbpd, got \['fapg'\]"),
     ],
 )
 def test_an_option_that_cannot_be_is_shown(name, options, message) -> None:
@@ -130,6 +135,23 @@ def test_limits_may_be_infinite_where_the_paper_has_none() -> None:
     SOLVERS["fapg"](max_stalled=np.inf)
     SOLVERS["isvm3"](largest=np.inf)
     SOLVERS["fapg-ssnal"](far_steps=np.inf)
+
+
+@pytest.mark.parametrize("name", ["ssnal", "fapg-ssnal"])
+def test_a_solver_on_a_working_set_keeps_its_name_and_its_settings(name) -> None:
+    plain, restricted = SOLVERS[name](), SOLVERS[name](working_set=True, smallest=7)
+    assert isinstance(restricted, WorkingSet)
+    assert restricted.inner == plain
+    assert restricted.smallest == 7
+    assert restricted.name == plain.name == name
+
+
+def test_the_hybrid_takes_either_first_method() -> None:
+    first, other = SOLVERS["fapg-ssnal"](), SOLVERS["fapg-ssnal"](first="fbpd", near=0.1)
+    assert isinstance(first, Relay)
+    assert isinstance(other, Relay)
+    assert (first.first.name, first.far_steps) == ("fapg", 60)
+    assert (other.first.name, other.far_steps, other.near) == ("fbpd", np.inf, 0.1)
 
 
 @pytest.mark.parametrize("name", RETIRED)

@@ -37,15 +37,18 @@ def test_rounds_end_where_gradients_of_the_loss_prove_little() -> None:
     with np.load(data_root() / "data" / "srbct.npz", allow_pickle=False) as file:
         X, y = X[~file["test"]], y[~file["test"]]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = HuberizedSVC(l1_ratio=0.99, delta=0.1, solver="fapg-ssnal-ws", max_iter=1000)
+    model = HuberizedSVC(l1_ratio=0.99, delta=0.1, solver="fapg-ssnal", max_iter=1000)
+    model.set_params(solver_options={"working_set": True})
     model.set_params(alpha=0.01 * float(alpha_max(model, X, y))).fit(X, y)
     assert model.certificate_.converged
 
 
 @pytest.mark.parametrize("screening", [True, False])
 def test_screening_is_an_option_by_name(screening: bool) -> None:
-    for name in ("gcd", "fapg-ws", "fapg-ssnal-ws", "ssnal-ws"):
-        assert SOLVERS[name](screening=screening).screening is screening  # type: ignore[attr-defined]
+    options = {name: {"working_set": True} for name in ("ssnal", "fapg-ssnal")}
+    for name in ("gcd", "fapg-ws", *options):
+        solver = SOLVERS[name](screening=screening, **options.get(name, {}))
+        assert solver.screening is screening  # type: ignore[attr-defined]
     assert np.array_equal(
         [SOLVERS[name]().screening for name in ("gcd", "fapg-ws")],  # type: ignore[attr-defined]
         [True, False],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
 
@@ -75,26 +75,54 @@ def _working_set(smallest: int = 64, forcing: float = 0.03, screening: bool = Fa
     return WorkingSet(FastProximalGradient(), smallest, forcing, screening=screening)
 
 
-def _relay(smallest: int = 64, forcing: float = 0.03, screening: bool = False) -> Solver[Any]:
-    """FAPG, then Newton steps on the dual, on a working set of features."""
-    return WorkingSet(Relay(), smallest, forcing, screening=screening)
+# by the first method; after FBPD, Newton steps are only worth it close to the solution
+_RELAYS = {
+    "fapg": Relay(),
+    "fbpd": Relay(PrimalDual(restarts=True, relaxation=1.8), far_steps=math.inf),
+}
+
+
+def _relay(
+    first: str = "fapg",
+    near: float = 0.02,
+    far_steps: float | None = None,
+    working_set: bool = False,
+    smallest: int = 64,
+    forcing: float = 0.03,
+    screening: bool = False,
+) -> Solver[Any]:
+    """FAPG or FBPD, then Newton steps on the dual."""
+    known = isinstance(first, str) and first in _RELAYS
+    require(known, f"first must be one of {', '.join(_RELAYS)}", first)
+    relay = replace(_RELAYS[first], near=near)
+    relay = relay if far_steps is None else replace(relay, far_steps=far_steps)
+    return _on_a_working_set(relay, working_set, smallest, forcing, screening)
 
 
 def _newton_on_the_dual(
-    smallest: int = 512, forcing: float = 0.03, screening: bool = False
+    max_stalled: int = 8,
+    working_set: bool = False,
+    smallest: int = 512,
+    forcing: float = 0.03,
+    screening: bool = False,
 ) -> Solver[Any]:
-    """The augmented Lagrangian method on a working set of features.
+    """The augmented Lagrangian method.
 
-    It starts with many: on a few the classes overlap, where all features separate them, and the
-    restricted problem then takes more Newton steps than the whole one.
+    A working set starts with many features: on a few the classes overlap, where all features
+    separate them, and the restricted problem then takes more Newton steps than the whole one.
     """
-    return WorkingSet(SemismoothNewton(), smallest, forcing, screening=screening)
+    solver = SemismoothNewton(max_stalled)
+    return _on_a_working_set(solver, working_set, smallest, forcing, screening)
 
 
-def _primal_dual_relay() -> Solver[Any]:
-    """FBPD, then Newton steps on the dual, which are only worth it close to the solution."""
-    first = PrimalDual(restarts=True, relaxation=1.8)
-    return Relay(first, near=0.02, far_steps=math.inf, label="fbpd-ssnal")
+def _on_a_working_set(
+    solver: Solver[Any], working_set: bool, smallest: int, forcing: float, screening: bool
+) -> Solver[Any]:
+    """The solver on a working set of features, under its own name, or on all of them."""
+    is_flag = isinstance(working_set, bool | np.bool_)
+    require(is_flag, "working_set must be True or False", working_set)
+    restricted = WorkingSet(solver, smallest, forcing, solver.name, screening)
+    return restricted if working_set else solver
 
 
 @dataclass(frozen=True)
@@ -144,11 +172,8 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "net-interior-point": NetInteriorPoint,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
-    "ssnal": SemismoothNewton,
-    "ssnal-ws": _newton_on_the_dual,
-    "fapg-ssnal": Relay,
-    "fapg-ssnal-ws": _relay,
-    "fbpd-ssnal": _primal_dual_relay,
+    "ssnal": _newton_on_the_dual,
+    "fapg-ssnal": _relay,
     "class-newton": ClassNewton,
     "decomposition": BlockDecomposition,
     "dual-coordinate-descent": DualCoordinateDescent,
@@ -157,7 +182,12 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
 }
 
 # names of earlier versions, and what to type now
-RETIRED: Mapping[str, str] = {"tall-newton": "solver='chord-newton', or 'newton'"}
+RETIRED: Mapping[str, str] = {
+    "tall-newton": "solver='chord-newton', or 'newton'",
+    "ssnal-ws": "solver='ssnal', solver_options={'working_set': True}",
+    "fapg-ssnal-ws": "solver='fapg-ssnal', solver_options={'working_set': True}",
+    "fbpd-ssnal": "solver='fapg-ssnal', solver_options={'first': 'fbpd'}",
+}
 
 
 def suitable(problem: Problem) -> list[str]:

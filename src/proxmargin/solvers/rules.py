@@ -7,8 +7,9 @@ match, the first one whose solver takes the problem is used: only the solver kno
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -212,11 +213,20 @@ class Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of the table: use the solver ``use`` if ``when`` holds, for the reason ``because``."""
+    """A row of the table: use the solver ``use`` with ``options`` if ``when`` holds.
+
+    ``because`` is the reason.
+    """
 
     when: Callable[[Facts], bool]
     use: str
     because: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def solver(self) -> tuple[str, Mapping[str, Any]]:
+        """The solver's name and options."""
+        return self.use, self.options
 
 
 def _always(facts: Facts) -> bool:
@@ -376,15 +386,17 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda facts: facts.very_wide and not facts.smooth and not facts.keeps_all,
-        "ssnal-ws",
+        "ssnal",
         "hinges of all classes together, many more features than samples: semismooth Newton on the "
         "dual, on a working set of features",
+        {"working_set": True},
     ),
     Rule(
         lambda facts: facts.many_dual_points and not facts.smooth,
-        "fbpd-ssnal",
+        "fapg-ssnal",
         "hinges of all classes together, many of them: primal-dual steps, then semismooth Newton "
         "on the dual",
+        {"first": "fbpd"},
     ),
     Rule(
         lambda facts: not facts.smooth,
@@ -393,9 +405,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda facts: not facts.smooth,
-        "ssnal-ws",
+        "ssnal",
         "hinges of all classes together: semismooth Newton on the dual, started again for smaller "
         "and smaller gaps",
+        {"working_set": True},
     ),
     Rule(
         _always,
@@ -420,14 +433,16 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         lambda facts: facts.wide,
-        "fapg-ssnal-ws",
+        "fapg-ssnal",
         "more features than samples: accelerated, then Newton steps on a working set of features",
+        {"working_set": True},
     ),
     Rule(
         lambda facts: facts.net and (facts.coupled or facts.many_features),
-        "fapg-ssnal-ws",
+        "fapg-ssnal",
         "an elastic net, and classes that are coupled or many features: accelerated steps that "
         "start again on a growing set of features, then Newton steps",
+        {"working_set": True},
     ),
     Rule(_always, "fapg-ssnal", "accelerated steps, then Newton steps on the dual where quicker"),
     Rule(

@@ -42,11 +42,11 @@ ENDS = {
 
 @dataclass(frozen=True)
 class RuleTable:
-    """Rules, the constructors of the solvers that they name, and the names of those to skip."""
+    """Rules, the constructors of the solvers that they name, and the solvers to skip."""
 
     rules: tuple[Rule, ...]
     solvers: Mapping[str, Callable[..., Solver[Any]]]
-    tried: tuple[str, ...] = ()
+    tried: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         """The first rule that matches and whose solver takes the problem.
@@ -70,23 +70,23 @@ class RuleTable:
         """The choice by the first rule that fits, or the objection of the last solver."""
         objection, facts = "there are no rules", Facts(problem)
         for k, rule in enumerate(self.rules):
-            if rule.use in self.tried or not rule.when(facts):
+            if rule.solver in self.tried or not rule.when(facts):
                 continue
-            solver = _with_defaults(self.solvers[rule.use])
+            solver = _made(self.solvers[rule.use], **rule.options)
             refusal = solver.objection(problem)
             if refusal is None and not affordable(solver.work(problem), deadline):
                 refusal = "one step would take longer than the time that is left"
             if refusal is None:
-                others = RuleTable(self.rules[k + 1 :], self.solvers, (*self.tried, rule.use))
+                others = RuleTable(self.rules[k + 1 :], self.solvers, (*self.tried, rule.solver))
                 return Choice(solver, rule.use, rule.because, others)
             objection = refusal
         return objection
 
 
 @cache
-def _with_defaults(make: Callable[..., Solver[Any]]) -> Solver[Any]:
-    """A solver with its defaults; as solvers are immutable, all problems share it."""
-    return make()
+def _made(make: Callable[..., Solver[Any]], **options: Any) -> Solver[Any]:
+    """A solver; as solvers are immutable, all problems share it."""
+    return make(**options)
 
 
 @dataclass(frozen=True)

@@ -346,9 +346,8 @@ def test_an_ill_conditioned_logistic_model_goes_on_with_newtons_method(fit_inter
     assert alone.certificate.dual <= known.primal * (1 + 1e-12)
     assert alone.certificate.gap >= alone.certificate.primal - known.primal
     swept = replace(choose(problem), solver=DualCoordinateDescent(max_sweeps=500), name=NAME)
-    both = solve(
-        problem, replace(swept, others=RuleTable(rules_for(problem), SOLVERS, (NAME,))), stop=TIGHT
-    )
+    others = RuleTable(rules_for(problem), SOLVERS, ((NAME, {}),))
+    both = solve(problem, replace(swept, others=others), stop=TIGHT)
     assert both.certificate.converged
     assert "'ridge-newton' went on" in both.certificate.because
     assert both.certificate.primal == pytest.approx(known.primal, rel=1e-8)

@@ -220,7 +220,7 @@ def test_a_working_set_of_features_finds_the_same_optimum(loss, penalty, rng) ->
     codes = np.arange(n) % 3
     X = rng.standard_normal((n, p)) + (np.arange(p) == codes[:, None])
     problem = Problem(loss_of(loss, codes), penalty_of(penalty, 0.05, p), DenseDesign(X), FREE)
-    some = minimize(problem, SOLVERS["ssnal-ws"](smallest=8), stop=Stop(tol=1e-8))
+    some = minimize(problem, SOLVERS["ssnal"](working_set=True, smallest=8), stop=Stop(tol=1e-8))
     assert some.status is Status.CONVERGED
     optimum = oracle(loss, X, codes, problem.penalty, np.full(n, 1 / n))
     assert some.certificate.primal == pytest.approx(optimum, rel=1e-7)

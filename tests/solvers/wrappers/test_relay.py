@@ -46,11 +46,13 @@ def problem(rng: np.random.Generator, n: int, p: int, delta: float = 0.02, l2: f
     return replace(made, penalty=SumToZero(ElasticNet(strength, l2)))
 
 
-@pytest.mark.parametrize("make", [Relay, SOLVERS["fapg-ssnal-ws"]], ids=["all", "working set"])
+@pytest.mark.parametrize("working_set", [False, True], ids=["all", "working set"])
 @pytest.mark.parametrize(("n", "p"), [(40, 200), (400, 20), (300, 300)])
-def test_it_reaches_the_optimum_of_the_papers_method(make: Any, n: int, p: int, rng) -> None:
+def test_it_reaches_the_optimum_of_the_papers_method(
+    working_set: bool, n: int, p: int, rng
+) -> None:
     made = problem(rng, n, p, delta=1.0, l2=0.1)
-    solution = minimize(made, make(), stop=Stop(tol=1e-10))
+    solution = minimize(made, SOLVERS["fapg-ssnal"](working_set=working_set), stop=Stop(tol=1e-10))
     assert solution.status is Status.CONVERGED
     check = minimize(made, SOLVERS["m-pgh"](), stop=Stop(tol=1e-8))
     assert check.status is Status.CONVERGED
@@ -74,7 +76,7 @@ def test_primal_dual_steps_pass_it_on_to_newton_steps(norm: Any, kind: str, rng)
     if kind == "every wrong class":
         loss, groups = wrong_classes(Hinge(), codes, shares, 4, 400.0), SumToZeroGroups(groups)
     made = replace(made, loss=loss, penalty=groups)
-    solution = minimize(made, SOLVERS["fbpd-ssnal"](), stop=Stop(tol=1e-9))
+    solution = minimize(made, SOLVERS["fapg-ssnal"](first="fbpd"), stop=Stop(tol=1e-9))
     assert solution.status is Status.CONVERGED
     assert solution.state.leg == 1
     assert solution.state.handed <= 0.02
@@ -87,7 +89,7 @@ def test_many_hinges_of_groups_are_given_to_it(rng) -> None:
     made = problem(rng, 2600, 3)
     loss = CrammerSinger(codes, np.full(2600, 1 / 2600), 4, 2600.0)
     made = replace(made, loss=loss, penalty=GroupL2(Groups.features(3), 0.01))
-    assert choose(made).name == "fbpd-ssnal"
+    assert choose(made).solver == SOLVERS["fapg-ssnal"](first="fbpd")
 
 
 def test_data_without_entries_have_the_null_model(rng) -> None:
@@ -197,10 +199,8 @@ def test_it_takes_what_both_take(rng) -> None:
 
 
 @needs_data("data/srbct.npz", "data/satimage.npz")
-@pytest.mark.parametrize(
-    ("name", "solver"), [("srbct", "fapg-ssnal-ws"), ("satimage", "fapg-ssnal")]
-)
-def test_auto_takes_it_for_all_classes_together(name: str, solver: str) -> None:
+@pytest.mark.parametrize(("name", "working_set"), [("srbct", True), ("satimage", False)])
+def test_auto_takes_it_for_all_classes_together(name: str, working_set: bool) -> None:
     X, y = load_set(name, rows=300)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     codes = np.unique(y, return_inverse=True)[1]
@@ -208,6 +208,6 @@ def test_auto_takes_it_for_all_classes_together(name: str, solver: str) -> None:
     loss = wrong_classes(HuberizedHinge(0.1), codes, shares, count, float(codes.size))
     made = Problem(loss, SumToZero(ElasticNet(0.02, 0.01)), DenseDesign(X), FREE)
     chosen = choose(made)
-    assert chosen.name == solver
+    assert chosen.solver == SOLVERS["fapg-ssnal"](working_set=working_set)
     solution = minimize(made, chosen.solver, stop=Stop(tol=1e-9))
     assert solution.status is Status.CONVERGED

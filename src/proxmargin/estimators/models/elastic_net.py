@@ -54,8 +54,7 @@ HINGE = (
     "'linear-program' (l1_ratio=1), 'dual-coordinate-descent' (l1_ratio=0)"
 )
 EVERY = (
-    BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', "
-    "'fapg-ssnal-ws', 'ssnal'"
+    BINARY + ", for joint multiclass 'm-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', 'ssnal'"
 )
 
 

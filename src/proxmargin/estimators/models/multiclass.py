@@ -48,10 +48,8 @@ __all__ = ["MulticlassSVC"]
 Array = NDArray[np.float64]
 
 _SOLVERS = (
-    "'linear-program', 'multiplier-newton', 'ssnal', 'ssnal-ws', 'fbpd', "
-    "'fbpd-ssnal', for the smooth losses "
-    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', 'fapg-ssnal-ws', "
-    "'class-newton' (with an l1 norm), "
+    "'linear-program', 'multiplier-newton', 'ssnal', 'fapg-ssnal', 'fbpd', for the smooth losses "
+    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', 'class-newton' (with an l1 norm), "
     "with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
 )
 
