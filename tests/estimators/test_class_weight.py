@@ -81,3 +81,10 @@ def test_parts_of_a_study_may_lack_a_class() -> None:
     path = margin_path(HuberizedSVC(class_weight=weights), *pair, n_alphas=3)
     assert len(path) == 3
     assert HuberizedSVC(class_weight={}).fit(*pair).certificate_.converged
+
+
+@pytest.mark.parametrize("weight", ["x", None, [1, 2]], ids=str)
+def test_a_weight_that_is_no_number_is_told_with_the_parameter(weight):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="class_weight: weights must be "):
+        SVC(class_weight={0: weight}).fit(X, y)

@@ -28,7 +28,9 @@ from proxmargin import (
     NuSVC,
     certify,
     permutation_test,
+    save_model,
 )
+from proxmargin.files.errors import ModelFileError
 
 WORDS = ["spam", "offer", "win", "money", "cheap", "hello", "friend", "meeting", "noon", "now"]
 RNG = np.random.default_rng(0)
@@ -174,3 +176,31 @@ def test_a_model_predicts_samples_of_the_kind_of_its_fit() -> None:
         SVC(kernel=inner).fit(np.arange(60.0), LABELS)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         SVC(kernel=shared_words).fit(TEXTS[:-1], LABELS)
+
+
+def test_a_model_of_no_samples_compares_with_none():
+    def of_some(A, B):
+        assert len(A)
+        assert len(B)
+        return np.ones((len(A), len(B)))
+
+    model = SVC(kernel=of_some).fit(TEXTS, LABELS)
+    assert model.support_.size == 0
+    assert np.all(model.decision_function(TEXTS[:5]) == model.intercept_)
+
+
+@pytest.mark.parametrize("model", [SVCCV(Cs=2, cv=2), CalibratedMargin(SVC(), cv=2)], ids=str)
+def test_columns_of_objects_have_no_names_to_warn_of(model, recwarn):
+    def of_columns(A, B):
+        return shared_words(np.ravel(A), np.ravel(B))
+
+    frame = pd.DataFrame({"text": TEXTS})
+    inner = "estimator__kernel" if isinstance(model, CalibratedMargin) else "kernel"
+    clone(model).set_params(**{inner: of_columns}).fit(frame, LABELS).predict(frame)
+    assert not [one for one in recwarn if "feature names" in str(one.message)]
+
+
+def test_what_keeps_a_model_of_objects_from_a_file_is_its_kernel(tmp_path):
+    model = SVC(kernel=shared_words).fit(TEXTS, LABELS)
+    with pytest.raises(ModelFileError, match="'kernel' cannot be stored: it is a function"):
+        save_model(model, tmp_path / "texts.pmz")

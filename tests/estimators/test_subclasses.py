@@ -18,6 +18,8 @@ from proxmargin import (
     DDAGClassifier,
     HuberizedSVC,
     HuberizedSVCCV,
+    LogisticRegression,
+    LogisticRegressionCV,
     StabilitySelection,
     certify,
     margin_path,
@@ -190,3 +192,25 @@ def test_a_search_may_name_a_plain_classifier_of_its_own() -> None:
     expected = HuberizedSVCCV(alphas=[0.1, 0.05, 0.02], cv=3, delta=2.0).fit(X, Y)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assert type(pickle.loads(pickle.dumps(model)).best_estimator_) is Wider
+
+
+class InThousands(LogisticRegression):
+    """A classifier of its own methods, which take no offset."""
+
+    def decision_function(self, X):
+        return super().decision_function(np.asarray(X) / 1000)
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+class InThousandsCV(LogisticRegressionCV):
+    plain = InThousands
+
+
+def test_methods_of_a_subclass_need_take_no_offset() -> None:
+    model = InThousands().fit(X, Y)
+    assert model.score(1000 * X, Y) == LogisticRegression().fit(X, Y).score(X, Y)
+    assert np.array_equal(model.predict_proba(1000 * X).argmax(axis=1), model.predict(1000 * X))
+    search = InThousandsCV(Cs=3, cv=2).fit(X, Y)
+    assert search.score(1000 * X, Y) == np.mean(search.predict(1000 * X) == Y)

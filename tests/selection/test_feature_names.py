@@ -94,3 +94,12 @@ def test_other_names_are_refused(model: Any) -> None:
     with pytest.raises(ValueError, match="feature names should match"):
         getattr(model, method)(FRAME.rename(columns={"a": "z"}))
     assert np.array_equal(model.feature_names_in_, FRAME.columns)
+
+
+@pytest.mark.parametrize("model", OUTER, ids=str)
+def test_another_number_of_features_is_refused_in_the_name_of_the_outer_class(model):
+    fitted = clone(model).fit(X, Y)
+    for method in METHODS:
+        if hasattr(fitted, method) and method != "score":
+            with pytest.raises(ValueError, match=f"features, but {type(model).__name__} is exp"):
+                getattr(fitted, method)(X[:, :3])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.datasets.chunk import Chunk, DataLostError, FileState
-from proxmargin.runtime.brief import brief
+from proxmargin.runtime.brief import shown
 from proxmargin.runtime.optional import optional
 
 __all__ = ["ParquetRows"]
@@ -197,7 +197,7 @@ def _check_names(schema: Any, used: Collection[Any], file: Path) -> None:
     if repeated:
         raise ValueError(
             f"{file} has {schema.names.count(repeated[0])} columns of the name "
-            f"{brief(repr(repeated[0]))}: write it with a name for each column"
+            f"{shown(repeated[0])}: write it with a name for each column"
         )
 
 

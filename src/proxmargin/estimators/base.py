@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
@@ -52,6 +52,8 @@ from proxmargin.inputs.validation import (
     check_flag,
     check_number,
     check_threads,
+    check_verbose,
+    offset_argument,
     validated,
     validated_features,
     validated_offset,
@@ -74,6 +76,7 @@ from proxmargin.penalties import (
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import Journal, journal_of
+from proxmargin.runtime.brief import shown
 from proxmargin.runtime.cluster import threads_here
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.scratch import beside
@@ -278,7 +281,7 @@ class MarginEstimator(
         if is_beyond_memory(X):
             check_is_fitted(self)
             return beyond_memory.predictions(self, X, offset)
-        return self._labels_of(self.decision_function(X, offset))
+        return self._labels_of(self.decision_function(X, **offset_argument(offset)))
 
     def _labels_of(self, scores: Array) -> NDArray[Any]:
         """The class with the largest score."""
@@ -293,7 +296,8 @@ class MarginEstimator(
             check_is_fitted(self)
             return beyond_memory.accuracy(self, X, y, sample_weight, offset)
         weights = by_sample("sample_weight", sample_weight, X)
-        return float(accuracy_score(y, self.predict(X, offset), sample_weight=weights))
+        predicted = self.predict(X, **offset_argument(offset))
+        return float(accuracy_score(y, predicted, sample_weight=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -378,7 +382,7 @@ class MarginEstimator(
         largest = getattr(self, "largest_offset_", None)
         if largest is not None:
             warnings.warn(
-                f"this {type(self).__name__} was fitted with an offset, the largest of size "
+                "this model was fitted with an offset, the largest of size "
                 f"{largest:.3g}, and its scores are computed without one: give the offset of these "
                 "samples, or offset=0 if none is meant",
                 UserWarning,
@@ -439,18 +443,19 @@ class MarginEstimator(
         return np.sum([loss.values(part) for loss, part in pairs], axis=0)
 
     def _check_parameters(self) -> None:
-        if self.multi_class in ("joint", "multinomial") and not self._joint_allowed:
+        named = self.multi_class if isinstance(self.multi_class, str) else None
+        if named in ("joint", "multinomial") and not self._joint_allowed:
             raise ValueError(
-                f"multi_class={self.multi_class!r} is not for {type(self).__name__}, which fits "
+                f"multi_class={named!r} is not for {type(self).__name__}, which fits "
                 "each class against the rest (multi_class='ovr'): HuberizedSVC, "
                 "SparseLogisticRegression and MulticlassSVC fit them together, DDAGClassifier "
                 "pair by pair"
             )
         allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
-        if isinstance(self.multi_class, str) and self.multi_class in ELSEWHERE:
+        if named in ELSEWHERE:
             raise ValueError(
                 f"multi_class must be one of {', '.join(map(repr, allowed))}, got "
-                f"{self.multi_class!r}: {ELSEWHERE[self.multi_class]}"
+                f"{named!r}: {ELSEWHERE[named]}"
             )
         check_choice("multi_class", self.multi_class, allowed)
         check_flag("fit_intercept", self.fit_intercept)
@@ -461,15 +466,18 @@ class MarginEstimator(
         check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
         check_threads(self.n_jobs)
         check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
-        if not isinstance(self.verbose, bool):
-            check_number("verbose", self.verbose, low=0, integer=True)
+        check_verbose(self.verbose)
         callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [None]
         if not all(callable(callback) for callback in callbacks):
             raise ValueError("callbacks must be a list or tuple of callables that take a report")
         for callback in self.callbacks:
             interval_of(callback)  # raises for one that is none
         if not isinstance(self.solver, str | Solver):
-            raise ValueError(f"solver must be a name or a solver object, got {self.solver!r}")
+            raise ValueError(f"solver must be a name or a solver object, got {shown(self.solver)}")
+        if not isinstance(self.solver_options, Mapping | None):
+            raise ValueError(
+                f"solver_options must be a dict or None, got {shown(self.solver_options)}"
+            )
         if self.solver_options and not (isinstance(self.solver, str) and self.solver != "auto"):
             given = "an object" if isinstance(self.solver, Solver) else "'auto'"
             raise ValueError(f"solver_options need a solver asked for by name, not {given}")

@@ -13,6 +13,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_feature, feature_labels
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.problem import Problem
+from proxmargin.runtime.brief import shown
 from proxmargin.unshrunk import are_separated
 
 __all__ = [
@@ -97,7 +98,7 @@ def checked_bounds(
     if not (isinstance(bounds, list | tuple) and len(bounds) == 2):
         raise ValueError(
             "bounds must be a pair (lower, upper) of numbers, arrays with one number a feature or "
-            f"None, got {bounds!r}"
+            f"None, got {shown(bounds)}"
         )
     lower = _one_side("bounds: lower", bounds[0], -np.inf, n_features, labels)
     upper = _one_side("bounds: upper", bounds[1], np.inf, n_features, labels)
@@ -154,11 +155,11 @@ def _one_side(
 
 def _numbers(name: str, given: Any) -> Array:
     if np.iscomplexobj(given):
-        raise ValueError(f"{name} must be real numbers, got {given!r}")
+        raise ValueError(f"{name} must be real numbers, got {shown(given)}")
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, got {given!r}") from error
+        raise ValueError(f"{name} must be numbers, got {shown(given)}") from error
 
 
 def _first(values: Array, bad: NDArray[np.bool_]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.inputs.validation import check_strength
+from proxmargin.runtime.brief import shown
 
 __all__ = ["OfMax", "number_or_fraction"]
 
@@ -42,7 +43,7 @@ def number_or_fraction(name: str, value: Any, *, low_open: bool) -> float | OfMa
         if text == value or not 0.0 < fraction < 1.0:
             raise ValueError(
                 f"{name} must be a number, or a fraction of the largest admissible value such as "
-                f"'0.5max' (strictly between 0 and 1), got {value!r}"
+                f"'0.5max' (strictly between 0 and 1), got {shown(value)}"
             )
         return OfMax(fraction)
     check_strength(name, value, low=0.0, low_open=low_open)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators import beyond_memory
 from proxmargin.inputs.beyond_memory import is_beyond_memory
+from proxmargin.inputs.validation import offset_argument
 
 __all__ = ["LogisticProbabilities"]
 
@@ -39,14 +40,14 @@ class LogisticProbabilities:
         if is_beyond_memory(X):
             check_is_fitted(self)
             return beyond_memory.probabilities(self, X, offset, self.predict_proba)
-        return self._probabilities_of(self.decision_function(X, offset))
+        return self._probabilities_of(self.decision_function(X, **offset_argument(offset)))
 
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Logarithms of `predict_proba`, of the same kinds; finite, where those round to zero."""
         if is_beyond_memory(X):
             check_is_fitted(self)
             return beyond_memory.probabilities(self, X, offset, self.predict_log_proba)
-        return self._log_probabilities_of(self.decision_function(X, offset))
+        return self._log_probabilities_of(self.decision_function(X, **offset_argument(offset)))
 
     def _probabilities_of(self, scores: Array) -> Array:
         return _led(np.exp(self._normalised(scores)), scores)

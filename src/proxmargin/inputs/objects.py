@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from proxmargin.runtime.brief import shown
+
 __all__ = ["as_objects", "check_objects", "needs_numbers", "takes_objects"]
 
 SHOWN = 60  # characters of an object that an error shows
@@ -43,7 +45,7 @@ def check_objects(estimator: Any, objects: NDArray[Any]) -> None:
     if getattr(estimator, "standardize", False):
         raise ValueError(
             f"standardize=True needs rows of numbers, and X holds objects such as "
-            f"{_shown(objects)}: set standardize=False"
+            f"{shown(objects[0], SHOWN)}: set standardize=False"
         )
 
 
@@ -59,7 +61,7 @@ def needs_numbers(estimator: Any, objects: NDArray[Any]) -> ValueError:
             f"{name} with kernel={kernel!r} needs rows of numbers: a function of two lists of such "
             "objects, kernel(A, B), may compare them"
         )
-    return ValueError(f"X holds objects such as {_shown(objects)}, and {needs}")
+    return ValueError(f"X holds objects such as {shown(objects[0], SHOWN)}, and {needs}")
 
 
 def _are_numbers(X: Any) -> bool:
@@ -77,8 +79,3 @@ def _are_numbers(X: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return values.ndim == 2
-
-
-def _shown(objects: NDArray[Any]) -> str:
-    text = repr(objects[0])
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from proxmargin.runtime.brief import shown
+
 __all__ = ["SEEDS", "drawn_seeds", "seeded_model", "seeded_splitter"]
 
 SEEDS = 2**32  # how many scikit-learn takes as random_state
@@ -37,7 +39,7 @@ def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
     except ValueError as error:
         raise ValueError(
             "random_state must be an int from 0 to 2**32 - 1, a numpy.random.Generator, a "
-            f"RandomState or None, got {random_state!r}"
+            f"RandomState or None, got {shown(random_state)}"
         ) from error
     return [int(seed) for seed in source.randint(below, size=count, dtype=np.uint64)]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
 from proxmargin.magnitudes import check_magnitude
+from proxmargin.runtime.brief import shown
 from proxmargin.runtime.scratch import beside, empty_beside, mapped
 
 __all__ = ["Targets", "total_price"]
@@ -112,14 +113,20 @@ def _class_factors(
     classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
 ) -> Array:
     """The factor of each class: from a dict, or inversely proportional to its total weight."""
-    if class_weight == "balanced":
+    if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights, minlength=classes.size)
         live = totals > 0
         return np.divide(weights.sum() / live.sum(), totals, out=np.zeros(totals.size), where=live)
     if not isinstance(class_weight, Mapping):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    factors = np.array([float(class_weight.get(_plain(label), 1.0)) for label in classes])
-    if not np.all(np.isfinite(factors) & (factors >= 0)):
+        raise ValueError(
+            f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}"
+        )
+    found = [class_weight.get(_plain(label), 1.0) for label in classes]
+    try:
+        factors = np.array(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_weight: weights must be numbers, got {shown(found)}") from error
+    if factors.shape != classes.shape or not np.all(np.isfinite(factors) & (factors >= 0)):
         raise ValueError("class_weight: weights must be finite and >= 0")
     check_magnitude(
         "class_weight, the largest,", float(factors.max()), positive=bool(factors.any())

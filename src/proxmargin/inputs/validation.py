@@ -23,7 +23,7 @@ from proxmargin.designs.compressed import canonical
 from proxmargin.inputs.aligned import note_columns
 from proxmargin.inputs.objects import as_objects, check_objects, needs_numbers, takes_objects
 from proxmargin.magnitudes import LARGEST, check_magnitude
-from proxmargin.runtime.brief import brief
+from proxmargin.runtime.brief import shown
 
 __all__ = [
     "ANY_SIZE",
@@ -35,7 +35,9 @@ __all__ = [
     "check_number",
     "check_strength",
     "check_threads",
+    "check_verbose",
     "magnitudes_for",
+    "offset_argument",
     "validated",
     "validated_features",
     "validated_offset",
@@ -108,7 +110,7 @@ def check_number(
         what = "an integer" if integer else "a finite number"
         raise ValueError(
             f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got "
-            f"{brief(repr(value))}"
+            f"{shown(value)}"
         )
 
 
@@ -134,15 +136,13 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Raise unless ``value`` is one of ``choices``."""
     known = tuple(choices)
     if not (isinstance(value, str) and value in known):
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, known))}, got {brief(repr(value))}"
-        )
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
 
 
 def check_flag(name: str, value: Any) -> None:
     """Raise unless ``value`` is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {brief(repr(value))}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
 
 
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -193,15 +193,23 @@ def check_folds(name: str, cv: Any) -> None:
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         if cv < 2:
             raise ValueError(f"{name} must be at least 2 folds, got {cv}")
-    elif cv is not None and (isinstance(cv, str) or not _gives_splits(cv)):
+    elif cv is not None and not _gives_splits(cv):
         raise ValueError(
-            f"{name} must be a number of folds, an integer >= 2, or a splitter of scikit-learn, "
-            f"got {brief(repr(cv))}"
+            f"{name} must be a number of folds, an integer >= 2, a splitter of scikit-learn, or "
+            f"pairs of row numbers (training, held out), got {shown(cv)}"
         )
 
 
 def _gives_splits(cv: Any) -> bool:
-    return hasattr(cv, "split") or isinstance(cv, Iterable)
+    if isinstance(cv, str | bytes):
+        return False
+    if hasattr(cv, "split") or not hasattr(cv, "__len__"):
+        return hasattr(cv, "split") or isinstance(cv, Iterable)
+    try:
+        sizes = [[len(rows) for rows in fold] for fold in cv]
+    except TypeError:  # something of these has no length
+        return False
+    return bool(sizes) and all(len(fold) == 2 for fold in sizes)
 
 
 def check_labels(y: Any) -> None:
@@ -278,6 +286,11 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     if not np.any(weights):  # recent versions of scikit-learn raise above
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+def offset_argument(offset: Any) -> dict[str, Any]:
+    """The argument ``offset`` of a method, which those of subclasses may lack; empty for None."""
+    return {} if offset is None else {"offset": offset}
 
 
 def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
@@ -387,7 +400,7 @@ def _located(error: ValueError, X: Any) -> ValueError:
             except (TypeError, ValueError):
                 where = f"row {row}, column {_column_name(X, column)} (counted from 0)"
                 return ValueError(
-                    f"X holds {brief(repr(cell))} in {where}: could not convert it to a number"
+                    f"X holds {shown(cell)} in {where}: could not convert it to a number"
                 )
     return error
 
@@ -455,6 +468,11 @@ def check_threads(n_jobs: Any) -> None:
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
     if n_jobs is not None and (not whole or n_jobs == 0):
         raise ValueError(
-            "n_jobs must be a number of threads, -1 for all cores or None, got "
-            f"{brief(repr(n_jobs))}"
+            f"n_jobs must be a number of threads, -1 for all cores or None, got {shown(n_jobs)}"
         )
+
+
+def check_verbose(verbose: Any) -> None:
+    """Raise ValueError unless it is a flag or a level."""
+    if not isinstance(verbose, bool):
+        check_number("verbose", verbose, low=0, integer=True)

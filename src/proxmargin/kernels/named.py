@@ -13,6 +13,7 @@ from proxmargin.kernels.polynomial import Polynomial
 from proxmargin.kernels.precomputed import Precomputed
 from proxmargin.kernels.rbf import Rbf
 from proxmargin.kernels.sigmoid import Sigmoid
+from proxmargin.runtime.brief import shown
 
 __all__ = ["named_kernel"]
 
@@ -56,5 +57,5 @@ def named_kernel(
     }
     if not isinstance(kernel, str) or kernel not in builders:
         names = ", ".join(repr(name) for name in builders)
-        raise ValueError(f"kernel is one of {names} or a function, not {kernel!r}")
+        raise ValueError(f"kernel is one of {names} or a function, not {shown(kernel)}")
     return builders[kernel]()

@@ -14,6 +14,7 @@ from proxmargin.designs.convert import as_design
 from proxmargin.designs.samples import compressed
 from proxmargin.kernels.base import Array
 from proxmargin.magnitudes import check_magnitude
+from proxmargin.runtime.brief import shown
 
 __all__ = ["check_coef0", "check_gamma", "resolve_gamma"]
 
@@ -38,7 +39,7 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> f
     if isinstance(gamma, str):
         rules: dict[str, Callable[[Design, Array | None], float]] = {"scale": _scale, "auto": _auto}
         if gamma not in rules:
-            raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {gamma!r}")
+            raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
         return rules[gamma](as_design(compressed(X)), weights)
     check_gamma(gamma)
     return float(gamma)
@@ -64,10 +65,10 @@ def _auto(design: Design, weights: Array | None) -> float:
 
 def check_gamma(gamma: Any) -> None:
     if not isinstance(gamma, Real) or not (isfinite(gamma) and float(gamma) > 0):
-        raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {gamma!r}")
+        raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
 
 
 def check_coef0(coef0: Any) -> None:
     if not isinstance(coef0, Real) or not isfinite(coef0):
-        raise ValueError(f"coef0 is a finite number, not {coef0!r}")
+        raise ValueError(f"coef0 is a finite number, not {shown(coef0)}")
     check_magnitude("coef0", float(coef0), positive=False)

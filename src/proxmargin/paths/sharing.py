@@ -73,6 +73,6 @@ def refitted(model: MarginEstimator, assembly: Assembly) -> Assembly:
 
 def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:
     """Whether a fit with this setting can use the data as they were assembled for another one."""
-    linear = isinstance(model, MarginEstimator) and getattr(model, "kernel", "linear") == "linear"
+    linear = isinstance(model, MarginEstimator) and getattr(model, "_is_linear", True)
     # the number for nu='auto' comes from fits of its own
     return linear and OF_THE_PROBLEM.issuperset(setting) and getattr(model, "nu", 0) != "auto"

@@ -16,6 +16,7 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.registry import MODELS
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.problem import Problem
+from proxmargin.runtime.brief import shown
 
 __all__ = [
     "ALPHA",
@@ -70,7 +71,8 @@ class Strength:
         good = np.isfinite(grid) & (grid >= 0 if self.falls else grid > 0)
         if grid.ndim != 1 or grid.size == 0 or not np.all(good):
             raise ValueError(
-                f"{self.name}s must be a non-empty list of finite numbers {least}, got {values!r}"
+                f"{self.name}s must be a non-empty list of finite numbers {least}, got "
+                f"{shown(values)}"
             )
         for extreme in (grid.max(), grid.min()):
             check_magnitude(f"each of {self.name}s", float(extreme), positive=not self.falls)

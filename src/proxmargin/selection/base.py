@@ -35,6 +35,7 @@ from proxmargin.paths.grid import default_grid
 from proxmargin.paths.path import Path, compute_path, unmet_of, warn_of_unmet
 from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, parameters_of, strength_of
+from proxmargin.runtime.brief import shown
 from proxmargin.runtime.cluster import is_on_cluster, on_cluster, threads_here
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
@@ -317,10 +318,16 @@ class CrossValidated(
         check_flag("refit", self.refit)
         check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
         check_threads(self.n_jobs)
-        ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
+        plain = self._template()
+        plain.__dict__.update(callbacks=self.callbacks, verbose=self.verbose)
+        plain._check_parameters()
+        try:
+            ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
+        except (TypeError, ValueError):
+            ratios = np.empty(0)
         shares_of(getattr(self, "relaxed", False))
         if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
-            raise ValueError(f"l1_ratios must be numbers in [0, 1], got {self.l1_ratios!r}")
+            raise ValueError(f"l1_ratios must be numbers in [0, 1], got {shown(self.l1_ratios)}")
 
     def _template(self) -> MarginEstimator:
         """The plain classifier with the parameters that it shares with this one."""

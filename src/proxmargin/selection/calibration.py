@@ -36,6 +36,7 @@ from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import (
     check_choice,
     check_number,
+    check_threads,
     validated_weights,
 )
 from proxmargin.rounding import score_levels
@@ -195,6 +196,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _check_parameters(self) -> None:
         forget(self)
+        check_threads(self.n_jobs)
         check_choice("method", self.method, CALIBRATORS)
         if not isinstance(self.ensemble, bool | np.bool_):
             check_choice("ensemble, if not True or False,", self.ensemble, ("auto",))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_feature_names, _get_feature_names
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names
 
 from proxmargin.inputs.beyond_memory import is_beyond_memory
 
@@ -31,10 +31,14 @@ def no_convergence_warnings() -> Iterator[None]:
 
 @contextmanager
 def names_checked(estimator: Any, X: Any) -> Iterator[None]:
-    """Predictions by classifiers within another one, in whose name a warning is given, once, where
-    the fit or ``X`` alone has feature names."""
+    """Predictions by classifiers within another one, in whose name another number of features is
+    refused, and a warning is given, once, where the fit or ``X`` alone has feature names."""
     named = hasattr(estimator, "feature_names_in_")
-    if is_beyond_memory(X) or named == (_get_feature_names(X) is not None):
+    has_features = hasattr(estimator, "n_features_in_") and not is_beyond_memory(X)
+    if has_features:
+        with suppress(TypeError):  # what is no matrix is refused by the fitted classifier
+            _check_n_features(estimator, X, reset=False)
+    if not has_features or named == (_get_feature_names(X) is not None):
         yield
         return
     _check_feature_names(estimator, X, reset=False)

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.inputs.validation import offset_argument
 from proxmargin.selection.fitting import names_checked
 from proxmargin.selection.scoring import score_of
 
@@ -38,13 +39,13 @@ class PredictsWithBest:
         """
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):
-            return self.best_estimator_.decision_function(X, offset)
+            return self.best_estimator_.decision_function(X, **offset_argument(offset))
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,)."""
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):
-            return self.best_estimator_.predict(X, offset)
+            return self.best_estimator_.predict(X, **offset_argument(offset))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
@@ -63,11 +64,11 @@ class PredictsWithBest:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):
-            return self.best_estimator_.predict_proba(X, offset)
+            return self.best_estimator_.predict_proba(X, **offset_argument(offset))
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Logarithms of `predict_proba`."""
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):
-            return self.best_estimator_.predict_log_proba(X, offset)
+            return self.best_estimator_.predict_log_proba(X, **offset_argument(offset))

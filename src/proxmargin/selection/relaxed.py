@@ -27,6 +27,7 @@ from proxmargin.paths.found import Found, published
 from proxmargin.paths.path import Path
 from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.brief import shown
 from proxmargin.unshrunk import are_separated
 
 __all__ = [
@@ -80,7 +81,7 @@ def shares_of(relaxed: Any) -> tuple[float, ...]:
     except (TypeError, ValueError):
         given = np.empty(0)
     if not given.size or not np.all((given >= 0.0) & (given <= 1.0)):
-        raise ValueError(f"relaxed must be True, False or numbers in [0, 1], got {relaxed!r}")
+        raise ValueError(f"relaxed must be True, False or numbers in [0, 1], got {shown(relaxed)}")
     return tuple(given[::-1].tolist())
 
 

@@ -24,6 +24,8 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.beyond_memory import is_beyond_memory
 from proxmargin.inputs.targets import Targets
+from proxmargin.inputs.validation import offset_argument
+from proxmargin.runtime.brief import shown
 
 __all__ = ["OF_CLASSES", "HeldOutRows", "Judge", "Models", "SklearnScorer", "judge_of", "score_of"]
 
@@ -90,7 +92,7 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
         return _mean_loss
     if isinstance(scoring, str) and scoring in _OF_LIKELIHOOD:
         if not isinstance(plain, LogisticProbabilities):
-            raise ValueError(f"scoring={scoring!r} needs a model with probabilities")
+            raise ValueError(f"scoring={shown(scoring)} needs a model with probabilities")
         factor = _OF_LIKELIHOOD[scoring]
         return lambda models, scores, rows: factor * _log_likelihoods(models, scores, rows)
     if isinstance(scoring, str) and scoring in OF_CLASSES:
@@ -98,7 +100,7 @@ def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
     if not callable(scoring) and not (isinstance(scoring, str) and scoring in get_scorer_names()):
         raise ValueError(
             "scoring must be None, 'deviance', a name that sklearn.metrics.get_scorer_names() "
-            f"lists, or a callable, got {scoring!r}"
+            f"lists, or a callable, got {shown(scoring)}"
         )
     return SklearnScorer(check_scoring(plain, scoring))
 
@@ -108,7 +110,7 @@ def score_of(
 ) -> float:
     """The value of a ``scoring`` of one fitted model; the accuracy if ``scoring`` is None."""
     if scoring is None or (isinstance(scoring, str) and scoring == "accuracy"):
-        return model.score(X, y, sample_weight, offset)
+        return model.score(X, y, sample_weight, **offset_argument(offset))
     X, y, sample_weight = (in_memory(each) for each in (X, y, sample_weight))
     if is_beyond_memory(X):
         raise ValueError(

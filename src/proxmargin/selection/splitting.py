@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
+from proxmargin.inputs.validation import check_folds
+
 __all__ = ["check_disjoint", "routed_splitter", "splitter_of"]
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
@@ -20,8 +22,9 @@ def splitter_of(cv: Any, y: Any, groups: Any = None) -> Any:
     Raises
     ------
     ValueError
-        There are fewer groups than folds.
+        ``cv`` is none of these, or there are fewer groups than folds.
     """
+    check_folds("cv", cv)
     by_count = cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
     if groups is None or not by_count:
         return check_cv(cv, y, classifier=True)

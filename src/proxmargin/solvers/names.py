@@ -14,6 +14,7 @@ from proxmargin.loop.outcome import Solution
 from proxmargin.loop.solver import Solver, UnsuitableSolverError, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.brief import shown
 from proxmargin.solvers.box.active_set import ActiveSet
 from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
@@ -201,7 +202,7 @@ def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Sol
         raise ValueError(f"there is no solver {name!r} any more: it is now {RETIRED[name]}")
     if name not in SOLVERS:
         raise ValueError(
-            f"unknown solver {name!r}: for this problem there are 'auto', "
+            f"unknown solver {shown(name)}: for this problem there are 'auto', "
             f"{_listed(suitable(problem))}"
         )
     make = SOLVERS[name]

@@ -22,6 +22,7 @@ from proxmargin.penalties import (
     WeightedElasticNet,
 )
 from proxmargin.penalties.custom import OwnPenalty, without_conjugate
+from proxmargin.runtime.brief import shown
 
 __all__ = ["MarginClassifier"]
 
@@ -119,12 +120,12 @@ n_jobs
 
     def _check_model(self) -> None:
         if not isinstance(self._margin_loss(), MarginLoss):
-            raise ValueError(f"loss must be a MarginLoss object or None, got {self.loss!r}")
+            raise ValueError(f"loss must be a MarginLoss object or None, got {shown(self.loss)}")
         if not isinstance(self._given_penalty(), KNOWN):
             names = ", ".join(kind.__name__ for kind in KNOWN)
             raise ValueError(
                 f"penalty must be one of {names}, an object such as Ridge(0.1), or None, got "
-                f"{self.penalty!r}"
+                f"{shown(self.penalty)}"
             )
         if isinstance(self.penalty, CustomPenalty) and not self.penalty.has_conjugate:
             raise ValueError(without_conjugate(self.penalty))

@@ -27,8 +27,9 @@ from proxmargin.estimators.models.regularized import SVC
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import validated, validated_features
+from proxmargin.inputs.validation import check_threads, validated, validated_features
 from proxmargin.loop.stopping import Stop
+from proxmargin.runtime.brief import shown
 
 __all__ = ["DDAGClassifier"]
 
@@ -102,6 +103,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
             Fewer than two classes, an estimator that is no classifier, a ``class_weight`` of a
             label that is not in y, or what the estimator raises.
         """
+        check_threads(self.n_jobs)
         begun, estimator = clock(), self._checked_estimator()
         sample_weight = by_sample("sample_weight", sample_weight, X)
         X, y = validated(self, X, y)
@@ -221,7 +223,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
                 f"estimator must be a classifier, got the class {name}: {name}() is one"
             )
         if not (hasattr(self.estimator, "get_params") and is_classifier(self.estimator)):
-            raise ValueError(f"estimator must be a classifier, got {self.estimator!r}")
+            raise ValueError(f"estimator must be a classifier, got {shown(self.estimator)}")
         return self.estimator
 
     def _rows(self, X: Any, index: Index, model: Any) -> Any:

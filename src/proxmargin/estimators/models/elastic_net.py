@@ -161,7 +161,7 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         features = self.n_features_in_, feature_labels(self)
         if is_labelled(self.penalty_factor):
             found["penalty_factor"] = checked_factors(self.penalty_factor, *features)
-        if self.bounds is not None and any(map(is_labelled, self.bounds)):
+        if isinstance(self.bounds, list | tuple) and any(map(is_labelled, self.bounds)):
             found["bounds"] = checked_bounds(self.bounds, *features)
         return found
 

@@ -143,7 +143,7 @@ class NuSVC(_NuMachine):
 
     def _check_model(self) -> None:
         super()._check_model()
-        if self.nu != "auto":
+        if not (isinstance(self.nu, str) and self.nu == "auto"):
             number_or_fraction("nu", self.nu, low_open=True)
 
     @property
@@ -308,7 +308,7 @@ class DWD(_NuMachine):
 
     def _check_model(self) -> None:
         super()._check_model()
-        if self.nu != "auto":
+        if not (isinstance(self.nu, str) and self.nu == "auto"):
             check_strength("nu", self.nu, low=0.0, low_open=True)
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:

@@ -141,6 +141,9 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     def _kernel_scores(self, X: Any, support: Any) -> Array:
         """Scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
+        scores = np.tile(self.intercept_, (X.shape[0], 1))
+        if not self.support_.size:  # nothing that a function could compare with
+            return scores
         kernel = self._standardized_kernel(self._named_kernel(None), support)
         matrix = ComputedKernel(kernel, support)
         sparsely = is_sparse(support)
@@ -149,7 +152,6 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         fills = self.standardize and is_sparse(X) and not sparsely
         width = max(self.support_.size, X.shape[1] if fills else 1)
         step = max(1, PREDICTION_BLOCK // width)
-        scores = np.tile(self.intercept_, (X.shape[0], 1))
         for start in range(0, X.shape[0], step):
             rows = slice(start, min(start + step, X.shape[0]))
             samples = self._prepared(X[rows], dense=not sparsely)

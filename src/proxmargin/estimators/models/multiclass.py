@@ -41,6 +41,7 @@ from proxmargin.losses import (
 )
 from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.brief import shown
 from proxmargin.traits import Trait
 
 __all__ = ["MulticlassSVC"]
@@ -160,7 +161,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             )
         if (self.groups is not None) != (self.penalty in GROUP_NORMS):
             wanted = "needs groups" if self.groups is None else "takes no groups"
-            raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={self.groups!r}")
+            raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={shown(self.groups)}")
 
     def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
         return [LOSSES[self.loss](targets)]
@@ -335,7 +336,7 @@ def _partition(groups: Any, n_features: int) -> Groups:
         if groups != "features":
             raise ValueError(
                 "groups must be 'features', one label a feature, or a list of lists of features, "
-                f"got {groups!r}"
+                f"got {shown(groups)}"
             )
         return Groups.features(n_features)
     if isinstance(groups, list | tuple) and groups and all(map(_is_listing, groups)):

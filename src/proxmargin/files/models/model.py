@@ -81,7 +81,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
     form = form_of(estimator)
-    learned, settings = fitted.collect(estimator, form), _settings(estimator)
+    settings = _settings(estimator)
+    learned = fitted.collect(estimator, form)
     with _explained("This model cannot be stored"):
         _unfitted(type(estimator).__name__, settings)
         form.check(learned)

@@ -19,7 +19,7 @@ from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.dialect import Dialect
 from proxmargin.files.tables.streams import Cost, NulFound, opened_text
 from proxmargin.files.wording import listed
-from proxmargin.runtime.brief import brief
+from proxmargin.runtime.brief import brief, shown
 
 # Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
@@ -194,7 +194,7 @@ def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[
             if found is not None:
                 name = repr(names[found]) if found < len(names) else str(found + 1)
                 place = f"row {row}, column {name}" if row else f"column {found + 1} of the header"
-                cell = brief(repr(line[found]), 80)
+                cell = shown(line[found], 80)
                 return (
                     f"{path}: a NUL character in {place}, which holds {cell} "
                     "(counting data rows from 1): the file is damaged, or its encoding is another "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
@@ -24,11 +25,13 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     check_number,
     check_threads,
+    check_verbose,
     validated,
     validated_weights,
 )
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.strength import strength_of
+from proxmargin.runtime.brief import shown
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
@@ -235,6 +238,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_number("cluster", self.cluster, low=0.0, low_open=True, high=1.0, optional=True)
         check_number("min_features", self.min_features, low=0, integer=True)
         check_threads(self.n_jobs)
+        check_verbose(self.verbose)
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise ValueError(f"checkpoint must be a path or None, got {shown(self.checkpoint)}")
         return terms
 
     def _template(self) -> MarginEstimator:
