@@ -219,3 +219,20 @@ def test_a_margin_close_to_rounding_is_no_long_search_of_a_further_solver(monkey
         found = model.fit(X, y).certificate_
     assert "went on" in found.because
     assert found.n_iter < 1000  # some 8,000 to the end
+
+
+def test_all_classes_without_a_clear_margin_take_a_larger_nu_at_once(monkeypatch) -> None:
+    attempts, fit_kernel = [], NuSVC._fit_kernel
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        attempts.append(1)
+        return fit_kernel(self, *arguments)
+
+    monkeypatch.setattr(NuSVC, "_fit_kernel", counted)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 1)), np.arange(90) % 3  # noise
+    model = NuSVC(kernel="rbf").fit(X, y)
+    largest = 2 / 3
+    steps = np.round(np.log2(0.5 * largest / (largest - model.nu_)))  # halvings of the distance
+    assert np.count_nonzero(steps) > 1
+    assert len(attempts) == 1 + steps.max()

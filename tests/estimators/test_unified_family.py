@@ -411,3 +411,17 @@ def test_a_fit_that_ends_early_warns_once_with_the_gap_reached() -> None:
         assert len(told) == 1
         assert f"{model.certificate_.relative_gap:.2e}" in str(told[0].message)
         assert not model.certificate_.converged
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_the_rule_of_distances_does_not_depend_on_the_order_of_many_samples(store, kernel) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(2600) % 2  # of each class a thousand are taken
+    X = rng.standard_normal((y.size, 3)) + y[:, None]
+    found = []
+    for order in (np.arange(y.size), rng.permutation(y.size), np.argsort(X[:, 0])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found.append(DWD(kernel=kernel, max_iter=1).fit(store(X[order]), y[order]).nu_)
+    np.testing.assert_allclose(found, found[0], rtol=1e-12)

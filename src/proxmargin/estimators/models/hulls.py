@@ -24,7 +24,7 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_strength
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
-from proxmargin.loop.outcome import Status
+from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.penalties import Ball, Penalty, Ridge
@@ -136,8 +136,8 @@ class NuSVC(_NuMachine):
                 try:
                     super()._fit_recorded(X, targets, journal, stop)
                     return
-                except _MarginlessError as error:
-                    self._forced_nus = {**self._forced_nus, error.signs: error.nu}
+                except _MarginlessError:
+                    continue
         finally:
             self.__dict__.pop("_forced_nus", None)
 
@@ -213,19 +213,33 @@ class NuSVC(_NuMachine):
     def _is_futile(self, problem: Problem, gap: Gap) -> bool:
         return self._is_faint(problem, gap.dual)
 
+    def _force(self, loss: TailMean, nu: float) -> None:
+        """Take this nu for the problem of the loss from the next attempt on."""
+        self._forced_nus = {**self._forced_nus, loss.signs.tobytes(): nu}
+
+    def _check_gaps(
+        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
+    ) -> None:
+        before = self._forced_nus
+        super()._check_gaps(problems, solutions, gaps)
+        if self._forced_nus is not before:
+            raise _MarginlessError
+
     def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
         loss = _tail_mean(problem)
         if self._is_faint(problem, gap.primal) and status is not Status.TIME_LIMIT:
             most = largest_nu(loss.signs, loss.shares) if self.fit_intercept else 1.0
-            raise _MarginlessError(loss.signs.tobytes(), 0.5 * (loss.nu + most))
+            self._force(loss, 0.5 * (loss.nu + most))
+            return None
         if gap.is_negative:
             return None
-        bounds, signs = _nu_bounds(problem, loss, self._deadline), loss.signs.tobytes()
+        bounds = _nu_bounds(problem, loss, self._deadline)
         leaves_margin = loss.nu > bounds[0] * (1.0 + NU_ACCURACY) if bounds else None
         replaceable = self.nu == "auto" and self._is_linear and not leaves_margin
-        replaceable = replaceable and signs not in self._forced_nus
+        replaceable = replaceable and loss.signs.tobytes() not in self._forced_nus
         if replaceable and bounds and bounds[0] < bounds[1]:
-            raise _MarginlessError(signs, sum(bounds) / 2.0)
+            self._force(loss, sum(bounds) / 2.0)
+            return None
 
         def admissible() -> Admissible:
             return Admissible(leaves_margin, _range_in_words(bounds, leaves_margin))
@@ -250,11 +264,7 @@ def _range_in_words(bounds: tuple[float, float] | None, leaves_margin: bool | No
 
 
 class _MarginlessError(Exception):
-    """The nu of 'auto' leaves no margin, but another nu does."""
-
-    def __init__(self, signs: bytes, nu: float) -> None:
-        super().__init__(f"no margin; {nu:g} leaves one")
-        self.signs, self.nu = signs, nu
+    """The nu of 'auto' leaves no margin between some classes, but another nu does."""
 
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
@@ -345,7 +355,8 @@ class DWD(_NuMachine):
         classes = each_class(targets)
         if self.nu != "auto":
             return [float(np.sqrt(targets.total * float(self.nu)))] * len(classes)
-        pairs = [SamplePairs.of(targets.signs(each)[:, 0], targets.shares) for each in classes]
+        shares, order = targets.shares, _order_of_samples(design)
+        pairs = [SamplePairs.of(targets.signs(each)[:, 0], shares, order) for each in classes]
         if design.passes_only:  # one for all classes
             union = np.unique(np.concatenate([each.numbers for each in pairs]))
             design = design.rows(union)
@@ -382,7 +393,8 @@ def _threshold(problem: Problem) -> float:
 
 
 class SamplePairs(NamedTuple):
-    """Samples of two classes, at most a thousand of each, at even steps of their cumulative weight.
+    """Samples of two classes, at most a thousand of each, at even steps of the cumulative weight of
+    samples in a given order.
 
     Attributes
     ----------
@@ -398,11 +410,25 @@ class SamplePairs(NamedTuple):
     first: int
 
     @classmethod
-    def of(cls, signs: Array, shares: Array) -> SamplePairs:
+    def of(cls, signs: Array, shares: Array, order: Index) -> SamplePairs:
+        signs, shares = signs[order], shares[order]
         up, down = (
             evenly_taken(shares * (signs == side), DISTANCE_SAMPLES) for side in (1.0, -1.0)
         )
-        return cls(np.concatenate([up[0], down[0]]), np.concatenate([up[1], down[1]]), up[0].size)
+        taken = order[np.concatenate([up[0], down[0]])]
+        return cls(taken, np.concatenate([up[1], down[1]]), up[0].size)
+
+
+def _order_of_samples(design: Design) -> Index:
+    """An order that depends on the samples alone, where not all of them are taken: by their kernel,
+    or by a projection; the order of the rows where data are read in passes.
+    """
+    if design.n_samples <= DISTANCE_SAMPLES or design.passes_only:
+        return np.arange(design.n_samples)
+    if design.kernel_matrix is not None:
+        return design.kernel_matrix.order
+    direction = np.random.default_rng(0).random((design.n_features, 1))
+    return np.argsort(design.scores(direction)[:, 0], kind="stable")
 
 
 def _median_distance(design: Design, pairs: SamplePairs) -> float:
