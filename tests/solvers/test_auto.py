@@ -27,7 +27,7 @@ from proxmargin.penalties import (
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.auto import choose
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.rules import RULES
+from proxmargin.solvers.rules import FBPD, rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.succession import Choice, RuleTable, solve
 from tests.cases import (
@@ -68,8 +68,9 @@ class GivesUp(Solver[Halfway]):
         return self.inner.point(problem, state.inner)
 
 
-def giving_up(steps: int = 2) -> Choice:
-    return Choice(GivesUp(steps), "gives-up", "the first to be asked", RuleTable(RULES, SOLVERS))
+def giving_up(problem: Problem, steps: int = 2) -> Choice:
+    others = RuleTable(rules_for(problem), SOLVERS)
+    return Choice(GivesUp(steps), "gives-up", "the first to be asked", others)
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class EndsEarly(GivesUp):
 
 def test_the_reason_says_how_a_solver_ended(rng) -> None:
     problem = ridge_problem(rng)
-    choice = Choice(EndsEarly(), "ends-early", "the first", RuleTable(RULES, SOLVERS))
+    choice = Choice(EndsEarly(), "ends-early", "the first", RuleTable(rules_for(problem), SOLVERS))
     certificate = solve(problem, choice, stop=Stop(tol=1e-9)).certificate
     assert certificate.because.startswith("the first; it reached its iteration limit at a relative")
 
@@ -91,7 +92,7 @@ def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) ->
     problem, history = ridge_problem(rng), History()
     alone = minimize(problem, GivesUp(), stop=Stop(tol=1e-9))
     assert alone.status is Status.STALLED
-    solution = solve(problem, giving_up(), stop=Stop(tol=1e-9), callbacks=[history])
+    solution = solve(problem, giving_up(problem), stop=Stop(tol=1e-9), callbacks=[history])
     certificate = solution.certificate
     assert solution.status is Status.CONVERGED
     assert certificate.solver == "ridge-newton"
@@ -111,13 +112,13 @@ def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) ->
 
 def test_a_limit_ends_it_whoever_is_at_work(rng) -> None:
     problem = ridge_problem(rng)
-    first = solve(problem, giving_up(5), stop=Stop(tol=1e-9, max_iter=1))
+    first = solve(problem, giving_up(problem, 5), stop=Stop(tol=1e-9, max_iter=1))
     assert first.status is Status.ITERATION_LIMIT
     assert first.certificate.because == "the first to be asked"
-    both = solve(problem, giving_up(2), stop=Stop(tol=1e-15, max_iter=3))
+    both = solve(problem, giving_up(problem, 2), stop=Stop(tol=1e-15, max_iter=3))
     assert both.status is Status.ITERATION_LIMIT
     assert both.certificate.n_iter == 3
-    late = solve(problem, giving_up(2), stop=Stop(tol=1e-9, time_limit=1e-9))
+    late = solve(problem, giving_up(problem, 2), stop=Stop(tol=1e-9, time_limit=1e-9))
     assert late.status is Status.TIME_LIMIT
     assert late.certificate.n_iter <= 1
 
@@ -129,7 +130,7 @@ def test_the_better_result_is_kept(rng) -> None:
     start = Point(1.001 * good.coef, good.intercept)
     at_start = minimize(problem, SOLVERS["fapg-star"](), start=start, stop=Stop(max_iter=0))
     first = Choice(
-        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RuleTable(RULES[-3:], SOLVERS)
+        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RuleTable((FBPD,), SOLVERS)
     )
     solution = solve(problem, first, stop=Stop(tol=1e-16, max_iter=3), start=start)
     assert solution.certificate.n_iter == 3
@@ -140,7 +141,9 @@ def test_the_better_result_is_kept(rng) -> None:
 def test_a_gap_of_rounding_is_left_to_nobody_else(rng) -> None:
     problem = ridge_problem(rng)
     solution = solve(
-        problem, replace(choose(problem), others=RuleTable(RULES, SOLVERS)), stop=Stop(tol=0.0)
+        problem,
+        replace(choose(problem), others=RuleTable(rules_for(problem), SOLVERS)),
+        stop=Stop(tol=0.0),
     )
     assert solution.status is Status.STALLED
     assert solution.certificate.because == choose(problem).because

@@ -46,7 +46,7 @@ from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.problem import Problem
 from proxmargin.solvers.auto import Choice, choose
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.rules import KERNEL_RULES, RULES
+from proxmargin.solvers.rules import KERNEL_RULES, RULES, SMOOTH_FALLBACK, rules_for
 from proxmargin.traits import Trait
 from tests.cases import hinge_problem, kernel_problem, ridge_problem
 from tests.examples import example
@@ -80,9 +80,10 @@ def class_losses(n: int, classes: int) -> Iterator[Loss]:
 def penalties(p: int, joint: bool) -> Iterator[Penalty]:
     l1, net = ElasticNet(0.1, 0.0), ElasticNet(0.1, 0.1)
     yield from (l1, net, Ridge(0.1), Ridge(0.0), Ball(2.0, 1.0), Ball(1.5, 1.0))
+    groups = Groups.within_classes(np.arange(p) // 3)
+    yield from (GroupL2(groups, 0.1), GroupLinf(groups, 0.1))
     if joint:
-        groups = Groups.within_classes(np.arange(p) // 3)
-        yield from (SumToZero(net), GroupL2(groups, 0.1), GroupLinf(groups, 0.1))
+        yield SumToZero(net)
     else:
         yield OwnPenalty(example("huber_penalty").SortedL1(), (p, 1))
 
@@ -172,12 +173,10 @@ CLAIMS: dict[str, Callable[[Problem], bool]] = {
     "hinges": hinges,
     "multiclass": lambda problem: problem.loss.n_outputs > 1,
     "of all classes": lambda problem: problem.loss.n_outputs > 1,
-    "classes that are coupled": lambda problem: problem.loss.n_outputs > 1,
     "one column of scores": lambda problem: problem.loss.n_outputs == 1,
     "a budget": lambda problem: isinstance(problem.loss, LevelSet),
     "MM-FDA": lambda problem: isinstance(problem.loss, MinimaxFisher),
     "MM-MPM": lambda problem: isinstance(problem.loss, MinimaxProbability),
-    "a penalty of one's own": lambda problem: isinstance(problem.penalty, OwnPenalty),
     "in a ball": lambda problem: isinstance(problem.penalty, Ball),
     "and a ridge": lambda problem: problem.penalty.l2 > 0,
     "an l1 norm": lambda problem: problem.penalty.l1 > 0,
@@ -185,7 +184,6 @@ CLAIMS: dict[str, Callable[[Problem], bool]] = {
     "polyhedral norm": lambda problem: isinstance(inner(problem.penalty), ElasticNet | GroupLinf),
     "smooth conjugate": lambda problem: Trait.SMOOTH_CONJUGATE in problem.traits,
     "more features than samples": lambda problem: p(problem) > n(problem),
-    "at least as many samples": lambda problem: n(problem) >= p(problem),
     "many samples of few features": lambda problem: n(problem) >= 8 * p(problem),
     "few samples": lambda problem: n(problem) <= 300 or problem.design.density <= 0.05,
 }
@@ -214,6 +212,25 @@ def test_a_kernel_matrix_has_rules_that_are_reached(rng) -> None:
     curved = replace(ridge_problem(rng, Logistic()), design=sparse.design)
     found = [choose(problem).because for problem in (sparse, curved)]
     assert found == [rule.because for rule in KERNEL_RULES]
+
+
+@pytest.mark.parametrize("loss", ["logistic", "by an array formula"])
+def test_a_smooth_loss_and_a_penalty_of_ones_own_get_accelerated_steps(loss: str, rng) -> None:
+    custom = OwnPenalty(example("huber_penalty").SortedL1(), (6, 1))
+    assert choose(replace(ridge_problem(rng, MARGINS[loss]), penalty=custom)).name == "fapg"
+
+
+def test_a_problem_is_asked_of_the_rules_of_its_kind_alone() -> None:
+    """At most ten; each but the fallback can take some problem of the kind."""
+    asked = {problem: rules_for(problem) for problem in problems()}
+    kinds = {rules: [p for p in asked if asked[p] is rules] for rules in asked.values()}
+    assert len(kinds) > 8
+    for rules, found in kinds.items():
+        assert len(rules) <= 10
+        assert set(rules) <= set(RULES)
+        for rule in set(rules) - set(SMOOTH_FALLBACK):
+            solver = SOLVERS[rule.use](**rule.options)
+            assert any(solver.objection(problem) is None for problem in found), rule.because
 
 
 def test_a_smooth_loss_by_an_array_formula_with_an_l1_norm_gets_accelerated_steps() -> None:

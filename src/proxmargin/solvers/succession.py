@@ -21,7 +21,8 @@ from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import affordable
-from proxmargin.solvers.rules import Facts, Rule
+from proxmargin.solvers.facts import Facts
+from proxmargin.solvers.rules import Rule
 from proxmargin.traits import Trait
 
 __all__ = ["Choice", "RuleTable", "solve"]
