@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,15 +14,13 @@ from unittest.mock import patch
 import sklearn.linear_model
 import sklearn.svm
 
-__all__ = ["shimmed"]
+__all__ = ["mentioning", "shimmed"]
 
-# without a shim: its tests are left out
-OTHERS = {"LogisticRegressionCV"}
 HOMES: Mapping[str, ModuleType] = {"svm": sklearn.svm, "linear_model": sklearn.linear_model}
 
 
-def shimmed(name: str, shims: Mapping[str, type]) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The tests of a module that mention one of the classes, with the shims in their place.
+def shimmed(name: str, shims: Mapping[str, type]) -> ModuleType:
+    """A module of tests with the shims in the place of scikit-learn's classes.
 
     The module is read again, under another name: scikit-learn's own copy of it stays as it is.
     """
@@ -41,9 +39,19 @@ def shimmed(name: str, shims: Mapping[str, type]) -> Iterator[tuple[str, Callabl
         for label, home in HOMES.items():
             if vars(module).get(label) is home:
                 setattr(module, label, SimpleNamespace(**vars(home)))
-    mentioned = re.compile(rf"\b({'|'.join(shims)})\b[(,\])]")
-    for label, test in list(vars(module).items()):
+    return module
+
+
+def mentioning(
+    module: ModuleType, names: Collection[str], others: Collection[str]
+) -> dict[str, Callable[..., Any]]:
+    """The tests of a module that mention one of the names and none of the others."""
+    mentioned = re.compile(rf"\b({'|'.join(names)})\b[(,\])]")
+    left_out = re.compile(rf"\b({'|'.join(others)})\b")
+    tests = {}
+    for label, test in vars(module).items():
         if label.startswith("test_") and callable(test):
             source = inspect.getsource(test)
-            if mentioned.search(source) and OTHERS.isdisjoint(re.findall(r"\w+", source)):
-                yield label, test
+            if mentioned.search(source) and not left_out.search(source):
+                tests[label] = test
+    return tests

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scikit_learn.differences import DIFFERENCES, MODULES
+from tests.scikit_learn.differences import DIFFERENCES, LEFT_OUT, MODULES
 from tests.scikit_learn.shims import SHIMS
-from tests.scikit_learn.suite import shimmed
+from tests.scikit_learn.suite import mentioning, shimmed
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
+FIXTURES = ("data", "iris_data", "iris_data_binary")  # those that modules define themselves
 
-def _expected_to_differ(test, reason: str):
-    cases = any(mark.name == "parametrize" for mark in getattr(test, "pytestmark", []))
-    return pytest.mark.xfail(reason=reason, strict=not cases)(test)
-
-
-for _module in MODULES:
-    for _name, _test in shimmed(_module, SHIMS):
-        _reason = DIFFERENCES.get(_module, {}).get(_name)
-        if _reason is not None:
-            _test = _expected_to_differ(_test, _reason)
-        _label = f"test_{_module.rpartition('.')[2].removeprefix('test_')}__{_name}"
-        globals()[_label] = _test
+for _name in MODULES:
+    _module = shimmed(_name, SHIMS)
+    _tests = mentioning(_module, SHIMS, LEFT_OUT)
+    globals().update({name: vars(_module)[name] for name in FIXTURES if hasattr(_module, name)})
+    for _differing, _reason in DIFFERENCES.get(_name, {}).items():
+        _label, _, _cases = _differing.removesuffix("]").partition("[")
+        if _label in _tests:  # of this version of scikit-learn
+            _tests[_label] = pytest.mark.differs(_cases, _reason)(_tests[_label])
+    _prefix = f"test_{_name.rpartition('.')[2].removeprefix('test_')}__"
+    globals().update({_prefix + label: test for label, test in _tests.items()})
