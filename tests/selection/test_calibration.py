@@ -126,6 +126,7 @@ def test_kernel_matrices_have_one_fit() -> None:
     model = CalibratedMargin(SVC(kernel="precomputed"), cv=3).fit(K, y[:100])
     linear = CalibratedMargin(SVC(), cv=3, ensemble=False).fit(X, y[:100])
     np.testing.assert_allclose(model.predict_proba(K), linear.predict_proba(X), atol=1e-3)
+    assert model.n_features_in_ == 100
     with pytest.raises(ValueError, match="ensemble must be False or 'auto'"):
         CalibratedMargin(SVC(kernel="precomputed"), ensemble=True).fit(K, y[:100])
     with pytest.raises(ValueError, match="ensemble, if not True or False, must be one of 'auto'"):

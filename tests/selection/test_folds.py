@@ -23,7 +23,8 @@ def test_a_fold_without_a_class_is_refused() -> None:
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        ([], "cv makes no folds"),
+        ([], r"cv must be a number of folds.*, got \[\]"),
+        (iter([]), "cv makes no folds"),
         ([(ROWS[:40], ROWS[40:] + 1)], "cv: fold 0 has row 60, but X has 60 rows"),
         ([(ROWS[:40], ROWS[:0])], "cv: fold 0 holds out no rows to judge"),
         ([(ROWS[:40] + 0.7, ROWS[40:])], "cv: fold 0 has rows of type float64: give row numbers"),

@@ -189,9 +189,10 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         )
         if scores.ndim == 1:
             self._warn_of_reversed(scores[used], codes[rows][used], counted[used])
+        model = self.estimators_[0] if self._is_ensemble else self.estimator_
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
         return self
 
     def _check_parameters(self) -> None:

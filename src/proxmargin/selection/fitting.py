@@ -8,7 +8,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _get_feature_names,
+    _num_features,
+)
 
 from proxmargin.inputs.beyond_memory import is_beyond_memory
 
@@ -37,7 +42,8 @@ def names_checked(estimator: Any, X: Any) -> Iterator[None]:
     has_features = hasattr(estimator, "n_features_in_") and not is_beyond_memory(X)
     if has_features:
         with suppress(TypeError):  # what is no matrix is refused by the fitted classifier
-            _check_n_features(estimator, X, reset=False)
+            if _num_features(X) != estimator.n_features_in_:
+                _check_n_features(estimator, X, reset=False)
     if not has_features or named == (_get_feature_names(X) is not None):
         yield
         return

@@ -200,7 +200,7 @@ PLAIN = st.recursive(
     tol=st.floats(min_value=0.0, allow_infinity=False),
 )
 def test_plain_parameters_come_back_exactly(tmp_path, options, tol):
-    again = there_and_back(learned(solver_options=options, tol=tol), tmp_path)
+    again = there_and_back(learned(solver="fapg", solver_options=options, tol=tol), tmp_path)
     assert repr(again.solver_options) == repr(options)
     assert repr(again.tol) == repr(tol)
 
