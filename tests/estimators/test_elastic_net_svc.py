@@ -142,3 +142,14 @@ def test_warm_starts_of_a_path_take_fewer_steps_than_cold_fits(rng):
         assert warm.converged
         assert warm.primal == pytest.approx(alone.primal, rel=2e-6)
     assert sum(c.n_iter for c in path.certificates) < 0.7 * sum(c.n_iter for c in cold)
+
+
+@pytest.mark.parametrize("l1_ratio", [1e-6, 1e-3])
+def test_bounds_that_a_weak_penalty_presses_against_are_no_end_far_from_the_optimum(
+    l1_ratio: float,
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 60)), np.arange(80) % 2
+    X[:, 0] += y
+    model = ElasticNetSVC(alpha=1e-5, l1_ratio=l1_ratio, bounds=(-1, 2)).fit(X, y)
+    assert model.certificate_.converged

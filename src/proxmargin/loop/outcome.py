@@ -30,9 +30,8 @@ class Status(Enum):
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
     WORK_LIMIT = (
-        f"the {TINY_WORK:.1e} multiply-adds that so small a problem, or a further solver in search "
-        f"of a margin, may take ({BUDGET_FACTOR * TINY_WORK:.0e} with a budget) were used up; "
-        "time_limit allows more"
+        f"the {TINY_WORK:.1e} multiply-adds that so small a problem, or a further solver, may take "
+        f"({BUDGET_FACTOR * TINY_WORK:.0e} with a budget) were used up; time_limit allows more"
     )
     RANK_LIMIT = "the rank of the kernel's factor was too low"
     DIVERGED = "the iterates stopped being finite numbers"

@@ -236,7 +236,8 @@ class Solver(ABC, Generic[S]):
     """
 
     conclusive: ClassVar[bool] = False
-    """The solver stalls only at rounding level: no other solver is tried after it."""
+    """The solver stalls at rounding level: no other solver is tried after it, unless the gap is
+    large."""
 
     exact_scores: ClassVar[bool] = False
     """`scores` are products of the data with the coefficients of `point`, plus its intercept. Sums

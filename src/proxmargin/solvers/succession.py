@@ -18,7 +18,7 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.loop.stopping import TINY_WORK, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.facts import Facts
@@ -34,6 +34,7 @@ NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which 
 # gap over the cost of rounding its dual point to float64
 FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
 MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver
+NEAR_GAP = 1e-2  # relative gap, up to which rounding is what ended a conclusive solver
 # how a solver ended after which the next one goes on
 ENDS = {
     Status.ITERATION_LIMIT: "it reached its iteration limit",
@@ -138,7 +139,7 @@ def solve(
     while _gave_up(solution, stop):
         if _is_unprovable(problem, solution.gap):
             return _with_status(solution, Status.UNPROVED)
-        conclusive = choice.solver.conclusive
+        conclusive = choice.solver.conclusive and solution.certificate.relative_gap <= NEAR_GAP
         following = None if conclusive else choice.following(problem, stop.deadline)
         roundings = MANY_ROUNDINGS if following is None else FEW_ROUNDINGS
         if is_dual_rounding(problem, solution.gap, stop.tol, roundings):
@@ -151,13 +152,20 @@ def solve(
         reporting = [_ReportingBoth(callback, solution, failures) for callback in callbacks]
         begin = best.point if np.isfinite(best.gap) else start
         try:
-            further = run(following, stop.further(left), begin, reporting, best)
+            further = run(following, _further(stop, choice, left), begin, reporting, best)
         except (ArithmeticError, MemoryError, ValueError) as error:  # return the result so far
             if any(error is failure for failure in failures):
                 raise
             return _with_remark(solution, f"{following.name!r} was to go on, and failed: {error}")
         solution, choice = _better_with_all_work(solution, further), following
     return solution
+
+
+def _further(stop: Stop, before: Choice, max_iter: int | None) -> Stop:
+    """The limits of the solver after ``before``; few where a conclusive one has failed."""
+    if before.solver.conclusive and max_iter is None and np.isinf(stop.deadline):
+        stop = replace(stop, most_further_work=TINY_WORK)
+    return stop.further(max_iter)
 
 
 def _gave_up(solution: Solution, stop: Stop) -> bool:
