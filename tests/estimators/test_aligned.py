@@ -299,3 +299,11 @@ def test_searches_of_scikit_learn_align_the_rows_of_their_parts(
     assert found == grid.fit(X, y, sample_weight=weights.to_numpy()).best_score_
     scores = cross_val_score(SVC(), X, y, params={"sample_weight": weights}, cv=3)
     assert np.all(scores > 0.5)
+
+
+def test_labels_that_are_numbers_are_told_as_they_are_typed():
+    X = pd.DataFrame(np.eye(4), index=[7, 7, 8, 9])
+    with pytest.raises(ValueError, match="X has several rows 7: give"):
+        HuberizedSVC().fit(X, [0, 1, 0, 1], sample_weight=pd.Series(np.ones(4)))
+    with pytest.raises(ValueError, match="no entry for row 4 of X: give it the index of X"):
+        HuberizedSVC().fit(X.set_axis([4, 5, 6, 7]), [0, 1, 0, 1], pd.Series(np.ones(4)))

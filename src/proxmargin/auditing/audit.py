@@ -13,6 +13,7 @@ from proxmargin.auditing.own import own_claim
 from proxmargin.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.aligned import by_sample
+from proxmargin.runtime.brief import shown
 
 __all__ = ["certify"]
 
@@ -104,8 +105,8 @@ def certify(
             which = f" (problem {k} of {len(values)})" if len(values) > 1 else ""
             if value.inside:
                 raise ValueError(
-                    f"the objective of {claim.estimator} overflows at these coefficients{which}: "
-                    "they have diverged, and are no fit of it"
+                    f"the objective of {shown(claim.estimator)} overflows at these "
+                    f"coefficients{which}: they have diverged, and are no fit of it"
                 )
             raise ValueError(
                 f"the coefficients are outside of the constraints of {claim.estimator}{which}: "

@@ -33,14 +33,14 @@ def by_sample(name: str, values: Any, X: Any) -> Any:
         return values  # other lengths are refused with both numbers
     for index, owner in ((rows, "X"), (given, name)):
         if not index.is_unique:
-            repeated = index[index.duplicated()][0]
+            repeated = index[index.duplicated()].tolist()[0]
             raise ValueError(
                 f"{name} has another index than X, and {owner} has several rows {repeated!r}: "
                 f"give {name}.to_numpy(), in the order of the rows of X"
             )
     places = given.get_indexer(rows)
     if np.any(places < 0):
-        label = rows[int(np.argmax(places < 0))]
+        label = rows.tolist()[int(np.argmax(places < 0))]
         raise ValueError(
             f"{name} has no entry for row {label!r} of X: give it the index of X, or "
             f"{name}.to_numpy() if it is in the order of the rows of X"
