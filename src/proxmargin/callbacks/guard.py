@@ -38,6 +38,12 @@ class Guard:
         """The callback, whose error or False ends the fit."""
         return _Guarded(callback, self)
 
+    def has_ended(self) -> bool:
+        """Whether a callback asked to stop; raises what one raised."""
+        if self.error is not None:
+            raise self.error
+        return bool(self.asked)
+
     def explained(self, solution: Solution) -> Solution:
         """The solution, with the callback as the reason for its end where it was."""
         ended = self.asked or self.error is not None

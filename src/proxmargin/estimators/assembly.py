@@ -16,7 +16,6 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.losses import Loss, MarginLoss, MarginSum, wrong_classes
 from proxmargin.penalties import GroupNorm, Penalty, SumToZero, SumToZeroGroups
 from proxmargin.problem import Point, Problem
-from proxmargin.resuming.journal import UNRECORDED, Journal
 from proxmargin.rounding import SCORE_ROUNDING
 
 __all__ = [
@@ -49,8 +48,6 @@ class Assembly:
         Of the standardisation; zeros and ones without one.
     numbers : (n_samples,) int
         Indices of the samples with positive weight, which are the ones fitted.
-    journal : Journal
-        The journal of the fit, for checkpoints.
     """
 
     targets: Targets
@@ -58,7 +55,6 @@ class Assembly:
     centre: Array
     scale: Array
     numbers: Index
-    journal: Journal = UNRECORDED
 
     def with_penalty(self, penalty: Penalty) -> Assembly:
         """The same problems under another penalty."""

@@ -6,7 +6,6 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -18,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.callbacks.guard import Guard
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import (
@@ -39,6 +37,7 @@ from proxmargin.estimators.assembly import (
     without_rounding,
 )
 from proxmargin.estimators.coefficients import HasCoefficients
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.estimators.parameters import DataParameters, SolvingParameters
@@ -75,7 +74,7 @@ from proxmargin.penalties import (
 )
 from proxmargin.problem import Point, Problem
 from proxmargin.resuming.identity import Identity
-from proxmargin.resuming.journal import Journal, journal_of
+from proxmargin.resuming.journal import journal_of
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.cluster import threads_here
 from proxmargin.runtime.interrupts import interrupts
@@ -124,10 +123,6 @@ class MarginEstimator(
     _without_offset: ClassVar[str] = ""
     # why a model needs all data in memory; empty if passes over blocks of rows are enough
     _in_memory: str = ""
-    _deadline: float = np.inf
-    """Deadline of the fit that is running, on `proxmargin.compiled.clock`."""
-    _guard: Guard | None = None
-    """Of the callbacks of the fit that is running."""
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         refuse_unknown(cls, parameters)
@@ -138,7 +133,9 @@ class MarginEstimator(
         """Raise ValueError for an invalid parameter of the model itself."""
 
     @abstractmethod
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         """The loss of each problem: one for all classes together, or one a class (or pair)."""
 
     @abstractmethod
@@ -209,32 +206,33 @@ class MarginEstimator(
         ConvergenceWarning
             Once, if the fit ended before its gap met ``tol``; names the gap reached.
         """
-        with interrupts, journal_of(self.callbacks, resume_from) as journal, self._timed() as stop:
+        with interrupts, journal_of(self.callbacks, resume_from) as journal:
+            context = FitContext(self._started(), journal)
             X, targets = self._checked(X, y, sample_weight, offset)
-            self._fit_targets(X, targets, journal, stop)
+            self._fit_targets(X, targets, context)
         return self
 
     def fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
         """`fit` to some of the samples that another estimator has validated."""
-        with interrupts, journal_of(self.callbacks, None) as journal, self._timed() as stop:
+        with interrupts, journal_of(self.callbacks, None) as journal:
+            context = FitContext(self._started(), journal)
             self._check_parameters()
             self._check_model()
             X = validated_part(self, X)
             weights = validated_weights(sample_weight, X)
             targets = Targets.encode(y, weights, self.class_weight)
-            self._fit_targets(X, targets, journal, stop)
+            self._fit_targets(X, targets, context)
         return self
 
-    def _fit_targets(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
+    def _fit_targets(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model to validated data."""
-        stop = self._bounded(stop, *X.shape[:2])
-        journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
-        self._fit_recorded(X, targets, journal, stop)
+        stop = self._bounded(context.stop, *X.shape[:2])
+        context.journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
+        self._fit_recorded(X, targets, context.within(stop))
 
-    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
+    def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""
-        assembly = replace(self._assembled(X, targets), journal=journal)
-        self._fit_assembled(assembly, stop=stop)
+        self._fit_assembled(self._assembled(X, targets, context), context=context)
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class.
@@ -389,10 +387,10 @@ class MarginEstimator(
                 stacklevel=users_level(),
             )
 
-    def _assembled(self, X: Any, targets: Targets) -> Assembly:
+    def _assembled(self, X: Any, targets: Targets, context: FitContext | None = None) -> Assembly:
         X, targets, numbers = self._with_weight(X, targets)
         design, centre, scale = self._design(as_design(X), targets)
-        return Assembly(targets, self._problems(targets, design), centre, scale, numbers)
+        return Assembly(targets, self._problems(targets, design, context), centre, scale, numbers)
 
     def _with_weight(self, X: Any, targets: Targets) -> tuple[Any, Targets, Index]:
         """The samples with positive weight, and their indices.
@@ -416,10 +414,12 @@ class MarginEstimator(
         design = assembly.problems[0].design
         return replace(assembly, problems=self._problems(assembly.targets, design))
 
-    def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
+    def _problems(
+        self, targets: Targets, design: Design, context: FitContext | None = None
+    ) -> tuple[Problem, ...]:
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         penalty, intercept = self._penalty(targets, design), self._intercept(joint)
-        losses = self._losses(targets, design, joint)
+        losses = self._losses(targets, design, joint, context or FitContext())
         if targets.offset is not None:
             losses = [Shifted(loss, targets.offset[:, None]) for loss in losses]
         return tuple(
@@ -437,7 +437,7 @@ class MarginEstimator(
             The samples.
         """
         joint = targets.classes.size > 2 and self.multi_class == "joint"
-        losses = self._losses(targets, design, joint)
+        losses = self._losses(targets, design, joint, FitContext())
         parts = np.split(scores, np.cumsum([loss.n_outputs for loss in losses])[:-1], axis=2)
         pairs = zip(losses, parts, strict=True)
         return np.sum([loss.values(part) for loss, part in pairs], axis=0)
@@ -504,11 +504,12 @@ class MarginEstimator(
         self,
         assembly: Assembly,
         starts: Sequence[Point | None] | None = None,
-        stop: Stop | None = None,
+        context: FitContext | None = None,
     ) -> None:
-        """Solve the problems and publish the model, within the limits ``stop`` if given."""
+        """Solve the problems and publish the model; without a context as a fit of its own."""
+        context = context or FitContext(self._started())
         starts = self._starts(assembly) if starts is None else starts
-        self._publish(assembly, self._solve(assembly, starts, stop=stop))
+        self._publish(assembly, self._solve(assembly, starts, context), context)
         interrupts.act()
 
     def _choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
@@ -519,17 +520,10 @@ class MarginEstimator(
             return Choice(solver, self.solver, "asked for by name")
         return choose(problem, deadline)
 
-    @contextmanager
-    def _timed(self) -> Iterator[Stop]:
-        """The limits of the fit that starts now."""
+    def _started(self) -> Stop:
+        """The limits of a fit that starts now, before its parameters are checked."""
         limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
-        stop = self._stop(limit).started(clock(), ())
-        self._deadline = stop.deadline
-        try:
-            yield stop
-        finally:
-            for name in ("_deadline", "_guard"):  # only while the fit runs
-                self.__dict__.pop(name, None)
+        return self._stop(limit).started(clock(), ())
 
     @property
     def _most_work(self) -> float:
@@ -556,26 +550,23 @@ class MarginEstimator(
         self,
         assembly: Assembly,
         starts: Sequence[Point | State | None],
+        context: FitContext,
         certify: Certify = certify,
-        stop: Stop | None = None,
     ) -> list[Solution]:
-        """The solutions of the problems (`Runs`). ``stop`` replaces the estimator's limits."""
-        limits = (stop or self._stop(self.time_limit)).started(clock(), ())
-        journal = assembly.journal
-        guard = self._guard = self._guard or Guard()
-        told = [guard.around(callback) for callback in journal.told(self.callbacks)]
+        """The solutions of the problems (`Runs`)."""
+        limits, journal = context.stop.started(clock(), ()), context.journal
+        told = [context.guard.around(callback) for callback in journal.told(self.callbacks)]
         together, blocks = (1, None) if told or journal.records else at_once(assembly.problems)
         callbacks = [*told, *self._progress(len(assembly.problems), together)]
         alone = bool(callbacks) or np.isfinite(limits.most_work)  # their work is counted in turn
-        threads = max(1 if alone else self._threads(assembly), together)
+        threads = max(1 if alone or journal.records else self._threads(assembly), together)
         runs = Runs(
             assembly=assembly,
-            limits=limits,
+            context=context.within(limits),
             choose=self._choice,
             scale=self._objective_scale,
             certify=certify,
             callbacks=callbacks,
-            guard=guard,
             threads=threads,
             quiet=self.n_jobs is not None or threads > 1,
             blocks=blocks,
@@ -587,7 +578,7 @@ class MarginEstimator(
         problems share, and where they share kernel values."""
         count, design = len(assembly.problems), assembly.problems[0].design
         shared = design.passes_only or design.kernel_matrix is not None
-        if count == 1 or shared or assembly.journal.records:
+        if count == 1 or shared:
             return 1
         return min(threads_here(self.n_jobs), count)
 
@@ -612,7 +603,7 @@ class MarginEstimator(
 
     # -- publishing -------------------------------------------------------------------------
 
-    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
+    def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         self.classes_ = assembly.targets.classes
         points = [solution.point for solution in solutions]
         self.coef_, intercept = self._published(assembly, points)
@@ -621,7 +612,7 @@ class MarginEstimator(
         if self.standardize:
             self.feature_scale_ = assembly.scale
         self.certificate_ = certificate_of(solutions, self.classes_)
-        self._note_run(solutions)
+        self._note_run(solutions, context)
 
     def _published(
         self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
@@ -634,25 +625,18 @@ class MarginEstimator(
         data; None for models that publish none."""
         return None
 
-    def _note_run(self, solutions: list[Solution]) -> None:
+    def _note_run(self, solutions: list[Solution], context: FitContext) -> None:
         """Set the attributes of the run; raise if interrupted, warn if ``tol`` was not met."""
         self.n_iter_ = max(self.certificate_.n_iter, 1)
         histories = [c for c in self.callbacks if isinstance(c, History)]
         if histories:
             self.history_ = histories[0]
-        asked = self._ended_by_callback()
+        asked = context.guard.has_ended()
         if any(solution.status is Status.INTERRUPTED for solution in solutions) and not asked:
             raise KeyboardInterrupt(f"the fit was interrupted; so far: {self.certificate_}")
-        self._warn(solutions)
+        self._warn(solutions, context)
 
-    def _ended_by_callback(self) -> bool:
-        """Whether a callback asked to stop; raises what one raised."""
-        guard = self.__dict__.pop("_guard", None) or Guard()
-        if guard.error is not None:
-            raise guard.error
-        return bool(guard.asked)
-
-    def _warn(self, solutions: list[Solution]) -> None:
+    def _warn(self, solutions: list[Solution], context: FitContext) -> None:
         short = unmet(solutions, self.stopping != "gap")
         if short:
             count = f" in {len(short)} of {len(solutions)} class problems"
@@ -662,11 +646,7 @@ class MarginEstimator(
                 f"{type(self).__name__} stopped before its tolerance was met{which}: "
                 f"{worst.stop_reason} after {worst.n_iter} iterations of {worst.solver!r}; the "
                 f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
-                f"of the optimum (tol={self.tol:g}){self._hint()}",
+                f"of the optimum (tol={self.tol:g}){context.hint}",
                 ConvergenceWarning,
                 stacklevel=users_level(),
             )
-
-    def _hint(self) -> str:
-        """The end of the warning: what in the data may have prevented convergence."""
-        return ""

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from proxmargin.callbacks.guard import Guard
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import SAMPLE_BYTES
 from proxmargin.designs.blocks import BlockedDesign
 from proxmargin.designs.blocks.together import blocks_under, each_in_common, over
 from proxmargin.estimators.assembly import Assembly
+from proxmargin.estimators.context import FitContext
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Changed, Report
@@ -54,16 +54,15 @@ class Runs:
     Parameters
     ----------
     assembly : Assembly
-    limits : Stop
-        Of all problems together, begun.
+    context : FitContext
+        Of all problems together.
     choose : callable
         ``choose(problem, deadline)``: the solver.
     scale : callable
         Units of a problem's objective as the model states it.
     certify : callable
     callbacks : sequence of callables
-    guard : Guard
-        Watches them.
+        Watched by the guard of the context.
     threads : int
         Without callbacks only.
     quiet : bool
@@ -73,12 +72,11 @@ class Runs:
     """
 
     assembly: Assembly
-    limits: Stop
+    context: FitContext
     choose: Callable[[Problem, float], Choice]
     scale: Callable[[Problem], float]
     certify: Certify
     callbacks: Sequence[Callable[[Report], object]]
-    guard: Guard
     threads: int
     quiet: bool
     blocks: BlockedDesign | None = None
@@ -101,10 +99,11 @@ class Runs:
 
     def _clocks(self) -> Callable[[], None]:
         """Sets the time limit by the clock of a new thread: each thread has its own."""
-        seconds = self.limits.deadline - clock()
+        limits = self.context.stop
+        seconds = limits.deadline - clock()
 
         def begin() -> None:
-            self._own.limits = replace(self.limits, deadline=clock() + seconds)
+            self._own.limits = replace(limits, deadline=clock() + seconds)
 
         return begin
 
@@ -119,23 +118,23 @@ class Runs:
             callbacks=[Changed(callback, told) for callback in self.callbacks],
             start=start,
             certify=self.certify,
-            minimize=self.assembly.journal.minimize,
+            minimize=self.context.journal.minimize,
         )
         if solution.status is Status.INTERRUPTED:
             self._is_interrupted = True
         stated = replace(solution, certificate=solution.certificate.scaled(scale), state=None)
-        solution = self.guard.explained(stated)
+        solution = self.context.guard.explained(stated)
         if len(self.assembly.problems) > 1:  # free arrays of the size of the data for other classes
             solution = replace(solution, gap=replace(solution.gap, violations=np.zeros(0)))
         return solution
 
     def _begun(self, place: int, problem: Problem) -> tuple[Stop, Choice]:
         """The limits of a problem that begins now, and its solver."""
-        limits: Stop = getattr(self._own, "limits", self.limits)
+        limits: Stop = getattr(self._own, "limits", self.context.stop)
         count = len(self.assembly.problems)
         stop = limits.shared(clock(), ceil((count - place) / self.threads))
         if self.threads > 1:
-            stop = stop.apart(self.limits, count)
+            stop = stop.apart(self.context.stop, count)
         overdue = place >= self.threads and limits.is_late(-OVERRUN)
         choice = TOO_LATE if overdue else self.choose(problem, stop.deadline)
         if overdue:  # no rule of a paper is met by a point that does not move

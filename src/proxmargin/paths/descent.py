@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.context import FitContext
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
 from proxmargin.paths.extrapolation import extrapolated
@@ -19,7 +20,6 @@ from proxmargin.paths.inner_products import InnerProducts
 from proxmargin.paths.joint import JointPath
 from proxmargin.paths.strength import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.problem import Point, Problem
-from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["solve_grid"]
@@ -60,7 +60,7 @@ def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> It
 
 def _walk_of(template: MarginEstimator, assembly: Assembly, grid: Array) -> Walk | None:
     """How to solve strengths together; None for single fits."""
-    if not (grid.size and _is_free(template, assembly)):
+    if not (grid.size and _is_free(template)):
         return None
     last = problems_of(at_strength(template, grid[-1]), assembly)
     if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
@@ -77,7 +77,7 @@ def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Pr
     return problems_of(at_strength(template, 1.0), assembly)
 
 
-def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
+def _is_free(template: MarginEstimator) -> bool:
     """Whether the model sets nothing that only single fits support: a solver, limits, callbacks."""
     asked = (
         template.max_iter is not None,
@@ -88,7 +88,7 @@ def _is_free(template: MarginEstimator, assembly: Assembly) -> bool:
         template.stopping != "gap",
         template.tol == 0,
     )
-    return not any(asked) and assembly.journal is UNRECORDED
+    return not any(asked)
 
 
 def _fitted(
@@ -105,8 +105,9 @@ def _fitted(
     design = problems[0].design
     stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
     stop = replace(stop, polish=_polishes(model))
-    solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, stop=stop)
-    model._ended_by_callback()
+    context = FitContext(stop)
+    solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, context)
+    context.guard.has_ended()
     interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
     return [] if interrupted else solutions
 

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.fractions import OfMax
+from proxmargin.estimators.models.hulls import NuSVC
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.kappa import kappa_max
 from proxmargin.limits.nu import nu_range
@@ -38,7 +39,7 @@ def default_values(
         shares = np.linspace(LARGEST_SHARE, 0.0, count)
         most = min(_of_each_class(estimator, X, y, weights, kappa_max, estimator._model))
         return np.array([OfMax(float(share)).of(most) for share in shares])
-    if hasattr(estimator, "_forced_nus"):
+    if isinstance(estimator, NuSVC):
         least, most = zip(*_of_each_class(estimator, X, y, weights, nu_range), strict=True)
         # at the least nu the margin is zero
         return np.linspace(min(most), max(least), count + 1)[:-1]

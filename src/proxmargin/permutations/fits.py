@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.designs import Design, as_design
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.context import FitContext
 from proxmargin.inputs.targets import Targets
 from proxmargin.permutations.labelings import Codes
 from proxmargin.permutations.statistics import Statistic
-from proxmargin.resuming.journal import UNRECORDED
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.labelings import Axes, principal_axes
 
@@ -127,9 +127,8 @@ class OneByOne:
     def _by_coefficients(self, model: MarginEstimator, codes: Codes) -> tuple[Array, float]:
         """Of a linear model, in units of its features: standardised ones if it standardises."""
         targets = Targets.encode(self.classes[codes], None, model.class_weight)
-        with model._timed() as stop:
-            stop = model._bounded(stop, self._design.n_samples, self._design.n_features)
-            model._fit_recorded(self._design, targets, UNRECORDED, stop)
+        stop = model._bounded(model._started(), self._design.n_samples, self._design.n_features)
+        model._fit_recorded(self._design, targets, FitContext(stop))
         coef = np.ravel(model.coef_)
         if model.standardize:
             design, _, scale = model._design(self._design, targets)

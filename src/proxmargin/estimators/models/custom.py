@@ -9,6 +9,7 @@ from typing import Any, Self
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.parameters import ThreadParameters
 from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.targets import Targets
@@ -136,7 +137,9 @@ n_jobs
     def _given_penalty(self) -> Penalty | CustomPenalty:
         return ElasticNet(0.005, 0.005) if self.penalty is None else self.penalty
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:

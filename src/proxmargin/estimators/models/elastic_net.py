@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.designs import Design, StandardizedDesign
 from proxmargin.estimators.assembly import ALL, Assembly, Features, margin_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,
@@ -81,7 +82,9 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         check_strength("alpha", self.alpha, low=0.0)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
@@ -165,8 +168,8 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
             found["bounds"] = checked_bounds(self.bounds, *features)
         return found
 
-    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
-        super()._publish(assembly, solutions)
+    def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
+        super()._publish(assembly, solutions, context)
         warn_if_separated(assembly.problems)
 
     def _published(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import Assembly, each_class, margin_sums
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
@@ -25,11 +25,9 @@ from proxmargin.inputs.validation import check_strength
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.stopping import Stop
 from proxmargin.losses import DistanceWeighted, Loss, TailMean
 from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import Enclosed
 from proxmargin.rows import evenly_taken
 from proxmargin.solvers.box.labelings import DualBoxes, suits
@@ -127,19 +125,14 @@ class NuSVC(_NuMachine):
         "a linear kernel take such data"
     )
     _most_decomposed = np.inf
-    # by the signs of a problem: the nu that replaces 'auto', if 'auto' leaves no margin
-    _forced_nus: Mapping[bytes, float] = MappingProxyType({})
 
-    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
-        try:
-            while True:  # all attempts share the limits
-                try:
-                    super()._fit_recorded(X, targets, journal, stop)
-                    return
-                except _MarginlessError:
-                    continue
-        finally:
-            self.__dict__.pop("_forced_nus", None)
+    def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
+        while True:  # all attempts share the limits
+            try:
+                super()._fit_recorded(X, targets, context)
+                return
+            except _MarginlessError:
+                continue
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -161,7 +154,9 @@ class NuSVC(_NuMachine):
         nu = self._asked.of(most) if isinstance(self._asked, OfMax) else self._asked
         return DualBoxes(cap=1.0 / (n * nu), goal=0.0) if nu <= most else None
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         nu = self._asked
         shares = targets.shares
         losses = []
@@ -169,7 +164,7 @@ class NuSVC(_NuMachine):
             signs = targets.signs(positive)[:, 0]
             most = largest_nu(signs, shares) if self.fit_intercept else 1.0
             chosen = nu.of(most) if isinstance(nu, OfMax) else nu
-            chosen = self._forced_nus.get(signs.tobytes(), chosen)
+            chosen = context.nus.get(signs.tobytes(), chosen)
             if chosen > most * (1 + NU_ROUNDING):
                 raise ValueError(
                     f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
@@ -213,32 +208,36 @@ class NuSVC(_NuMachine):
     def _is_futile(self, problem: Problem, gap: Gap) -> bool:
         return self._is_faint(problem, gap.dual)
 
-    def _force(self, loss: TailMean, nu: float) -> None:
-        """Take this nu for the problem of the loss from the next attempt on."""
-        self._forced_nus = {**self._forced_nus, loss.signs.tobytes(): nu}
-
-    def _check_gaps(
-        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
-    ) -> None:
-        before = self._forced_nus
-        super()._check_gaps(problems, solutions, gaps)
-        if self._forced_nus is not before:
+    def _with_remarks(
+        self,
+        context: FitContext,
+        problems: Sequence[Problem],
+        solutions: Sequence[Solution],
+        gaps: Sequence[Gap],
+    ) -> FitContext:
+        before = dict(context.nus)
+        context = super()._with_remarks(context, problems, solutions, gaps)
+        if context.nus != before:
             raise _MarginlessError
+        return context
 
-    def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
+    def _check_gap(
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext
+    ) -> str | None:
         loss = _tail_mean(problem)
         if self._is_faint(problem, gap.primal) and status is not Status.TIME_LIMIT:
             most = largest_nu(loss.signs, loss.shares) if self.fit_intercept else 1.0
-            self._force(loss, 0.5 * (loss.nu + most))
+            context.nus[loss.signs.tobytes()] = 0.5 * (loss.nu + most)
             return None
         if gap.is_negative:
             return None
-        bounds = _nu_bounds(problem, loss, self._deadline)
+        signs = loss.signs.tobytes()
+        bounds = _nu_bounds(problem, loss, context.stop.deadline)
         leaves_margin = loss.nu > bounds[0] * (1.0 + NU_ACCURACY) if bounds else None
         replaceable = self.nu == "auto" and self._is_linear and not leaves_margin
-        replaceable = replaceable and loss.signs.tobytes() not in self._forced_nus
+        replaceable = replaceable and signs not in context.nus
         if replaceable and bounds and bounds[0] < bounds[1]:
-            self._force(loss, sum(bounds) / 2.0)
+            context.nus[signs] = sum(bounds) / 2.0
             return None
 
         def admissible() -> Admissible:
@@ -321,18 +320,22 @@ class DWD(_NuMachine):
         if not (isinstance(self.nu, str) and self.nu == "auto"):
             check_strength("nu", self.nu, low=0.0, low_open=True)
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         return margin_sums(DistanceWeighted(1.0), targets, joint=False)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ball(float(self.norm), 1.0)
 
-    def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
+    def _problems(
+        self, targets: Targets, design: Design, context: FitContext | None = None
+    ) -> tuple[Problem, ...]:
         """In units of q: scores are ``f / q``, and ``|w| <= 1 / q``, in any units of the data."""
         return tuple(
             replace(problem, penalty=Ball(float(self.norm), 1.0 / threshold))
             for problem, threshold in zip(
-                super()._problems(targets, design),
+                super()._problems(targets, design, context),
                 self._thresholds(targets, design),
                 strict=True,
             )

@@ -23,6 +23,7 @@ from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.samples import by_rows, compressed, holds_objects, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.kernel_rounds import (
     SUPPORT_CUTS,
@@ -43,7 +44,6 @@ from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import TINY_WORK, Stop
 from proxmargin.losses import Loss
 from proxmargin.problem import Point, Problem
-from proxmargin.resuming.journal import Journal
 from proxmargin.rounding import UNIT, Enclosed
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.pace import affordable
@@ -57,7 +57,7 @@ Index = NDArray[np.intp]
 
 MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed by an interior point
 # fitted attributes that only nonlinear kernels have
-OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_", "_reach")
+OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
 PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
 
 
@@ -77,6 +77,7 @@ class _Kernelized:
     solutions: list[Solution]
     models: list[Representer]
     problems: Sequence[Problem]
+    hint: str
 
 
 class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
@@ -111,13 +112,13 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             )
         super()._check_passes()
 
-    def _fit_recorded(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> None:
+    def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit a linear kernel on the features, any other in its feature space."""
         if self._is_linear:
-            super()._fit_recorded(X, targets, journal, stop)
+            super()._fit_recorded(X, targets, context)
             return
         X, targets, numbers = self._with_weight(X, targets)
-        self._publish_kernel(targets, self._fit_kernel(X, targets, journal, stop), numbers)
+        self._publish_kernel(targets, self._fit_kernel(X, targets, context), numbers, context)
         interrupts.act()
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
@@ -177,27 +178,32 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         """Whether a stalled problem is given up, as other parameters take the place of its own."""
         return False
 
-    def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
+    def _check_gap(
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext
+    ) -> str | None:
         """The warning for an optimum without a margin, or None."""
         return None
 
-    def _check_gaps(
-        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
-    ) -> None:
-        """Keep the warnings of `_check_gap`, unless an interruption ended the fit early."""
-        if not any(one.status is Status.INTERRUPTED for one in solutions):
-            ends = [one.status for one in solutions]
-            told = [self._check_gap(*one) for one in zip(problems, gaps, ends, strict=True)]
-            remarks = tuple(remark for remark in told if remark)
-            if remarks:
-                self._remarks = remarks
+    def _with_remarks(
+        self,
+        context: FitContext,
+        problems: Sequence[Problem],
+        solutions: Sequence[Solution],
+        gaps: Sequence[Gap],
+    ) -> FitContext:
+        """Adds the warnings of `_check_gap`, unless an interruption ended the fit early."""
+        if any(one.status is Status.INTERRUPTED for one in solutions):
+            return context
+        ends = [one.status for one in solutions]
+        found = zip(problems, gaps, ends, strict=True)
+        told = [self._check_gap(*one, context) for one in found]
+        return replace(context, remarks=tuple(remark for remark in told if remark))
 
-    def _warn(self, solutions: list[Solution]) -> None:
+    def _warn(self, solutions: list[Solution], context: FitContext) -> None:
         """Warn of models without a margin; of unmet tolerances only if there is none."""
-        remarks = self.__dict__.pop("_remarks", ())
+        remarks = context.remarks
         if not remarks:
-            super()._warn(solutions)
-            self.__dict__.pop("_reach", None)
+            super()._warn(solutions, context)
             return
         others = f" (so do {len(remarks)} of {len(solutions)} class problems)"
         warnings.warn(
@@ -205,17 +211,6 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             f"{others if len(remarks) > 1 else ''}",
             ConvergenceWarning,
             stacklevel=users_level(),
-        )
-
-    def _hint(self) -> str:
-        """The range of ``k(x, x)``, if sums of kernel values lose the small ones to rounding."""
-        low, high = self.__dict__.pop("_reach", (1.0, 1.0))
-        if low >= UNIT * high:
-            return ""
-        return (
-            f"; the kernel's values k(x, x) range from {low:.3g} to {high:.3g}, which is more than "
-            "double precision tells apart: take other scales of the features, a lower degree or "
-            "another kernel"
         )
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
@@ -264,9 +259,14 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     # -- linear -----------------------------------------------------------------------------
 
-    def _publish(self, assembly: Assembly, solutions: list[Solution]) -> None:
-        self._check_gaps(assembly.problems, solutions, [one.gap for one in solutions])
+    def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
+        gaps = [one.gap for one in solutions]
+        context = self._with_remarks(context, assembly.problems, solutions, gaps)
+        self._publish_linear(assembly, solutions, context)
 
+    def _publish_linear(
+        self, assembly: Assembly, solutions: list[Solution], context: FitContext
+    ) -> None:
         def finish(k: int, problem: Problem) -> tuple[Solution, Array]:
             solution = self._finished(problem, solutions[k])
             return solution, _weights(problem, solution)
@@ -277,7 +277,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             self.__dict__.pop(attribute, None)  # left by an earlier fit with another kernel
         self._publish_support(np.array(duals), assembly.numbers)
         self._note_chosen(assembly.problems)
-        super()._publish(assembly, finished)
+        super()._publish(assembly, finished, context)
 
     def _weights_of_samples(self, problem: Problem, solution: Solution) -> Array:
         return _of_supports(problem, solution, 1.0 / problem.penalty.l2)
@@ -294,29 +294,29 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets, journal: Journal, stop: Stop) -> _Kernelized:
+    def _fit_kernel(self, X: Any, targets: Targets, context: FitContext) -> _Kernelized:
         """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
+        stop = context.stop
         X, kernel = self._kernel_of(X, targets)
         self._check_before_kernel(X, kernel, targets, stop)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         lengths = matrix.diagonal()
         check_size(lengths)
-        problems = self._problems(targets, KernelDesign(matrix))
-        self._reach = float(lengths.min()), float(lengths.max())
+        problems = self._problems(targets, KernelDesign(matrix), context)
 
         def solve(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
             if self._is_free and problems[0].loss.is_homogeneous:  # their margin may be rounding
                 stop = replace(stop, most_further_work=TINY_WORK)
-            return self._solve(_assembly(targets, problems, journal), starts, stop=stop)
+            return self._solve(_assembly(targets, problems), starts, context.within(stop))
 
         def solve_exactly(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
-            parts = _assembly(targets, problems, journal)
-            return self._solve(parts, starts, certify_represented, stop)
+            parts = _assembly(targets, problems)
+            return self._solve(parts, starts, context.within(stop), certify_represented)
 
         def rounds(problems: Sequence[Problem]) -> Rounds:
             exactly = solve_exactly if self._fits_newton(problems) else None
@@ -329,8 +329,8 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             if not matrix.is_definite:
                 check_definite(matrix, np.random.default_rng(0))
             nothing: list[Point | None] = [None] * len(problems)
-            exact = _assembly(targets, problems, journal)
-            solutions = self._solve(exact, nothing, certify_represented, stop)
+            exact = _assembly(targets, problems)
+            solutions = self._solve(exact, nothing, context, certify_represented)
             found = [(solution, model_of(solution)) for solution in solutions]
             if self.solver == "auto" and matrix.n_samples <= MAX_FACTORED_SAMPLES:
                 found = [
@@ -342,7 +342,12 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         else:
             found = fitted(problems)
         return _Kernelized(
-            X, kernel, [one for one, _ in found], [one for _, one in found], problems
+            X,
+            kernel,
+            [one for one, _ in found],
+            [one for _, one in found],
+            problems,
+            _hint_of_range(float(lengths.min()), float(lengths.max())),
         )
 
     def _check_before_kernel(self, X: Any, kernel: Kernel, targets: Targets, stop: Stop) -> None:
@@ -364,7 +369,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     def _losses_before_kernel(self, targets: Targets, design: Design) -> Sequence[Loss]:
         """The losses, with any value for parameters that depend on the kernel."""
-        return self._losses(targets, design, joint=False)
+        return self._losses(targets, design, False, FitContext())
 
     def _decomposes(self, problems: Sequence[Problem], stop: Stop) -> bool:
         """Whether to solve with the exact kernel by decomposition.
@@ -406,9 +411,12 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         X = self._prepared(X, dense=not is_sparse(X))
         return X, self._standardized_kernel(kernel, X)
 
-    def _publish_kernel(self, targets: Targets, fit: _Kernelized, numbers: Index) -> None:
+    def _publish_kernel(
+        self, targets: Targets, fit: _Kernelized, numbers: Index, context: FitContext
+    ) -> None:
         self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
-        self._check_gaps(fit.problems, fit.solutions, [one.gap for one in fit.models])
+        gaps = [one.gap for one in fit.models]
+        context = self._with_remarks(context, fit.problems, fit.solutions, gaps)
         weights, intercepts = [], []
         for problem, model in zip(fit.problems, fit.models, strict=True):
             point = model.gap.point
@@ -421,7 +429,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(fit.problems)
         self.certificate_ = certificate_of(fit.solutions, self.classes_)
-        self._note_run(fit.solutions)
+        self._note_run(fit.solutions, replace(context, hint=fit.hint))
 
     def _publish_support(self, weights: Array, numbers: Index) -> Index:
         """Publish the nonzero weights of the samples ``numbers``; returns their positions."""
@@ -502,8 +510,18 @@ def per_class(values: Sequence[float]) -> float | Array:
     return values[0] if len(values) == 1 else np.array(values)
 
 
-def _assembly(targets: Targets, problems: Sequence[Problem], journal: Journal) -> Assembly:
+def _hint_of_range(low: float, high: float) -> str:
+    """The range of ``k(x, x)``, if sums of kernel values lose the small ones to rounding."""
+    if low >= UNIT * high:
+        return ""
+    return (
+        f"; the kernel's values k(x, x) range from {low:.3g} to {high:.3g}, which is more than "
+        "double precision tells apart: take other scales of the features, a lower degree or "
+        "another kernel"
+    )
+
+
+def _assembly(targets: Targets, problems: Sequence[Problem]) -> Assembly:
     """An assembly of problems whose features are not standardised."""
     count, numbers = problems[0].design.n_features, np.arange(targets.codes.size)
-    parts = targets, tuple(problems), np.zeros(count), np.ones(count), numbers
-    return Assembly(*parts, journal)
+    return Assembly(targets, tuple(problems), np.zeros(count), np.ones(count), numbers)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from proxmargin.datasets import DataLostError
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import Assembly, certificate_of, each_class
 from proxmargin.estimators.assembly import unmet as short_of
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
@@ -38,7 +38,6 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Point, Problem
@@ -66,10 +65,6 @@ class _MinimaxMachine(KernelMachine):
     _is_faster_in_axes = True
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
-    _largest = cast("list[Largest] | None", None)
-    """kappa_max of each problem, during a fit whose kappa is a share of it."""
-    _in_moments = cast("Assembly | None", None)
-    """The problems in class moments, during a fit to blocks of rows (`minimax_passes`)."""
 
     kappa: Any = "0.5max"
     bias: str = "training_error"
@@ -84,9 +79,12 @@ class _MinimaxMachine(KernelMachine):
         number_or_fraction("kappa", self.kappa, low_open=False)
         check_choice("bias", self.bias, INTERCEPT_RULES)
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         kappa = number_or_fraction("kappa", self.kappa, low_open=False)
-        factor_until = clock() + FACTOR_TIME * max(self._deadline - clock(), 0.0)
+        deadline = context.stop.deadline
+        factor_until = clock() + FACTOR_TIME * max(deadline - clock(), 0.0)
         losses: list[Loss] = []
         classes = each_class(targets)
         for positive in classes:
@@ -94,13 +92,12 @@ class _MinimaxMachine(KernelMachine):
             chosen = kappa
             if isinstance(chosen, OfMax):
                 now = clock()
-                part = KAPPA_TIME * max(self._deadline - now, 0.0) / (len(classes) - len(losses))
+                part = KAPPA_TIME * max(deadline - now, 0.0) / (len(classes) - len(losses))
                 data = summary(design, targets, positive) or (design, signs, targets.shares)
                 until = now + part if design.kernel_matrix is None else factor_until
                 most = largest_kappa(*data, self._model, infinite=UNCERTAIN_KAPPA, deadline=until)
                 clear = clear_kappa(*data, self._model, deadline=until)
-                if self._largest is not None:
-                    self._largest.append(most if clear.is_known else Largest(most.lower, np.inf))
+                context.largest.append(most if clear.is_known else Largest(most.lower, np.inf))
                 chosen = min(chosen.of(most.value), clear.value)
             losses.append(self._loss_class(signs, targets.shares, chosen, targets.total))
         return losses
@@ -108,15 +105,6 @@ class _MinimaxMachine(KernelMachine):
     def _losses_before_kernel(self, targets: Targets, design: Design) -> Sequence[Loss]:
         signs = targets.signs(each_class(targets)[0])[:, 0]
         return [self._loss_class(signs, targets.shares, 1.0, targets.total)]
-
-    @contextmanager
-    def _timed(self) -> Iterator[Stop]:
-        self._largest = []
-        try:
-            with super()._timed() as stop:
-                yield stop
-        finally:
-            self.__dict__.pop("_largest", None)
 
     def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
         know_moments(design, targets)  # the means and variances of the features, too
@@ -126,58 +114,50 @@ class _MinimaxMachine(KernelMachine):
         self,
         assembly: Assembly,
         starts: Sequence[Point | None] | None = None,
-        stop: Stop | None = None,
+        context: FitContext | None = None,
     ) -> None:
         short = in_moments(assembly)
         if short is None:
-            super()._fit_assembled(assembly, starts, stop)
-            return
-        self._in_moments = short
-        try:
-            self._fit_in_moments(assembly, short, starts, stop or self._stop(self.time_limit))
-        finally:
-            self.__dict__.pop("_in_moments", None)  # only while the fit runs
+            super()._fit_assembled(assembly, starts, context)
+        else:
+            self._fit_in_moments(assembly, short, starts, context or FitContext(self._started()))
 
     def _fit_in_moments(
         self,
         assembly: Assembly,
         short: Assembly,
         starts: Sequence[Point | None] | None,
-        stop: Stop,
+        context: FitContext,
     ) -> None:
         """Solve the problems in class moments (``short``), and publish what the data certify."""
-        stop = stop.started(clock(), ())
         starts = self._starts(short) if starts is None else starts
-        solutions = self._solve(short, starts, stop=solving(stop))
+        solutions = self._solve(short, starts, context.within(solving(context.stop)))
         for problem, solution in zip(short.problems, solutions, strict=True):
             if solution.status is not Status.INTERRUPTED:  # no margin is an error before the pass
-                self._check_gap(problem, solution.gap, solution.status)
-        found = certified(assembly, short, solutions, stop.tol)
-        self._publish(*self._finished_on_data(assembly, found, stop))
+                self._check_gap(problem, solution.gap, solution.status, context)
+        found = certified(assembly, short, solutions, context.stop.tol)
+        assembly, solutions = self._finished_on_data(assembly, found, context)
+        gaps = [one.gap for one in solutions]
+        context = self._with_remarks(context, short.problems, solutions, gaps)
+        self._publish_linear(assembly, solutions, context)
         interrupts.act()
 
     def _finished_on_data(
-        self, assembly: Assembly, found: CertifiedFits, stop: Stop
+        self, assembly: Assembly, found: CertifiedFits, context: FitContext
     ) -> tuple[Assembly, list[Solution]]:
         """The problems and solutions to publish, after passes for those that missed ``tol``."""
         problems, solutions = list(found.problems), list(found.solutions)
         short = [k for k, solution in enumerate(solutions) if unmet(solution)]
-        if short and not stop.is_over:
+        if short and not context.stop.is_over:
             rest = replace(assembly, problems=tuple(assembly.problems[k] for k in short))
             try:
-                more = self._solve(rest, [solutions[k].point for k in short], stop=stop)
+                more = self._solve(rest, [solutions[k].point for k in short], context)
             except DataLostError:  # what is certified stands
                 return replace(assembly, problems=tuple(problems)), solutions
             for k, problem, solution in zip(short, rest.problems, more, strict=True):
                 if solution.gap.gap < solutions[k].gap.gap:
                     problems[k], solutions[k] = problem, continued(solutions[k], solution)
         return replace(assembly, problems=tuple(problems)), solutions
-
-    def _check_gaps(
-        self, problems: Sequence[Problem], solutions: Sequence[Solution], gaps: Sequence[Gap]
-    ) -> None:
-        short = self._in_moments
-        super()._check_gaps(problems if short is None else short.problems, solutions, gaps)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0)
@@ -195,11 +175,17 @@ class _MinimaxMachine(KernelMachine):
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
         self.kappa_ = per_class([float(self._loss_of(problem).kappa) for problem in problems])
 
-    def _check_gap(self, problem: Problem, gap: Gap, status: Status) -> str | None:
+    def _check_gap(
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext
+    ) -> str | None:
         def admissible() -> Admissible:
             loss = self._loss_of(problem)
             most = largest_kappa(
-                problem.design, loss.signs, loss.shares, self._model, deadline=self._deadline
+                problem.design,
+                loss.signs,
+                loss.shares,
+                self._model,
+                deadline=context.stop.deadline,
             )
             leaves_margin = loss.kappa < most.lower * (1.0 - KAPPA_ACCURACY)
             if leaves_margin:
@@ -210,19 +196,19 @@ class _MinimaxMachine(KernelMachine):
 
         return no_margin(self, "kappa", gap, status, isinstance(self.kappa, str), admissible)
 
-    def _note_run(self, solutions: list[Solution]) -> None:
+    def _note_run(self, solutions: list[Solution], context: FitContext) -> None:
         """State in certificates and one warning if kappa is a share of a bound of kappa_max."""
-        unsettled = {k: most for k, most in enumerate(self._largest or ()) if not most.is_known}
+        unsettled = {k: most for k, most in enumerate(context.largest) if not most.is_known}
         if not unsettled:
-            super()._note_run(solutions)
+            super()._note_run(solutions, context)
             return
         told = [
             _with_note_on_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
             for k, solution in enumerate(solutions)
         ]
         self.certificate_ = certificate_of(told, self.classes_)
-        warned = "_remarks" in self.__dict__ or bool(short_of(told, self.stopping != "gap"))
-        super()._note_run(told)
+        warned = bool(context.remarks) or bool(short_of(told, self.stopping != "gap"))
+        super()._note_run(told, context)
         if not warned:
             count = f" (in {len(unsettled)} of {len(told)} class problems)"
             reason = _share_of_bound(self.kappa, next(iter(unsettled.values())))

@@ -14,6 +14,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
 from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
@@ -30,7 +31,7 @@ from proxmargin.limits.least_loss import enclosed_least, least_point
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.solver import State
-from proxmargin.loop.stopping import BUDGET_FACTOR, Stop
+from proxmargin.loop.stopping import BUDGET_FACTOR
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -163,7 +164,9 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             wanted = "needs groups" if self.groups is None else "takes no groups"
             raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={shown(self.groups)}")
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         return [LOSSES[self.loss](targets)]
 
     @property
@@ -192,8 +195,10 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     def _in_order(self) -> dict[str, Any]:
         return {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
 
-    def _problems(self, targets: Targets, design: Design) -> tuple[Problem, ...]:
-        (loss,) = self._losses(targets, design, joint=True)
+    def _problems(
+        self, targets: Targets, design: Design, context: FitContext | None = None
+    ) -> tuple[Problem, ...]:
+        (loss,) = self._losses(targets, design, True, context or FitContext())
         penalty = with_zero_sums(self._penalty(targets, design), loss)
         problem = Problem(loss, penalty, design, self._intercept(joint=True))
         if self.eta is None:
@@ -226,16 +231,17 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         self,
         assembly: Assembly,
         starts: Sequence[Point | State | None],
+        context: FitContext,
         certify: Certify = certify,
-        stop: Stop | None = None,
     ) -> list[Solution]:
-        limits = (stop or self._stop(self.time_limit)).started(clock(), ())
+        limits = context.stop.started(clock(), ())
+        alone = context.within(replace(limits, time_limit=None))
         again = super()._solve
 
         def solve(problem: Problem, start: Point | None) -> Solution:
             one = replace(assembly, problems=(problem,))
             begin = starts if start is None else [start]
-            return again(one, begin, certify, replace(limits, time_limit=None))[0]
+            return again(one, begin, alone, certify)[0]
 
         known: list[Point] = []
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
@@ -59,7 +60,9 @@ class RegularizedMachine(KernelMachine):
         super()._check_model()
         check_strength("C", self.C, low=0.0, low_open=True)
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
+from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import (
     SPARSE_ATTRIBUTES,
     SPARSE_PARAMETERS,
@@ -57,7 +58,9 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     def _margin_loss(self) -> MarginLoss:
         return Logistic()
 
-    def _losses(self, targets: Targets, design: Design, joint: bool) -> Sequence[Loss]:
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
         if joint:
             count = targets.classes.size
             return [Multinomial(targets.codes, targets.shares, count, targets.total)]
