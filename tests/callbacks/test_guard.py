@@ -39,7 +39,6 @@ def test_an_error_of_a_callback_is_raised_once_the_model_is_published(
     assert np.isfinite(model.certificate_.gap)
     assert "callback raised" in model.certificate_.stop_reason
     assert model.predict(X).shape == y.shape
-    assert "_guard" not in vars(model)
 
 
 def test_a_kernel_machine_is_published_too() -> None:

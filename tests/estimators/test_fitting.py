@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 import warnings
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,17 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from proxmargin import DWD, Checkpoint, History, HuberizedSVC, SparseLogisticRegression
+from proxmargin import (
+    DWD,
+    SVC,
+    Checkpoint,
+    History,
+    HuberizedSVC,
+    MarginFDA,
+    MulticlassSVC,
+    NuSVC,
+    SparseLogisticRegression,
+)
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.run import Run
 from proxmargin.loop.stopping import Stop
@@ -92,7 +103,7 @@ def test_a_time_limit_ends_the_fit_with_a_certificate() -> None:
 
 
 def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> None:
-    monkeypatch.setattr("proxmargin.estimators.base.TINY_WORK", 5e7)
+    monkeypatch.setattr("proxmargin.estimators.solving.TINY_WORK", 5e7)
     features, labels = rng.standard_normal((40, 30)), np.arange(40) % 2
     weights = np.ones(40)
     weights[0] = 1e20  # a slope that no step length of the others can follow
@@ -349,3 +360,17 @@ def test_logistic_probabilities_are_those_of_the_model() -> None:
     shares = several.predict_proba(features)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     np.testing.assert_array_equal(shares.argmax(axis=1), several.predict(features))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [HuberizedSVC(), MulticlassSVC(), SVC(kernel="rbf"), NuSVC(kernel="rbf"), MarginFDA()],
+    ids=lambda model: type(model).__name__,
+)
+def test_only_parameters_and_results_are_on_an_estimator_while_it_fits(model: Any) -> None:
+    seen: list[set[str]] = []
+    model.set_params(callbacks=[lambda report: seen.append(set(vars(model)))])
+    model.fit(X, Y)
+    assert seen
+    for names in (*seen, set(vars(model))):
+        assert all(name.endswith("_") for name in names - model.get_params().keys())

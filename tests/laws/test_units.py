@@ -116,4 +116,3 @@ def test_a_kernel_beyond_double_precision_is_named() -> None:
         with pytest.warns(ConvergenceWarning, match=r"k\(x, x\) range from .* to .*e\+"):
             model = SVC(kernel="poly", degree=60).fit(X, np.arange(20) % 2)
         assert model.n_iter_ <= MOST
-        assert "_reach" not in model.__dict__
