@@ -68,7 +68,7 @@ def solver_names() -> int:
 def rules() -> int:
     from proxmargin.solvers.rules import KERNEL_RULES, PASS_RULES, RULES
 
-    return len(RULES) + len(KERNEL_RULES) + len(PASS_RULES)
+    return len({*RULES, *KERNEL_RULES, *PASS_RULES})
 
 
 def numeric_constants() -> int:
