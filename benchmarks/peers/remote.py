@@ -64,6 +64,8 @@ class R:
 @cache
 def _version_in_r(package: str) -> str:
     """Empty where it is not installed."""
+    if shutil.which("Rscript") is None:
+        return ""
     asked = f'cat(as.character(packageVersion("{package}")))'
     done = subprocess.run(["Rscript", "-e", asked], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""

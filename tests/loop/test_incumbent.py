@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from proxmargin import NuSVC
+from proxmargin.certificates.certify import certify
+from proxmargin.loop.incumbent import is_better
+from tests.cases import ridge_problem
 
 
-def test_a_better_point_of_a_gap_of_zero() -> None:
+def test_a_better_point_of_a_gap_of_zero(rng) -> None:
     """The gap cannot fall below zero: the residual alone tells which point is better."""
-    X = np.array([[5.65705415e-08], [1.01777168e-08], [5.53708447e-09]])
-    model = NuSVC(kernel="rbf", gamma="auto", nu="0.1max")
-    model.fit(X, [1, 0, 1], sample_weight=[1.0, 1.0, 3.0])
-    assert model.certificate_.converged
+    problem = ridge_problem(rng)
+    gap = replace(certify(problem, problem.null_point()), gap=0.0, rounding=0.0)
+    near, far = replace(gap, kkt_residual=1e-12), replace(gap, kkt_residual=1e-3)
+    assert is_better(near, far)
+    assert not is_better(far, near)

@@ -109,7 +109,7 @@ def test_warnings_of_a_splitter_are_heard_once() -> None:
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
-        ([], "cv: there are no folds"),
+        ([], "cv must be a number of folds"),
         ([(np.arange(30), [])], "cv: fold 0 holds out no samples"),
         ([(np.arange(31), [0])], "cv: fold 0 has row 30, but X has 30 rows"),
         ([(np.linspace(0, 1, 3), [0])], "cv: fold 0 has rows of type float64"),

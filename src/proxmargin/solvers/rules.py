@@ -228,7 +228,6 @@ SEVERAL_OUTPUTS: Mapping[str, tuple[Rule, ...]] = {
         ),
         FAPG_WS,
         FAPG,
-        FBPD,
     ),
     "kinked": (
         Rule(

@@ -189,7 +189,9 @@ def test_samples_that_have_nothing_in_common_are_all_solved(kind: str) -> None:
 def test_repeated_samples_are_no_trouble(kind: str) -> None:
     X, _ = data(100)
     matrix = kernel_matrix(Rbf(0.2), np.vstack([X, X]))
-    assert solved(problem_of(kind, 200, matrix), block=60).status is Status.CONVERGED
+    # equal samples of both classes leave nu-SVM no margin: its gap is the rounding of zero
+    tol = 1e-6 if kind == "tail mean" else TIGHT
+    assert solved(problem_of(kind, 200, matrix), tol, block=60).status is Status.CONVERGED
 
 
 @pytest.mark.sampled(2)
