@@ -35,7 +35,7 @@ OF_OTHERS = {
     "CalibratedMargin": {"estimator": SVC(), "cv": 3},
     "StabilitySelection": {"estimator": HuberizedSVC(), "n_pairs": 5},
 }
-EVERY = (*MODELS, *CROSS_VALIDATED, *OF_OTHERS.keys() - MODELS.keys())
+EVERY = tuple(dict.fromkeys((*MODELS, *CROSS_VALIDATED, *OF_OTHERS)))
 PLAIN = [name for name in MODELS if name not in OF_OTHERS]
 
 
