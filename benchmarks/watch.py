@@ -49,10 +49,10 @@ class Watch:
         """Around the certificate of a state, which the loop keeps or only reports."""
 
         def counted(incumbent: Incumbent, state: Any) -> Any:
-            ledger = incumbent.problem.design.ledger
-            before = ledger.passes
+            counter = incumbent.problem.design.counter
+            before = counter.passes
             found = check(incumbent, state)
-            self.certificate_passes += ledger.passes - before
+            self.certificate_passes += counter.passes - before
             return found
 
         return self.around("certificate", counted)

@@ -25,7 +25,7 @@ from proxmargin.designs.blocks.answered import PassRequest, answered
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
 from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
 from proxmargin.designs.blocks.placement import Group, Placement, merged
-from proxmargin.designs.blocks.together import Rendezvous, SharedBlocks
+from proxmargin.designs.blocks.together import SharedBlocks, SharedPasses
 
 
 def _strided(matrix: np.ndarray) -> np.ndarray:
@@ -90,7 +90,7 @@ def _in_blocks(data: Any, rows: int) -> DaskDesign:
 
 def _shared(blocks: BlockedDesign) -> SharedBlocks:
     """Blocks as one of several fits sees them, where it is the last one left."""
-    meeting = Rendezvous(blocks, 1)
+    meeting = SharedPasses(blocks, 1)
     meeting._own.compiled = compiling.seconds
     return SharedBlocks(blocks, meeting, 0)
 

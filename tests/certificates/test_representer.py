@@ -61,9 +61,9 @@ def test_a_model_of_the_pivots_is_certified_without_a_product(name: str) -> None
 def test_one_product_serves_several_models() -> None:
     problem = problem_of("logistic")
     duals = [np.linspace(0.2, 0.8, N)[:, None] / N * -SIGNS[:, None] * k for k in (0.5, 1.0)]
-    before = MATRIX.ledger.passes
+    before = MATRIX.counter.passes
     both = represented_together([problem, problem], MATRIX, duals)
-    assert MATRIX.ledger.passes - before <= 1.0
+    assert MATRIX.counter.passes - before <= 1.0
     for one, dual in zip(both, duals, strict=True):
         alone = represented(problem, MATRIX, dual)
         assert one.gap.gap == pytest.approx(alone.gap.gap, rel=1e-9)

@@ -43,16 +43,16 @@ def test_a_sweep_is_the_gradient_and_the_hessian_of_the_matrix(name: str, rng) -
 def test_a_sweep_is_one_pass_and_its_dual_point_needs_no_other(name: str, rng) -> None:
     design = DESIGNS[name](small_matrix(rng))
     signs = rng.choice([-1.0, 1.0], 14)
-    before = design.ledger.passes
+    before = design.counter.passes
     found = design.sweep(rng.random(6), 0.0, derivatives, (signs,), np.zeros(6), np.arange(6))
-    assert design.ledger.passes - before == 1.0
+    assert design.counter.passes - before == 1.0
     dual = found.dual * np.where(found.dual > 0, 0.7, 1.0 / 3.0)
     pulled = design.adjoint(dual[:, None])
-    assert design.ledger.passes - before == 1.0
+    assert design.counter.passes - before == 1.0
     other = dual.copy()
     other[4] *= 1.0 + 1e-12
     changed = design.adjoint(other[:, None])
-    assert design.ledger.passes - before == 2.0
+    assert design.counter.passes - before == 2.0
     np.testing.assert_allclose(pulled, changed, rtol=1e-9, atol=1e-12)
     error = design.adjoint_error(np.abs(dual).sum(keepdims=True))
     precise = design.precise_adjoint(dual[:, None])

@@ -33,11 +33,11 @@ def weighted(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def test_the_moments_of_blocks_are_those_of_each_class(rows: int, rng) -> None:
     X, codes, shares = weighted(rng)
     design = chunked(X, rows)
-    before = design.ledger.passes
+    before = design.counter.passes
     found = class_moments(design, codes, shares, CLASSES)
     mean, variance = design.mean_and_variance(shares)
     assert found is not None
-    assert design.ledger.passes - before == 1.0
+    assert design.counter.passes - before == 1.0
     np.testing.assert_allclose(mean, shares @ X, rtol=1e-14)
     np.testing.assert_allclose(variance, shares @ (X - mean) ** 2, rtol=1e-12)
     for classes in ([0], [2], [1, 2]):
@@ -130,7 +130,7 @@ def test_one_pass_answers_the_products_of_a_certificate_within_their_bounds(kind
     design.column_bounds()
     design.mean_and_variance(shares)
     found = one_pass(design, features.astype(float), codes, shares)
-    before = design.ledger.passes
+    before = design.counter.passes
     coef = 3.0 * (np.linspace(-1.0, 1.0, P) + 0.05)[:, None]
     loss = MinimaxFisher(np.where(codes == 1, 1.0, -1.0), shares, 0.7)
     _, dual = loss.value_and_gradient(found.steered[:, None])
@@ -140,7 +140,7 @@ def test_one_pass_answers_the_products_of_a_certificate_within_their_bounds(kind
     plain = found.design.adjoint(-dual)
     rough = found.design.enclosed(coef, intercept, found.design.scores(coef) + intercept)
     bound = found.design.adjoint_error(np.abs(dual).sum(axis=0))
-    assert design.ledger.passes == before
+    assert design.counter.passes == before
     z, v = features @ coef + intercept, features.T @ dual.astype(np.longdouble)
     assert np.all(np.abs(scores.values - z) <= scores.error)
     assert np.all(np.abs(rough.values - z) <= rough.error)
@@ -154,9 +154,9 @@ def test_other_products_take_passes_and_are_right(rng) -> None:
     design = chunked(X, 11)
     found = one_pass(design, X, codes, shares).design
     coef, dual = rng.standard_normal((P, 1)), rng.standard_normal((N, 1))
-    before = design.ledger.passes
+    before = design.counter.passes
     np.testing.assert_allclose(found.scores(coef), X @ coef, rtol=1e-12)
     np.testing.assert_allclose(found.adjoint(dual), X.T @ dual, rtol=1e-10)
     np.testing.assert_allclose(found.precise_scores(coef, np.ones(1)).values, X @ coef + 1.0)
     np.testing.assert_allclose(found.precise_adjoint(dual).values, X.T @ dual)
-    assert design.ledger.passes - before == 4.0
+    assert design.counter.passes - before == 4.0

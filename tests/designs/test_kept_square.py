@@ -45,13 +45,13 @@ def test_only_new_samples_are_computed() -> None:
     matrix = kernel_matrix(Rbf(0.3), X)
     square = matrix.square(np.dtype(np.float32))
     square.of(np.arange(10))
-    before = matrix.ledger.passes
+    before = matrix.counter.passes
     order, _ = square.of(np.arange(10))
-    assert matrix.ledger.passes == before
+    assert matrix.counter.passes == before
     np.testing.assert_array_equal(order, np.arange(10))
     order, _ = square.of(np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 20]))
     assert order[9] == 20
-    assert matrix.ledger.passes - before == pytest.approx(10 / N**2)
+    assert matrix.counter.passes - before == pytest.approx(10 / N**2)
 
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +96,9 @@ def test_groups_stay_apart_and_keep_their_places() -> None:
         assert set(order[groups[0].size :]) == set(groups[1])
         found = store[: order.size, : order.size]
         np.testing.assert_allclose(found, plain[np.ix_(order, order)], rtol=1e-11)
-    before = matrix.ledger.passes
+    before = matrix.counter.passes
     square.of(np.array([29]), np.array([3, 4]))
-    assert matrix.ledger.passes == before
+    assert matrix.counter.passes == before
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -108,7 +108,7 @@ def test_symmetry_halves_a_square_that_is_all_new(dtype: Any, monkeypatch: Any) 
     order, store = KeptSquare(matrix, dtype).of(np.arange(N))
     expected = rbf_kernel(X, gamma=0.3)[np.ix_(order, order)]
     np.testing.assert_allclose(store, expected, rtol=1e-5 if dtype == np.float32 else 1e-11)
-    assert matrix.ledger.passes < 0.6
+    assert matrix.counter.passes < 0.6
 
 
 def test_a_matrix_and_its_square_are_freed_without_the_garbage_collector() -> None:

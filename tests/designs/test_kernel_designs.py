@@ -104,7 +104,7 @@ def test_half_of_a_matrix_that_cannot_be_kept_is_computed(
     right = sparse_right(outputs, N - 5, 0)
     np.testing.assert_allclose(matrix.matvec(right), expected @ right, rtol=1e-12, atol=1e-11)
     assert matrix.nbytes == 0
-    assert matrix.ledger.passes == pytest.approx(1 - 5 / N)
+    assert matrix.counter.passes == pytest.approx(1 - 5 / N)
 
 
 def test_a_part_of_a_matrix_is_that_of_its_samples() -> None:
@@ -153,11 +153,11 @@ def test_kept_rows_are_not_computed_again() -> None:
 def test_rows_cost_their_share_of_a_pass() -> None:
     for matrix in (kernel_matrix(Linear(), data()), stored(Linear()(data(), data()))):
         matrix.matvec(sparse_right(1, N // 3, 0))
-        assert matrix.ledger.passes == pytest.approx(1 / 3)
+        assert matrix.counter.passes == pytest.approx(1 / 3)
         matrix.rows(np.arange(9))
-        assert matrix.ledger.passes == pytest.approx(1 / 3 + 0.1)
+        assert matrix.counter.passes == pytest.approx(1 / 3 + 0.1)
         matrix.matvec(np.ones((N, 2)))
-        assert matrix.ledger.passes == pytest.approx(4 / 3 + 0.1)
+        assert matrix.counter.passes == pytest.approx(4 / 3 + 0.1)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1e8])

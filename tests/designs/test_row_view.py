@@ -83,4 +83,4 @@ def test_a_view_charges_a_count_of_its_own() -> None:
     view, _, _ = pair("C")
     view.adjoint(np.ones((5, 1)))
     view.columns(np.array([0, 1, 2])).adjoint(np.ones((5, 1)))
-    assert view.ledger.passes == pytest.approx(1.0 + view.columns(np.array([0, 1, 2])).share)
+    assert view.counter.passes == pytest.approx(1.0 + view.columns(np.array([0, 1, 2])).share)

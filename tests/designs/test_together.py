@@ -103,7 +103,7 @@ def test_threads_that_ask_different_things_share_a_pass_and_its_price(blocks, rn
             view.gram(np.ones(N), np.zeros(P))
             view.largest()  # known
             view.gram(np.arange(float(N)), np.zeros(P))
-        return view.ledger.passes
+        return view.counter.passes
 
     blocks.column_bounds()
     assert in_common(ask, blocks, 3) == [1 / 3, 1 / 3, 1 / 3 + 1.0]
@@ -134,12 +134,12 @@ def test_the_memory_of_the_last_sweep_is_that_of_each_view(blocks, rng) -> None:
     def ask(k: int, view: BlockedDesign) -> float:
         given = (np.full(P, 0.1 * k), 0.0, derivatives, (signs[k],), np.zeros(P), None)
         found = view.sweep(*given)
-        before = view.ledger.passes
+        before = view.counter.passes
         np.testing.assert_allclose(
             view.adjoint(0.5 * found.dual[:, None])[:, 0],
             0.5 * (found.pulled[:, 0] + found.pulled[:, 1]),
         )
-        return view.ledger.passes - before
+        return view.counter.passes - before
 
     assert in_common(ask, blocks, 3) == [0.0, 0.0, 0.0]
 

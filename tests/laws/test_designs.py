@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from proxmargin.designs import (
     DenseDesign,
-    Ledger,
+    PassCounter,
     RowView,
     SparseDesign,
     StandardizedDesign,
@@ -78,10 +78,10 @@ def test_what_is_stored_is_the_matrix_before_centring_and_scaling(name: str, rng
 @pytest.mark.parametrize("index", [[], [1], [0, 2, 5]])
 def test_dense_columns_are_those_of_the_matrix(name: str, index: list[int], rng) -> None:
     design, X = pair(name, rng)
-    before = design.ledger.passes
+    before = design.counter.passes
     columns = design.dense_columns(np.array(index, dtype=np.intp))
     assert columns.dtype == np.float64
-    assert design.ledger.passes - before <= 1.0
+    assert design.counter.passes - before <= 1.0
     np.testing.assert_allclose(columns, X[:, index], rtol=1e-13, atol=1e-13)
 
 
@@ -158,18 +158,18 @@ def test_what_coordinate_descent_reads_are_the_columns(name: str, rng) -> None:
 @every_matrix
 def test_products_charge_one_pass_and_restrictions_their_share(name: str, rng) -> None:
     design, _ = pair(name, rng)
-    before = design.ledger.passes
+    before = design.counter.passes
     design.scores(np.ones((6, 1)))
-    assert design.ledger.passes - before == pytest.approx(1)
+    assert design.counter.passes - before == pytest.approx(1)
     design.adjoint(np.ones((14, 1)))
-    assert design.ledger.passes - before == pytest.approx(2)
+    assert design.counter.passes - before == pytest.approx(2)
     part = design.columns(np.array([0, 1, 4]))
-    assert part.ledger is design.ledger
+    assert part.counter is design.counter
     part.scores(np.ones((3, 1)))
     matrix = design.stored.base.matrix
     share = matrix[:, [0, 1, 4]].nnz / matrix.nnz if sp.issparse(matrix) else 0.5
     assert part.share == pytest.approx(share)
-    assert design.ledger.passes - before == pytest.approx(2 + share)
+    assert design.counter.passes - before == pytest.approx(2 + share)
 
 
 def test_a_product_with_few_live_coefficients_charges_their_share(rng) -> None:
@@ -177,14 +177,14 @@ def test_a_product_with_few_live_coefficients_charges_their_share(rng) -> None:
     coef = np.zeros((100, 1))
     coef[:3] = 1.0
     design.scores(coef)
-    assert design.ledger.passes == pytest.approx(0.03)
+    assert design.counter.passes == pytest.approx(0.03)
 
 
 def test_designs_can_share_a_ledger(rng) -> None:
-    ledger = Ledger()
+    counter = PassCounter()
     for matrix in (np.ones((3, 2)), np.ones((4, 2))):
-        DenseDesign(matrix, ledger).scores(np.ones((2, 1)))
-    assert ledger.passes == 2
+        DenseDesign(matrix, counter).scores(np.ones((2, 1)))
+    assert counter.passes == 2
 
 
 @every_data
@@ -321,14 +321,14 @@ def test_inner_products_of_samples_are_computed_once_for_one_pass(
         with pytest.raises(ValueError, match="all pairs of samples"):
             pair(name, rng)[0].outer_gram()
         return
-    before = design.ledger.passes
+    before = design.counter.passes
     outer = design.outer_gram()
     assert outer.dtype == np.float64
     np.testing.assert_allclose(outer, X @ X.T, rtol=1e-12, atol=1e-12)
     sparse_centred = isinstance(design, StandardizedDesign) and not design.is_dense
-    assert design.ledger.passes - before == pytest.approx(2 if sparse_centred else 1)
+    assert design.counter.passes - before == pytest.approx(2 if sparse_centred else 1)
     assert design.outer_gram() is outer
-    assert design.ledger.passes - before <= 2
+    assert design.counter.passes - before <= 2
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
@@ -368,12 +368,12 @@ def test_products_with_some_of_the_rows_charge_their_share(name: str, rng) -> No
     design, _ = pair(name, rng)
     chosen = np.array([0, 5, 6, 13])
     part = design.rows(chosen)
-    assert part.ledger is design.ledger
-    before = design.ledger.passes
+    assert part.counter is design.counter
+    before = design.counter.passes
     part.scores(np.ones((6, 1)))
     matrix = design.stored.base.matrix
     share = matrix[chosen].nnz / matrix.nnz if sp.issparse(matrix) else 4 / 14
-    assert design.ledger.passes - before == pytest.approx(share)
+    assert design.counter.passes - before == pytest.approx(share)
 
 
 def test_the_gram_matrix_of_no_features_is_empty() -> None:

@@ -86,10 +86,10 @@ def test_what_is_known_of_another_point_tightens_the_gap(rng) -> None:
 class Boasting(CoordinateDescent):
     """Believes that its scores are those of the solution."""
 
-    believed: np.ndarray
+    uses_updated_scores: np.ndarray
 
     def scores(self, problem, state):
-        return self.believed
+        return self.uses_updated_scores
 
 
 def test_scores_that_a_solver_believes_in_prove_nothing(rng) -> None:

@@ -154,7 +154,7 @@ def test_a_fit_that_ran_out_of_time_goes_on(tmp_path) -> None:
 
 def test_a_state_that_no_file_can_hold_leaves_its_point(tmp_path, monkeypatch) -> None:
     def refuse(value: Any, arrays: Any) -> Any:
-        if isinstance(value, journal.Waypoint):
+        if isinstance(value, journal.RunCheckpoint):
             raise EncodingError("a secret")
         return encode(value, arrays)
 

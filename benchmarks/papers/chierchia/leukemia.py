@@ -38,7 +38,7 @@ UNCERTIFIED = " (gap above the tolerance)"  # marks a cell
 
 Fits = Mapping[str, Mapping[str, Fit]]
 """By penalty and model."""
-Swept = Mapping[str, Sequence[int]]
+CoordinateDescentState = Mapping[str, Sequence[int]]
 """Test errors of the quadratic norm by model, at the strengths `FINE`."""
 
 
@@ -108,7 +108,7 @@ def _fits(variant: Variant, size: Size) -> Fits:
     return found
 
 
-def _swept() -> Swept:
+def _swept() -> CoordinateDescentState:
     split = _split(AS_PRINTED)
     models = [Penalised(name, "l2", None, TOL, LIMIT) for name in NAMES]
     return {
@@ -122,7 +122,7 @@ def _cell(fit: Fit | printed.Cell) -> str:
     return f"{fit.errors}; {' + '.join(str(count) for count in fit.nonzeros)}{mark}"
 
 
-def judged_variants(found: Mapping[str, Fits], quadratic: Swept) -> Outcome:
+def judged_variants(found: Mapping[str, Fits], quadratic: CoordinateDescentState) -> Outcome:
     """By the first variant, which is the printed one as far as it is printed."""
     title, fits = next(iter(found.items()))
     parts = [
@@ -148,7 +148,7 @@ def _by_variant(found: Mapping[str, Fits]) -> str:
 WORDS = {True: "yes", False: "no", None: "untested"}
 
 
-def _on_the_quadratic_norm(fits: Fits, quadratic: Swept) -> str:
+def _on_the_quadratic_norm(fits: Fits, quadratic: CoordinateDescentState) -> str:
     least = [min(errors) for errors in quadratic.values()]
     reached = [errors.count(min(errors)) for errors in map(list, quadratic.values())]
     strong = [errors[-1] for errors in quadratic.values()]

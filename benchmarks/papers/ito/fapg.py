@@ -168,7 +168,7 @@ def _fitted(model: Any, solver: Recorded, data: DataSet, tol: float, most: int) 
 
 def ended_well(told: Certificate) -> bool:
     """Whether the rule of the paper ended a fit, or a step that no longer moves at the optimum."""
-    return told.stop_reason == Status.SETTLED.value or told.relative_gap <= OPTIMAL
+    return told.stop_reason == Status.RULE_MET.value or told.relative_gap <= OPTIMAL
 
 
 def timed(run: Any) -> float:

@@ -153,7 +153,7 @@ class _Certifiable(NamedTuple):
 
     point: Point
     scores: Enclosed
-    face: _LossFace
+    face: _LossTerm
 
 
 def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | None) -> _Certifiable:
@@ -177,7 +177,7 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
     return _Certifiable(point, enclosed.times(multiple), face.times(multiple))
 
 
-class _LossFace(NamedTuple):
+class _LossTerm(NamedTuple):
     """The loss's part of a gap.
 
     Attributes
@@ -196,19 +196,19 @@ class _LossFace(NamedTuple):
     slope: Array
     growth: float
 
-    def times(self, multiple: float) -> _LossFace:
+    def times(self, multiple: float) -> _LossTerm:
         """The same part at a multiple of the scores; for homogeneous losses."""
         return self._replace(value=multiple * self.value, growth=multiple * self.growth)
 
 
-def _loss_face(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossFace:
+def _loss_face(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossTerm:
     """The loss's part at these scores, with ``dual`` made feasible, or else the gradient."""
     loss = problem.loss
     value, gradient = loss.value_and_gradient(scores.values)
     given = gradient if dual is None else dual
     slope, balanced = given.sum(axis=0, keepdims=True), loss.balanced(given, problem.intercept)
     growth = loss.growth(scores.values, gradient, balanced, scores.error)
-    return _LossFace(value, balanced, slope, growth)
+    return _LossTerm(value, balanced, slope, growth)
 
 
 class _Pulled(NamedTuple):
@@ -257,7 +257,7 @@ def _gap(
     problem: Problem,
     point: Point,
     scores: Enclosed,
-    face: _LossFace,
+    face: _LossTerm,
     pull: Callable[[Design, Array], _Pulled],
 ) -> Gap:
     """The gap between a point with the best intercept and its dual point, which is overwritten.

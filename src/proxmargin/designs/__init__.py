@@ -1,6 +1,6 @@
 """Designs: how coefficients become scores. Only these modules see the data."""
 
-from proxmargin.designs.base import Design, Ledger
+from proxmargin.designs.base import Design, PassCounter
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.row_view import RowView
@@ -16,7 +16,7 @@ from proxmargin.designs.standardized import (
 __all__ = [
     "DenseDesign",
     "Design",
-    "Ledger",
+    "PassCounter",
     "RowView",
     "SparseDesign",
     "StandardizedDesign",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from proxmargin.designs.kernel import KernelMatrix
     from proxmargin.designs.sparse import SparseDesign
 
-__all__ = ["Array", "Design", "Ledger", "Stored", "evenly", "subtract_outer"]
+__all__ = ["Array", "Design", "PassCounter", "Stored", "evenly", "subtract_outer"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -49,7 +49,7 @@ def evenly(n_samples: int, nbytes: int) -> Index:
     return np.arange(step // 2, n_samples, step, dtype=np.intp)
 
 
-class Ledger:
+class PassCounter:
     """Counts passes over the data, and the products that they were for; a design and its
     restrictions write into the same one. Each thread has counts of its own: several may fit to the
     same data at once."""
@@ -66,7 +66,7 @@ class Ledger:
     def passes(self) -> float:
         return self.counts[0]
 
-    def charge(self, share: float) -> None:
+    def add(self, share: float) -> None:
         """Add one product that touched ``share`` of the data."""
         passes, products = self.counts
         self._of_threads[get_ident()] = passes + share, products + 1
@@ -96,7 +96,7 @@ class Design(Remembers, ABC):
     Attributes
     ----------
     n_samples, n_features : int
-    ledger : Ledger
+    counter : PassCounter
         Passes over the data so far.
     share : float
         The part of the original data that one product touches (1 unless restricted).
@@ -104,7 +104,7 @@ class Design(Remembers, ABC):
 
     n_samples: int
     n_features: int
-    ledger: Ledger
+    counter: PassCounter
     share: float
 
     @abstractmethod
@@ -314,7 +314,7 @@ class Design(Remembers, ABC):
         return evenly(self.n_samples, self.nbytes)
 
     def rows(self, index: Index) -> Design:
-        """The design of some of the samples; shares this one's ledger.
+        """The design of some of the samples; shares this one's counter of passes.
 
         The last answer is remembered.
         """
@@ -331,13 +331,13 @@ class Design(Remembers, ABC):
         return twin
 
     def part(self, rows: Index, columns: Index) -> Design:
-        """A copy of some of the samples and features, with a ledger of its own."""
+        """A copy of some of the samples and features, with a counter of its own."""
         picked = self._rows(rows)
-        picked.ledger = Ledger()
+        picked.counter = PassCounter()
         return picked if columns.size == self.n_features else picked._columns(columns)
 
     def columns(self, index: Index) -> Design:
-        """The design of some of the features, kept by columns; shares this one's ledger.
+        """The design of some of the features, kept by columns; shares this one's counter of passes.
 
         The last answer is remembered: working-set methods ask for the same columns again.
         """

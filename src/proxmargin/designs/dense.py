@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import compensated, products
-from proxmargin.designs.base import Array, Design, Index, Ledger, Order
+from proxmargin.designs.base import Array, Design, Index, Order, PassCounter
 from proxmargin.designs.memory import unlocked
 from proxmargin.rounding import Enclosed, compensated_error
 from proxmargin.rows import live_rows
@@ -46,11 +46,11 @@ class DenseDesign(Design):
     is_dense = True
 
     def __init__(
-        self, matrix: NDArray[Any], ledger: Ledger | None = None, share: float = 1.0
+        self, matrix: NDArray[Any], counter: PassCounter | None = None, share: float = 1.0
     ) -> None:
         self.matrix = matrix
         self.n_samples, self.n_features = matrix.shape
-        self.ledger = ledger or Ledger()
+        self.counter = counter or PassCounter()
         self.share = share
         # `major` has contiguous rows: X itself, or its transpose when X is stored by columns
         self._by_rows = matrix.strides[1] <= matrix.strides[0]
@@ -73,13 +73,13 @@ class DenseDesign(Design):
         if not live.size:
             return np.zeros((self.n_samples, coef.shape[1]))
         if live.size < SPARSE_COEF * self.n_features:
-            self.ledger.charge(self.share * live.size / max(self.n_features, 1))
+            self.counter.add(self.share * live.size / max(self.n_features, 1))
             return self.matrix[:, live].astype(np.float64, copy=False) @ coef[live]
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         return self._along_major(coef) if self._by_rows else self._across_major(coef)
 
     def adjoint(self, dual: Array) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         return self._across_major(dual) if self._by_rows else self._along_major(dual)
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
@@ -89,7 +89,7 @@ class DenseDesign(Design):
         return self._squares(weights, centre, np.zeros(self.n_features), not self._by_rows)
 
     def largest(self) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         out = np.zeros(self.n_features)
         products.line_largest(self._major, not self._by_rows, out)
         return out
@@ -97,7 +97,7 @@ class DenseDesign(Design):
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
         live = live_rows(coef)
         if live.size < SPARSE_COEF * self.n_features:
-            picked = DenseDesign(self.matrix[:, live], self.ledger, self.share)
+            picked = DenseDesign(self.matrix[:, live], self.counter, self.share)
             return picked._precise(coef[live], picked._by_rows).plus(intercept)
         return self._precise(coef, self._by_rows).plus(intercept)
 
@@ -106,7 +106,7 @@ class DenseDesign(Design):
 
     def _precise(self, right: Array, along: bool) -> Enclosed:
         """A compensated product with the major axis (``along``), or with its transpose."""
-        self.ledger.charge(self.share * right.shape[1])
+        self.counter.add(self.share * right.shape[1])
         kernel = compensated.along if along else compensated.across
         values = np.empty((self._major.shape[0 if along else 1], right.shape[1]))
         sizes = np.empty(values.shape)
@@ -117,7 +117,7 @@ class DenseDesign(Design):
         return Enclosed(values, compensated_error(values, sizes, len(right)), sizes)
 
     def gram(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         p = self.n_features
         triangle = np.zeros((p, p), order="F")
         live = np.flatnonzero(weights)
@@ -132,7 +132,7 @@ class DenseDesign(Design):
         return _mirrored(triangle)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         triangle = np.zeros((self.n_samples, self.n_samples), order="F")
         step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
         for start in range(0, self.n_features, step):
@@ -144,7 +144,7 @@ class DenseDesign(Design):
 
     def squared_distances(self, first: int, shares: Array) -> Array:
         mean = self.adjoint(shares[:, None])[:, 0]
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         squares = self.row_squares(np.ones(self.n_features), mean)
         products = np.zeros((first, self.n_samples - first))
         step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
@@ -156,7 +156,7 @@ class DenseDesign(Design):
 
     def _rows(self, index: Index) -> DenseDesign:
         share = self.share * index.size / max(self.n_samples, 1)
-        return DenseDesign(self.matrix[index], self.ledger, share)
+        return DenseDesign(self.matrix[index], self.counter, share)
 
     def part(self, rows: Index, columns: Index) -> DenseDesign:
         if columns.size == self.n_features:
@@ -169,10 +169,10 @@ class DenseDesign(Design):
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = self._picked(index, self.matrix.dtype, "F")
-        return DenseDesign(picked, self.ledger, self.share * index.size / self.n_features)
+        return DenseDesign(picked, self.counter, self.share * index.size / self.n_features)
 
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
-        self.ledger.charge(self.share * index.size / max(self.n_features, 1))
+        self.counter.add(self.share * index.size / max(self.n_features, 1))
         return self._picked(index, np.dtype(np.float64), order)
 
     def _picked(self, index: Index, dtype: np.dtype[Any], order: Order) -> NDArray[Any]:
@@ -231,7 +231,7 @@ class DenseDesign(Design):
         return out
 
     def _squares(self, weights: Array, centre: Array, out: Array, of_lines: bool) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         products.line_squares(self._major, weights, centre, of_lines, self._by_rows, out)
         return out
 

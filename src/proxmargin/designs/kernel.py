@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.products import compensated, products
-from proxmargin.designs.base import Array, Index, Ledger
+from proxmargin.designs.base import Array, Index, PassCounter
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.kept_square import KeptSquare
 from proxmargin.designs.kernel_checks import (
@@ -54,7 +54,7 @@ class KernelMatrix(ABC):
     Attributes
     ----------
     n_samples : int
-    ledger : Ledger
+    counter : PassCounter
         Passes over the matrix so far: one for every ``n_samples`` rows.
     is_definite : bool
         Whether K is known to be positive semidefinite up to rounding.
@@ -67,7 +67,7 @@ class KernelMatrix(ABC):
     """
 
     n_samples: int
-    ledger: Ledger
+    counter: PassCounter
     is_definite: bool
     is_strict: bool = False
     precision: float
@@ -112,7 +112,7 @@ class KernelMatrix(ABC):
 
     @abstractmethod
     def part(self, index: Index) -> KernelMatrix:
-        """The matrix of some of the samples; shares this one's ledger."""
+        """The matrix of some of the samples; shares this one's counter of passes."""
 
     def square(self, dtype: np.dtype[Any]) -> KeptSquare:
         """The matrix of a changing set of samples in this precision; that in another is dropped."""
@@ -178,14 +178,14 @@ class StoredKernel(KernelMatrix):
 
     is_definite = False
 
-    def __init__(self, matrix: NDArray[Any], ledger: Ledger | None = None) -> None:
+    def __init__(self, matrix: NDArray[Any], counter: PassCounter | None = None) -> None:
         self.matrix = matrix
         self.n_samples = matrix.shape[0]
-        self.ledger = ledger or Ledger()
+        self.counter = counter or PassCounter()
         self.precision = precision_of(matrix)
         self.product_bytes = int(matrix.nbytes)
         self._computed_in = max(self.precision, SINGLE if looks_single(matrix) else 0.0)
-        self._design = DenseDesign(matrix, self.ledger)
+        self._design = DenseDesign(matrix, self.counter)
         # K is symmetric, so that its transpose serves if that has the contiguous rows
         self._lines = matrix if matrix.strides[1] <= matrix.strides[0] else matrix.T
 
@@ -203,11 +203,11 @@ class StoredKernel(KernelMatrix):
         return out
 
     def rows(self, index: Index) -> Array:
-        self.ledger.charge(index.size / max(self.n_samples, 1))
+        self.counter.add(index.size / max(self.n_samples, 1))
         return self._lines[index].astype(np.float64, copy=False)
 
     def block(self, rows: Index, columns: Index) -> Array:
-        self.ledger.charge(rows.size * columns.size / max(self.n_samples, 1) ** 2)
+        self.counter.add(rows.size * columns.size / max(self.n_samples, 1) ** 2)
         return self.matrix[np.ix_(rows, columns)].astype(np.float64, copy=False)
 
     def diagonal(self) -> Array:
@@ -222,7 +222,7 @@ class StoredKernel(KernelMatrix):
         return np.lexsort((np.concatenate(middle), np.concatenate(least), self.diagonal()))
 
     def part(self, index: Index) -> KernelMatrix:
-        return StoredKernel(self.matrix[np.ix_(index, index)], self.ledger)
+        return StoredKernel(self.matrix[np.ix_(index, index)], self.counter)
 
 
 class ComputedKernel(KernelMatrix):
@@ -248,11 +248,11 @@ class ComputedKernel(KernelMatrix):
         X: Any,
         *,
         cache_bytes: int = CACHE_BYTES,
-        ledger: Ledger | None = None,
+        counter: PassCounter | None = None,
     ) -> None:
         self.kernel, self.X = kernel, X
         self.n_samples = X.shape[0]
-        self.ledger = ledger or Ledger()
+        self.counter = counter or PassCounter()
         self.is_definite, self.is_strict = kernel.is_definite, kernel.is_strict
         self.capacity = min(self.n_samples, int(cache_bytes) // (8 * max(self.n_samples, 1)))
 
@@ -273,14 +273,14 @@ class ComputedKernel(KernelMatrix):
         exact = self.kernel.precisely(self.X, live, right[live, 0])
         if exact is None or right.shape[1] > 1:
             return super().precise_matvec(right)
-        self.ledger.charge(live.size / max(self.n_samples, 1))
+        self.counter.add(live.size / max(self.n_samples, 1))
         return exact[0][:, None], exact[1]
 
     def matvec(self, right: Array) -> Array:
         live = live_rows(right)
         if not live.size:
             return np.zeros(right.shape)
-        self.ledger.charge(live.size / max(self.n_samples, 1))
+        self.counter.add(live.size / max(self.n_samples, 1))
         if live.size > max(GATHERED_SHARE * self.n_samples, SYMMETRIC_ROWS * self.capacity):
             return self._product_by_halves(right)
         known = self._cache.holds(live)
@@ -293,7 +293,7 @@ class ComputedKernel(KernelMatrix):
         return out
 
     def rows(self, index: Index) -> Array:
-        self.ledger.charge(index.size / max(self.n_samples, 1))
+        self.counter.add(index.size / max(self.n_samples, 1))
         known = self._cache.holds(index)
         if known.all():
             return self._cache.rows(index)
@@ -304,7 +304,7 @@ class ComputedKernel(KernelMatrix):
         return out
 
     def block(self, rows: Index, columns: Index) -> Array:
-        self.ledger.charge(rows.size * columns.size / max(self.n_samples, 1) ** 2)
+        self.counter.add(rows.size * columns.size / max(self.n_samples, 1) ** 2)
         values = np.empty((rows.size, columns.size))
         self.kernel.fill(self.X[rows], self._others_of(columns), values)
         place = np.full(self.n_samples, -1)
@@ -320,7 +320,7 @@ class ComputedKernel(KernelMatrix):
         factors = kernel.single_factors(self.others)
         if factors is None:
             return self.block(rows, columns)
-        self.ledger.charge(rows.size * columns.size / max(self.n_samples, 1) ** 2)
+        self.counter.add(rows.size * columns.size / max(self.n_samples, 1) ** 2)
         left, right = factors[0][rows], factors[1][columns]
         values: NDArray[Any] = np.empty((rows.size, columns.size), dtype=np.float32)
         for start in range(0, rows.size, TILE_ROWS):
@@ -348,7 +348,7 @@ class ComputedKernel(KernelMatrix):
 
     def part(self, index: Index) -> KernelMatrix:
         kept = 8 * index.size * self.capacity
-        return ComputedKernel(self.kernel, self.X[index], cache_bytes=kept, ledger=self.ledger)
+        return ComputedKernel(self.kernel, self.X[index], cache_bytes=kept, counter=self.counter)
 
     def _product_by_halves(self, right: Array) -> Array:
         """``K @ right`` from square blocks on and above the diagonal, without caching."""

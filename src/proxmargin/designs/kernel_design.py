@@ -36,7 +36,7 @@ class KernelDesign(Design):
     def __init__(self, matrix: KernelMatrix) -> None:
         self.kernel_matrix = matrix
         self.n_samples = self.n_features = matrix.n_samples
-        self.ledger = matrix.ledger
+        self.counter = matrix.counter
 
     def scores(self, coef: Array) -> Array:
         return self.kernel_matrix.matvec(coef)

@@ -60,7 +60,7 @@ class RowSpan:
         self.whole = whole
         factor, self.pivots = _factored(whole.outer_gram())
         self.top = factor[self.pivots]
-        self.design: Design = DenseDesign(factor, whole.ledger, whole.share)
+        self.design: Design = DenseDesign(factor, whole.counter, whole.share)
 
     def coef(self, u: Array) -> Array:
         inner = np.zeros((self.whole.n_samples, 1))

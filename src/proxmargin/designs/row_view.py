@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs.base import Array, Design, Index, Ledger, Order
+from proxmargin.designs.base import Array, Design, Index, Order, PassCounter
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import Enclosed
@@ -32,7 +32,7 @@ class RowView(Design):
         self._whole, self.index = whole, index
         self.n_samples, self.n_features = index.size, whole.n_features
         # several threads use views of one design, each with its own count of passes
-        self.ledger = whole.ledger if whole.passes_only else Ledger()
+        self.counter = whole.counter if whole.passes_only else PassCounter()
         self.share = whole.share
 
     @property
@@ -75,7 +75,7 @@ class RowView(Design):
 
     def _charge(self, products: int = 1) -> None:
         if not self.passes_only:  # which count their passes themselves, and recall some products
-            self.ledger.charge(self.share * products)
+            self.counter.add(self.share * products)
 
     def scores(self, coef: Array) -> Array:
         self._charge()
@@ -153,7 +153,7 @@ class RowView(Design):
         return self._columns(index).dense_columns(np.arange(index.size), order)
 
     def _owned(self, part: Design) -> Design:
-        part.ledger = self.ledger
+        part.counter = self.counter
         return part
 
     def sweep_data(self) -> tuple[Any, ...]:

@@ -14,8 +14,8 @@ from proxmargin.designs.base import (
     Array,
     Design,
     Index,
-    Ledger,
     Order,
+    PassCounter,
     subtract_outer,
 )
 from proxmargin.designs.compressed import entries_of_columns, full_columns, shifted
@@ -37,12 +37,12 @@ class SparseDesign(Design):
         Canonical (as `as_design` makes it); neither copied nor converted.
     """
 
-    def __init__(self, matrix: Any, ledger: Ledger | None = None, share: float = 1.0) -> None:
+    def __init__(self, matrix: Any, counter: PassCounter | None = None, share: float = 1.0) -> None:
         if matrix.format not in ("csr", "csc"):
             raise TypeError(f"a sparse design is CSR or CSC, not {matrix.format.upper()}")
         self.matrix = matrix
         self.n_samples, self.n_features = matrix.shape
-        self.ledger = ledger or Ledger()
+        self.counter = counter or PassCounter()
         self.share = share
         self._by_rows = matrix.format == "csr"
 
@@ -63,7 +63,7 @@ class SparseDesign(Design):
         return self._squares(weights, centre, self.n_features, of_rows=False)
 
     def largest(self) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
         largest: Array = products.largest_entries(*parts, self._by_rows, self.n_features)
         return largest
@@ -75,7 +75,7 @@ class SparseDesign(Design):
         return self._precise(dual, self.n_features, gather=not self._by_rows)
 
     def _precise(self, right: Array, length: int, *, gather: bool) -> Enclosed:
-        self.ledger.charge(self.share * right.shape[1])
+        self.counter.add(self.share * right.shape[1])
         parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
         kernel = compensated.gather if gather else compensated.scatter
         values, sizes = np.empty((length, right.shape[1])), np.empty((length, right.shape[1]))
@@ -94,11 +94,11 @@ class SparseDesign(Design):
 
     def _centred_gram(self, rows: Any, weights: Array, centre: Array) -> Array:
         """``(X - 1 c')' D (X - 1 c') = X'DX - c h' - h c' + (1'D1) c c'`` with ``h = X'D1``."""
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         out = np.zeros((self.n_features, self.n_features))
         sparse_gram(rows.data, rows.indices, rows.indptr, np.ascontiguousarray(weights), out)
         if centre.any():
-            pulled = SparseDesign(rows, self.ledger, self.share).adjoint(weights[:, None])[:, 0]
+            pulled = SparseDesign(rows, self.counter, self.share).adjoint(weights[:, None])[:, 0]
             half = pulled - 0.5 * weights.sum() * centre
             subtract_outer(out, centre, half)
             subtract_outer(out, half, centre)
@@ -132,7 +132,7 @@ class SparseDesign(Design):
         out = self.remembered(_products_of_rows, weights, point).copy()  # folds differ in the rest
         if rest.any():
             # XDX' - 1 h' - h 1' + (c'Dc) 1 1' with h = XDc
-            self.ledger.charge(self.share)
+            self.counter.add(self.share)
             pull = weights * rest
             half = shifted(self.by_rows, point) @ pull - 0.5 * float(pull @ rest)
             out -= half
@@ -146,7 +146,7 @@ class SparseDesign(Design):
 
     def _rows(self, index: Index) -> SparseDesign:
         picked = self.matrix[index]
-        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
+        return SparseDesign(picked, self.counter, self.share * _share(picked, self.matrix))
 
     @cached_property
     def by_rows(self) -> Any:
@@ -162,17 +162,17 @@ class SparseDesign(Design):
         if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = self.matrix[:, index].tocsc()
-        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
+        return SparseDesign(picked, self.counter, self.share * _share(picked, self.matrix))
 
     def _narrowed(self, index: Index) -> SparseDesign:
         if not self._by_rows:
             return self._columns(index)
         picked = self.matrix[:, index]
-        return SparseDesign(picked, self.ledger, self.share * _share(picked, self.matrix))
+        return SparseDesign(picked, self.counter, self.share * _share(picked, self.matrix))
 
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
         picked = self.matrix[:, index]
-        self.ledger.charge(self.share * _share(picked, self.matrix))
+        self.counter.add(self.share * _share(picked, self.matrix))
         return picked.astype(np.float64, copy=False).toarray(order=order)
 
     def sweep_data(self) -> tuple[Any, ...]:
@@ -188,14 +188,14 @@ class SparseDesign(Design):
         return float(self.matrix.nnz / max(1, self.n_samples * self.n_features))
 
     def _product(self, right: Array, length: int, *, gather: bool) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         out = np.zeros((length, right.shape[1]))
         kernel = products.gather if gather else products.scatter
         kernel(self.matrix.data, self.matrix.indices, self.matrix.indptr, right, out)
         return out
 
     def _squares(self, weights: Array, centre: Array, length: int, *, of_rows: bool) -> Array:
-        self.ledger.charge(self.share)
+        self.counter.add(self.share)
         parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
         squares: Array = products.centred_squares(
             *parts, weights, centre, self._by_rows, of_rows, length
@@ -206,7 +206,7 @@ class SparseDesign(Design):
 def _products_of_rows(design: SparseDesign, weights: Array, point: Array) -> Array:
     """``(X - 1 point') diag(weights) (X - 1 point')'`` for a point that is zero at columns with
     implicit zeros."""
-    design.ledger.charge(design.share)
+    design.counter.add(design.share)
     rows = shifted(design.by_rows, point)
     across = rows.T.tocsr()
     out = np.empty((design.n_samples, design.n_samples))

@@ -123,7 +123,7 @@ class StandardizedDesign(Design):
     def __init__(self, base: Design, centre: Array, scale: Array) -> None:
         self.base, self.centre, self.scale = base, centre, scale
         self.n_samples, self.n_features = base.n_samples, base.n_features
-        self.ledger, self.share = base.ledger, base.share
+        self.counter, self.share = base.counter, base.share
 
     def scores(self, coef: Array) -> Array:
         raw = coef / self.scale[:, None]

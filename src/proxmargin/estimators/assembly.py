@@ -115,7 +115,7 @@ def certificate_of(
 def unmet(solutions: Sequence[Solution], by_rule: bool = False) -> list[Solution]:
     """The solutions that missed their duality gap, or the rule of a paper where that ends fits."""
     if by_rule:
-        return [s for s in solutions if s.status is not Status.SETTLED]
+        return [s for s in solutions if s.status is not Status.RULE_MET]
     return [s for s in solutions if not s.certificate.converged]
 
 

@@ -45,7 +45,7 @@ class Incumbent:
         self.problem, self.solver, self.tol, self.certify = problem, solver, tol, certify
         self.known = self.highest = known
         self.best: Gap | None = None
-        self.believed = False
+        self.uses_updated_scores = False
         self.fall = 1.0
 
     def check(self, state: State) -> Gap:
@@ -53,30 +53,30 @@ class Incumbent:
         point, scores, dual = self._candidate(state)
         gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.tol)
         updated = scores is not None and not self.solver.exact_scores
-        believed = updated and self.certify is certify
-        if believed and gap.relative_gap <= self.tol:
-            gap, believed = certify(self.problem, point, dual=dual, tol=self.tol), False
+        uses_updated_scores = updated and self.certify is certify
+        if uses_updated_scores and gap.relative_gap <= self.tol:
+            gap, uses_updated_scores = certify(self.problem, point, dual=dual, tol=self.tol), False
         if math.isfinite(gap.dual) and (self.highest is None or gap.dual >= self.highest.dual):
             self.highest = gap
         gap = tightened(gap, self.highest)
         if self.best is not None:
             self.best = tightened(self.best, self.highest)
-        self._keep(gap, believed)
+        self._keep(gap, uses_updated_scores)
         return gap
 
-    def glimpse(self, state: State) -> Gap:
+    def preview(self, state: State) -> Gap:
         """A certificate for callbacks only; it does not change the incumbent."""
         point, scores, dual = self._candidate(state)
         return tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
 
     def confirm(self) -> None:
         """Certify the best point with recomputed scores, if the solver's were used."""
-        if self.best is not None and self.believed:
+        if self.best is not None and self.uses_updated_scores:
             best = self.best
             # if it is zero, as without a penalty, no feature would violate its condition
             dual = best.dual_point if best.dual_point.any() else None
             gap = certify(self.problem, best.point, dual=dual, tol=self.tol)
-            self.best, self.believed = tightened(gap, self.known), False
+            self.best, self.uses_updated_scores = tightened(gap, self.known), False
             self.highest = self.best if math.isfinite(self.best.dual) else self.known
 
     def consider(self, start: Point | None) -> None:
@@ -86,7 +86,7 @@ class Incumbent:
         if not first.coef.any():
             scores = np.tile(first.intercept, (self.problem.design.n_samples, 1))
         gap = self.certify(self.problem, first, scores=scores, tol=self.tol)
-        self._keep(tightened(gap, self.highest), believed=False)
+        self._keep(tightened(gap, self.highest), uses_updated_scores=False)
 
     def _candidate(self, state: State) -> tuple[Point, Any, Any]:
         """The point of a state, with the scores and the dual point if the solver has them."""
@@ -94,11 +94,11 @@ class Incumbent:
         point = solver.point(problem, state)
         return point, solver.scores(problem, state), solver.dual(problem, state)
 
-    def _keep(self, gap: Gap, believed: bool) -> None:
+    def _keep(self, gap: Gap, uses_updated_scores: bool) -> None:
         self.fall = 1.0
         if is_better(gap, self.best):
             self.fall = 0.0 if self.best is None else _ratio(gap.gap, self.best.gap)
-            self.best, self.believed = gap, believed
+            self.best, self.uses_updated_scores = gap, uses_updated_scores
 
 
 def _ratio(gap: float, best: float) -> float:

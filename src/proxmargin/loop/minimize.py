@@ -14,9 +14,9 @@ from proxmargin.compiled.clock import clock
 from proxmargin.datasets import DataLostError
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Phase, Report, Waypoint
+from proxmargin.loop.report import Phase, Report, RunCheckpoint
 from proxmargin.loop.run import Run
-from proxmargin.loop.solver import PricedState, Solver, State, UnsuitableSolverError
+from proxmargin.loop.solver import GapState, Solver, State, UnsuitableSolverError
 from proxmargin.loop.stopping import RULES, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import NotFiniteError
@@ -36,7 +36,7 @@ def minimize(
     because: str = "",
     certify: Certify = certify,
     known: Gap | None = None,
-    resume: Callable[[Stop], Waypoint] | None = None,
+    resume: Callable[[Stop], RunCheckpoint] | None = None,
 ) -> Solution:
     """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
 
@@ -58,8 +58,8 @@ def minimize(
     known : Gap, optional
         A certificate of another point, whose lower bound is used here too.
     resume : callable, optional
-        Returns the `Waypoint` of an earlier run with the same other arguments, from which this run
-        continues bit for bit; its argument is the `Stop` for runs inside the solver's steps.
+        Returns the `RunCheckpoint` of an earlier run with the same other arguments, from which
+        this run continues bit for bit; its argument is the `Stop` for runs inside the solver's steps.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def minimize(
 
 
 def _loop(
-    run: Run, start: Point | State | None, resume: Callable[[Stop], Waypoint] | None
+    run: Run, start: Point | State | None, resume: Callable[[Stop], RunCheckpoint] | None
 ) -> tuple[Status, Any]:
     problem, solver = run.problem, run.solver
     state, status = _first_state(run, start) if resume is None else _resumption(run, resume)
@@ -143,14 +143,14 @@ def _first_state(run: Run, start: Point | State | None) -> tuple[Any, Status | N
     return state, None
 
 
-def _resumption(run: Run, resume: Callable[[Stop], Waypoint]) -> tuple[Any, Status | None]:
+def _resumption(run: Run, resume: Callable[[Stop], RunCheckpoint]) -> tuple[Any, Status | None]:
     here = resume(run.within)
     return here.state, run.resumed(here)
 
 
-def _smaller_gap(nearest: PricedState | None, state: State) -> PricedState | None:
-    """The state with the smallest gap by the solver for the problem (`PricedState.final`)."""
-    if not (isinstance(state, PricedState) and state.final):
+def _smaller_gap(nearest: GapState | None, state: State) -> GapState | None:
+    """The state with the smallest gap by the solver for the problem (`GapState.final`)."""
+    if not (isinstance(state, GapState) and state.final):
         return nearest
     return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
 

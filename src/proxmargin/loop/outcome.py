@@ -17,7 +17,7 @@ class Status(Enum):
     """Why a minimisation ended; the value is the sentence of the certificate."""
 
     CONVERGED = "the certified gap met the tolerance"
-    SETTLED = "the stopping rule asked for was met"
+    RULE_MET = "the stopping rule asked for was met"
     STALLED = "the certified gap had stopped improving"
     ROUNDED = "rounding of the products with the data dominates the gap, which cannot be reduced"
     UNBALANCED = (

@@ -9,9 +9,9 @@ from numbers import Integral
 from typing import Any
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import PricedState, State
+from proxmargin.loop.solver import GapState, State
 
-__all__ = ["Changed", "Phase", "Report", "Waypoint", "interval_of"]
+__all__ = ["Changed", "Phase", "Report", "RunCheckpoint", "interval_of"]
 
 
 class Phase(Enum):
@@ -22,7 +22,7 @@ class Phase(Enum):
     ========== ================================================ ============================
     searching  a certificate meets ``tol``                      polishing
     searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
-    searching  the rule of `Stop` is met                        ended: SETTLED
+    searching  the rule of `Stop` is met                        ended: RULE_MET
     searching  the limit of iterations or of time is reached    ended, after a certificate
     searching  the solver raises `NotFiniteError`               ended: DIVERGED
     polishing  a step is left, and the solver can take it       polishing
@@ -36,7 +36,7 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Waypoint:
+class RunCheckpoint:
     """The state of a run before a certificate, from which it resumes bit for bit.
 
     Attributes
@@ -60,10 +60,10 @@ class Waypoint:
     """
 
     state: State
-    nearest: PricedState | None
+    nearest: GapState | None
     best: Gap | None
     highest: Gap | None
-    believed: bool
+    uses_updated_scores: bool
     began_elsewhere: bool
     last_progress: int
     last_check: int
@@ -88,7 +88,7 @@ class Report:
     state : State
     solver : str
     tol : float
-    waypoint : Waypoint
+    run_checkpoint : RunCheckpoint
         The state of the run before this certificate, for `minimize` to resume from.
     measures : mapping
         Numbers of the state (`proxmargin.loop.solver.Solver.measures`).
@@ -108,7 +108,7 @@ class Report:
     state: State
     solver: str
     tol: float
-    waypoint: Waypoint
+    run_checkpoint: RunCheckpoint
     measures: Mapping[str, float]
     inner: bool = False
     scale: float = 1.0

@@ -15,8 +15,8 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status
-from proxmargin.loop.report import Changed, Phase, Report, Waypoint, interval_of
-from proxmargin.loop.solver import SHARP_FRACTION, PricedState, Solver, State
+from proxmargin.loop.report import Changed, Phase, Report, RunCheckpoint, interval_of
+from proxmargin.loop.solver import SHARP_FRACTION, GapState, Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
@@ -58,7 +58,7 @@ class Run:
         self.intervals = [interval_of(callback) for callback in stop.callbacks]
         self.within = replace(stop, callbacks=told) if told else stop
         self.started = perf_counter()
-        self.first_pass = problem.design.ledger.passes
+        self.first_pass = problem.design.counter.passes
         self.begun = stop.effort.taken - self.own_work
         self.limit = stop.iterations(solver.max_iter)
         self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
@@ -66,7 +66,7 @@ class Run:
         self.began_elsewhere = False
         self.last_progress = 0
         self.last_check = self.last_told = -1
-        self.nearest: PricedState | None = None
+        self.nearest: GapState | None = None
         self.settled = 0
         self.checking = 0.0  # seconds that the latest certificate took
         self.telling = False
@@ -79,13 +79,13 @@ class Run:
 
     @property
     def passes(self) -> float:
-        return self.problem.design.ledger.passes - self.first_pass
+        return self.problem.design.counter.passes - self.first_pass
 
     @property
     def own_work(self) -> float:
         """Multiply-adds of this thread with the data, those of other runs included."""
         design = self.problem.design
-        passes, products = design.ledger.counts
+        passes, products = design.counter.counts
         each = design.n_samples * design.n_features * self.problem.loss.n_outputs
         return passes * each + products * PRODUCT_WORK
 
@@ -98,15 +98,15 @@ class Run:
 
     # -- reports and checkpoints
 
-    def waypoint(self, state: State) -> Waypoint:
+    def run_checkpoint(self, state: State) -> RunCheckpoint:
         """The state of the run, for a checkpoint."""
         noted = {name: getattr(self, name) for name in _NOTED}
         noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
         work = self.stop.effort.taken
-        return Waypoint(state, seconds=self.seconds, passes=self.passes, work=work, **noted)
+        return RunCheckpoint(state, seconds=self.seconds, passes=self.passes, work=work, **noted)
 
-    def resumed(self, here: Waypoint) -> Status | None:
-        """Restore a waypoint; returns SETTLED if it had met the rule of `Stop`, else None."""
+    def resumed(self, here: RunCheckpoint) -> Status | None:
+        """Restore a checkpoint; returns RULE_MET if it had met the rule of `Stop`, else None."""
         for name in _NOTED:
             setattr(self, name, getattr(here, name))
         for name in _OF_THE_INCUMBENT:
@@ -115,9 +115,9 @@ class Run:
         self.first_pass -= here.passes
         self.stop.effort.taken = here.work
         self.begun = here.work - self.own_work
-        return self._settled_status()
+        return self._rule_status()
 
-    def tell(self, state: State, gap: Gap, here: Waypoint, regular: bool = True) -> None:
+    def tell(self, state: State, gap: Gap, here: RunCheckpoint, regular: bool = True) -> None:
         """Call the callbacks; those that ask for no interval if the report is ``regular``."""
         name, tol, numbers = self.solver.name, self.stop.tol, self.solver.measures(state)
         self.telling = True  # an error raised by a callback is the caller's
@@ -149,11 +149,11 @@ class Run:
         """Whether the run itself needs a certificate now; reports aside."""
         if self.phase is Phase.POLISHING or state.claims or self.is_late(state, status):
             return True
-        return self.is_due(state) and not self.solver.prices
+        return self.is_due(state) and not self.solver.computes_gap
 
     def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
         """The state after a certificate, and the status that ends the run, if one does."""
-        here = self.waypoint(state) if self.stop.callbacks else None
+        here = self.run_checkpoint(state) if self.stop.callbacks else None
         late = self.is_late(state, status)
         if late and self.nearest is not None and self.nearest is not state:
             self.check(self.nearest)  # may meet the run's tolerance, looser than the solver's
@@ -172,7 +172,7 @@ class Run:
         """Report a certificate that does not change the run, nor count in its work."""
         regular = self.is_due(state)
         with self._counted_as(0.0):
-            self.tell(state, self.incumbent.glimpse(state), self.waypoint(state), regular)
+            self.tell(state, self.incumbent.preview(state), self.run_checkpoint(state), regular)
         if regular:
             self.last_told = state.n_iter
 
@@ -245,15 +245,15 @@ class Run:
         rule = self.stop.rule
         if rule is not None:
             self.settled = self.settled + 1 if rule.met(state) else 0
-            if self._settled_status():
-                return Status.SETTLED
+            if self._rule_status():
+                return Status.RULE_MET
         if state.n_iter >= self.limit:
             return Status.ITERATION_LIMIT
         return self.out_of_time()
 
-    def _settled_status(self) -> Status | None:
+    def _rule_status(self) -> Status | None:
         rule = self.stop.rule
-        return Status.SETTLED if rule is not None and self.settled >= rule.times else None
+        return Status.RULE_MET if rule is not None and self.settled >= rule.times else None
 
     def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
         """The best point and the status of the run.
@@ -264,7 +264,7 @@ class Run:
         if status is Status.DATA_LOST and incumbent.best is not None:
             return incumbent.best, status  # certified when the data were there
         incumbent.confirm()
-        failed = status not in (Status.CONVERGED, Status.SETTLED)
+        failed = status not in (Status.CONVERGED, Status.RULE_MET)
         nothing = incumbent.best is None or not incumbent.best.is_finite
         if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
             incumbent.consider(start)
@@ -302,10 +302,10 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
 }
 
 
-# fields of a waypoint that are attributes of the incumbent; and those of the run
+# fields of a checkpoint that are attributes of the incumbent; and those of the run
 _OF_THE_INCUMBENT = ("best", "highest", "believed")
 _NOTED = tuple(
     field.name
-    for field in fields(Waypoint)
+    for field in fields(RunCheckpoint)
     if field.name not in ("state", "seconds", "passes", "work", *_OF_THE_INCUMBENT)
 )

@@ -20,7 +20,7 @@ __all__ = [
     "CLAIM_FRACTION",
     "LIPSCHITZ_MARGIN",
     "MEASURES",
-    "PricedState",
+    "GapState",
     "Solver",
     "State",
     "UnsuitableSolverError",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step test is rounded
-# tolerance of a solver with a gap of its own (`Solver.prices`), over the tolerance of the run
+# tolerance of a solver with a gap of its own (`Solver.computes_gap`), over the tolerance of the run
 CLAIM_FRACTION = 0.5  # at first: leaves room for the rounding in the gap of the certificate
 DENIED_FACTOR = 0.3  # factor on it after a claim that the certificate did not confirm
 SHARP_FRACTION = 1e-3  # ratio of gap to tolerance below which no polishing step is needed
@@ -169,8 +169,8 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class PricedState(State):
-    """The state of a solver that computes a gap of its own (`Solver.prices`).
+class GapState(State):
+    """The state of a solver that computes a gap of its own (`Solver.computes_gap`).
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class Solver(ABC, Generic[S]):
     """Settings are plain values or parts of the library, so that a model file can store them."""
     check_every: ClassVar[int] = 10
     """Iterations between two certificates."""
-    prices: ClassVar[bool] = False
+    computes_gap: ClassVar[bool] = False
     """The solver computes a gap of its own, and `State.claims` says that it meets the tolerance.
     Until then certificates are computed for callbacks only."""
     max_iter: ClassVar[int] = 100_000

@@ -24,7 +24,7 @@ class CertifyOnly(Solver[CertifyOnlyState]):
     """Stays at the start: the cost of a run is that of one certificate."""
 
     name: ClassVar[str] = "none"
-    prices: ClassVar[bool] = True  # nothing is certified before the run ends
+    computes_gap: ClassVar[bool] = True  # nothing is certified before the run ends
     max_iter: ClassVar[int] = 2  # the first step finds the time over
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> CertifyOnlyState:

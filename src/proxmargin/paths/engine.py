@@ -55,7 +55,7 @@ class Engine(ChordEngine):
         found, first, _ = self.advanced(self.blank(l1, l2), 0)
         last = last[last < first]
         seconds = (clock() - started) / max(last.size, 1)
-        self.problem.design.ledger.charge(float(found.passes[:first].sum()))
+        self.problem.design.counter.add(float(found.passes[:first].sum()))
         return _solutions(found, last, seconds)
 
 

@@ -76,7 +76,7 @@ class Found:
             np.array([0, features.size]),
             intercept[None, :],
             np.array([solution.gap.primal]),
-            np.array([certificate.converged or solution.status is Status.SETTLED]),
+            np.array([certificate.converged or solution.status is Status.RULE_MET]),
             lambda _: certificate,
             None if weights is None else weights[None, :],
         )

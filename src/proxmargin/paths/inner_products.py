@@ -93,7 +93,7 @@ class InnerProducts:
 
         With ``afresh`` no strength starts from the previous one, as for other labels.
         """
-        started, passes = clock(), self.design.ledger.passes
+        started, passes = clock(), self.design.counter.passes
         # overflow and NaN are detected by checks, not by warnings
         silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
         with quiet_threads(self.design.nbytes), silent:
@@ -103,7 +103,7 @@ class InnerProducts:
         count = met.index(False) if False in met else len(met)
         self.at_once = 2.0 * self.at_once if count == len(problems) else 1.0
         seconds = (clock() - started) / max(len(gaps), 1)
-        read = (self.design.ledger.passes - passes) / max(len(gaps), 1)
+        read = (self.design.counter.passes - passes) / max(len(gaps), 1)
         return [
             _solution(gap, self.way.name, model.steps, read, seconds)
             for gap, model in zip(gaps[:count], models[:count], strict=True)

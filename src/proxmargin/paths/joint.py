@@ -17,7 +17,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.auto import choose
-from proxmargin.solvers.smooth.class_newton import ClassNewton, ClassPursuit
+from proxmargin.solvers.smooth.class_newton import ClassNewton, ClassNewtonState
 
 __all__ = ["JointPath"]
 
@@ -41,7 +41,7 @@ class JointPath:
     def __init__(self, tol: float, polish: bool) -> None:
         self.stop = Stop(tol, polish=polish)
         self.solver = ClassNewton()
-        self.state: ClassPursuit | None = None
+        self.state: ClassNewtonState | None = None
 
     @staticmethod
     def takes(problem: Problem) -> bool:
@@ -50,7 +50,7 @@ class JointPath:
 
     def solved(self, problem: Problem) -> Solution | None:
         """The solution for the next strength; None if it was not found, or interrupted."""
-        started, passes = clock(), problem.design.ledger.passes
+        started, passes = clock(), problem.design.counter.passes
         # overflow and NaN are detected by checks, not by warnings
         silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
         with quiet_threads(self.solver.product_bytes(problem)), silent:
@@ -67,7 +67,7 @@ class JointPath:
             converged=True,
             stop_reason=Status.CONVERGED.value,
             n_iter=self.state.n_iter,
-            n_passes=problem.design.ledger.passes - passes,
+            n_passes=problem.design.counter.passes - passes,
             seconds=clock() - started,
             solver=self.solver.name,
             because=BECAUSE,

@@ -494,7 +494,7 @@ def unmet_of(
 def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
     """Relative gaps of the problems that should have met the gap ``tol`` but did not."""
     each = certificate if isinstance(certificate, CertificateList) else [certificate]
-    settled = Status.SETTLED.value
+    settled = Status.RULE_MET.value
     return [one.relative_gap for one in each if not one.converged and one.stop_reason != settled]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from proxmargin.callbacks.checkpoint import Checkpoint, CheckpointContent
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report, Waypoint
+from proxmargin.loop.report import Report, RunCheckpoint
 from proxmargin.loop.solver import Solver
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Problem
@@ -149,9 +149,9 @@ class Journal:
         if fit is None or fit["number"] != number:
             return {}
         self._recognise(fit["title"], title)
-        if fit["waypoint"] is None:
+        if fit["run"] is None:
             return {"start": self._read(fit["point"], Stop())}
-        return {"resume": partial(self._read, fit["waypoint"])}
+        return {"resume": partial(self._read, fit["run"])}
 
     def _note(self, checkpoint: Checkpoint, report: Report) -> None:
         """The callback that replaces a checkpoint: records the report, writes if due."""
@@ -178,7 +178,7 @@ class Journal:
             "number": number,
             "title": title,
             "point": encoded(report.gap.point, arrays),
-            "waypoint": _encoded_if_plain(report.waypoint, arrays),
+            "run": _encoded_if_plain(report.run_checkpoint, arrays),
         }
         checkpoint.write(dataclasses.replace(CheckpointContent.of(report), fit=fit, arrays=arrays))
 
@@ -239,9 +239,9 @@ def _stripped(solution: Solution) -> Solution:
     return dataclasses.replace(solution, gap=gap, state=None)
 
 
-def _encoded_if_plain(waypoint: Waypoint, arrays: ArrayStore) -> Any:
-    """The encoded waypoint; None if a file cannot hold its state."""
+def _encoded_if_plain(run_checkpoint: RunCheckpoint, arrays: ArrayStore) -> Any:
+    """The encoded checkpoint; None if a file cannot hold its state."""
     try:
-        return encoded(waypoint, arrays)
+        return encoded(run_checkpoint, arrays)
     except EncodingError:
         return None

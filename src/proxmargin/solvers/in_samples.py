@@ -6,14 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from proxmargin.loop.solver import PricedState, Solver, at_least_one
+from proxmargin.loop.solver import GapState, Solver, at_least_one
 from proxmargin.losses.base import Array
 from proxmargin.problem import Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 
 __all__ = ["InSamples"]
 
-S = TypeVar("S", bound=PricedState)
+S = TypeVar("S", bound=GapState)
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class InSamples(Solver[S]):
     max_samples: int = 3000
 
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least_one(self, "max_samples")

@@ -146,7 +146,7 @@ class WorkingSet(Solver[Restricted]):
         )
 
     def step(self, problem: Problem, state: Restricted) -> Restricted:
-        state = self._priced(problem, state)
+        state = self._with_gap(problem, state)
         members = self._grown(problem, state)
         alone = members.size == state.coef.shape[0]
         whole = alone and not self.inner.reads_columns
@@ -208,7 +208,7 @@ class WorkingSet(Solver[Restricted]):
         told = self.inner.measures(inner)
         return np.array([told.get(name, np.nan) for name in MEASURES])
 
-    def _priced(self, problem: Problem, state: Restricted) -> Restricted:
+    def _with_gap(self, problem: Problem, state: Restricted) -> Restricted:
         if state.violations is not None:
             return state
         return self.observe(

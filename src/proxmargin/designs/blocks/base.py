@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from proxmargin.designs.base import Array, Design, Index, Ledger, Order
+from proxmargin.designs.base import Array, Design, Index, Order, PassCounter
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.tasks import Arrays, Combine, OnColumns, Task
 from proxmargin.designs.sweep import Pointwise, Sweep
@@ -39,9 +39,9 @@ class BlockedDesign(Design):
     recall_error = (RECALL_ULPS + 2.0) * UNIT  # factor and multiple round too
     share = 1.0
 
-    def __init__(self, n_samples: int, n_features: int, ledger: Ledger | None = None) -> None:
+    def __init__(self, n_samples: int, n_features: int, counter: PassCounter | None = None) -> None:
         self.n_samples, self.n_features = n_samples, n_features
-        self.ledger = ledger or Ledger()
+        self.counter = counter or PassCounter()
         self._known: tuple[Array, Array] | None = None
         self._weighted: tuple[Array, Array, Array] | None = None
 
@@ -220,7 +220,7 @@ class ColumnsOfBlocks(BlockedDesign):
     """Some of the features: each block picks them in every pass."""
 
     def __init__(self, base: BlockedDesign, index: Index) -> None:
-        super().__init__(base.n_samples, index.size, base.ledger)
+        super().__init__(base.n_samples, index.size, base.counter)
         self.base, self.index = base, index
 
     def run(

@@ -67,7 +67,7 @@ class ChunkedDesign(SizedBlocks):
             for whole, each in zip(joined, rows, strict=True):
                 whole[part] = each
             small = more if small is None else combine(small, more)
-        self.ledger.charge(1.0)
+        self.counter.add(1.0)
         return tuple(joined), small or ()
 
     def _blocks(self) -> Iterator[tuple[Design, slice]]:
@@ -102,7 +102,7 @@ class ChunkedDesign(SizedBlocks):
         for block, part in self._blocks():
             inside = order[(order >= part.start) & (order < part.stop)] - part.start
             parts.append(block.rows(inside).matrix)  # type: ignore[attr-defined]
-        self.ledger.charge(1.0)
+        self.counter.add(1.0)
         return as_design(stacked(parts)[np.searchsorted(order, index)])
 
 
@@ -137,7 +137,7 @@ def scanned(dataset: Dataset, check: Callable[[Chunk], Chunk]) -> Scan:
     design.keep_sample(picked, stacked(rows))
     _, mean, squares = known
     design.know(largest, mean, squares / dataset.n_rows)
-    design.ledger.charge(1.0)
+    design.counter.add(1.0)
     return Scan(design, _joined(labels), _joined(weights))
 
 

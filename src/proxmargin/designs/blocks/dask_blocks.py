@@ -85,7 +85,7 @@ class DaskDesign(SizedBlocks):
             return Request(task, combine, shared, mine, list(numbers))
 
         found, small = self.placement.answers(_answer, asked, combine)
-        self.ledger.charge(1.0)
+        self.counter.add(1.0)
         return self._joined(found), small
 
     def _joined(self, found: list[tuple[Group, Arrays]]) -> Arrays:
@@ -109,7 +109,7 @@ class DaskDesign(SizedBlocks):
             return [order[slice(*ends[k])] - self._parts[k].start for k in numbers]
 
         found, _ = self.placement.answers(_picked, asked, tasks.added)
-        self.ledger.charge(1.0)
+        self.counter.add(1.0)
         parts: dict[int, Any] = {}
         for group, rows in found:
             parts.update(zip(group.numbers, rows, strict=True))

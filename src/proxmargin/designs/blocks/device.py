@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.bad_entries import Entry, sentence
-from proxmargin.designs.base import Array, Design, Index, Ledger
+from proxmargin.designs.base import Array, Design, Index, PassCounter
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import BlockedDesign
 from proxmargin.designs.blocks.tasks import Answer, Arrays, Combine, Task
@@ -52,10 +52,10 @@ class DeviceBlock(Design):
     passes_only = True
     has_columns = False
 
-    def __init__(self, X: Any, xp: Any, ledger: Ledger | None = None) -> None:
+    def __init__(self, X: Any, xp: Any, counter: PassCounter | None = None) -> None:
         self.X, self.xp = X, xp
         self.n_samples, self.n_features = (int(size) for size in X.shape)
-        self.ledger, self.share = ledger or Ledger(), 1.0
+        self.counter, self.share = counter or PassCounter(), 1.0
 
     def scores(self, coef: Array) -> Array:
         right = self._there(coef)
@@ -145,10 +145,14 @@ class DeviceBlock(Design):
         return np.asarray(picked, order=order)
 
     def _columns(self, index: Index) -> Design:
-        return DeviceBlock(self.xp.take(self.X, self._numbers(index), axis=1), self.xp, self.ledger)
+        return DeviceBlock(
+            self.xp.take(self.X, self._numbers(index), axis=1), self.xp, self.counter
+        )
 
     def _rows(self, index: Index) -> DeviceBlock:
-        return DeviceBlock(self.xp.take(self.X, self._numbers(index), axis=0), self.xp, self.ledger)
+        return DeviceBlock(
+            self.xp.take(self.X, self._numbers(index), axis=0), self.xp, self.counter
+        )
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         X = self._wide(self.X) - self._there(centre)
@@ -245,15 +249,15 @@ class DeviceDesign(BlockedDesign):
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
     ) -> Answer:
-        self.ledger.charge(1.0)
+        self.counter.add(1.0)
         return task(self.block, shared, cut)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
-        self.ledger.charge(1.0)
+        self.counter.add(1.0)
         return self.block._outer_gram(weights, centre)
 
     def _rows(self, index: Index) -> Design:
-        self.ledger.charge(index.size / self.n_samples)
+        self.counter.add(index.size / self.n_samples)
         return DeviceDesign(self.block._rows(index).X, self.block.xp)
 
 

@@ -1,8 +1,8 @@
 """Passes that several fits to the same blocks of rows share: each block is read once for all.
 
 Every fit has a thread, and sees the blocks through a view of its own. A view hands each request to
-the `Rendezvous` and waits; once every thread waits, one pass answers all of their requests. Each is
-computed by the task that would compute it alone, so that answers have the same bits as in a fit
+the `SharedPasses` and waits; once every thread waits, one pass answers all of their requests. Each
+is computed by the task that would compute it alone, so that answers have the same bits as in a fit
 alone, whichever thread is ready first.
 """
 
@@ -54,11 +54,11 @@ def each_in_common(
     Exception
         That of the first work that fails. The others end at their next request.
     """
-    meeting = Rendezvous(blocks, threads)
+    meeting = SharedPasses(blocks, threads)
     places, found = deque(range(count)), {}
 
     def next_works() -> None:
-        with meeting.seat():
+        with meeting.participant():
             begin()
             while places:
                 try:
@@ -150,7 +150,7 @@ class AbandonedError(BaseException):
     """Ends a thread whose result is no longer wanted; nothing is to be certified first."""
 
 
-class Rendezvous:
+class SharedPasses:
     """Where threads wait for a pass that answers all of them.
 
     A thread that waits last runs the pass. Time in which one thread compiles kernels, and the
@@ -174,7 +174,7 @@ class Rendezvous:
         self._compiled = 0.0  # most seconds of a thread since requests were settled
 
     @contextmanager
-    def seat(self) -> Iterator[None]:
+    def participant(self) -> Iterator[None]:
         """The block in which a thread takes part; an error in it ends all others."""
         self._own.compiled = compiling.seconds
         try:
@@ -252,13 +252,13 @@ class Rendezvous:
 
     def _charged(self, requests: Sequence[_Request], reply: Callable[[], None]) -> None:
         """Answer requests, each of which bears an equal share of the passes; or fail them all."""
-        before = self.blocks.ledger.passes
+        before = self.blocks.counter.passes
         try:
             reply()
         except BaseException as error:
             for each in requests:
                 each.error = error
-        share = (self.blocks.ledger.passes - before) / len(requests)
+        share = (self.blocks.counter.passes - before) / len(requests)
         for each in requests:
             each.share = share
 
@@ -313,12 +313,12 @@ class SharedBlocks(BlockedDesign):
     Parameters
     ----------
     base : BlockedDesign
-    meeting : Rendezvous
+    meeting : SharedPasses
     place : int
         Number of the fit: requests are answered in this order.
     """
 
-    def __init__(self, base: BlockedDesign, meeting: Rendezvous, place: int) -> None:
+    def __init__(self, base: BlockedDesign, meeting: SharedPasses, place: int) -> None:
         super().__init__(base.n_samples, base.n_features)
         self._base, self._meeting, self._place = base, meeting, place
 
@@ -330,7 +330,7 @@ class SharedBlocks(BlockedDesign):
 
     def _answer(self, asked: Reading | Question) -> Any:
         request = self._meeting.answered(_Request(self._place, asked))
-        self.ledger.charge(request.share)
+        self.counter.add(request.share)
         if request.error is not None:
             raise request.error
         return request.answer

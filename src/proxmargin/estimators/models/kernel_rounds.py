@@ -83,7 +83,7 @@ class RoundResult:
 
     @property
     def is_done(self) -> bool:
-        settled = self.solution.status in (Status.SETTLED, Status.INTERRUPTED)
+        settled = self.solution.status in (Status.RULE_MET, Status.INTERRUPTED)
         return settled or self.solution.certificate.converged
 
 
@@ -91,12 +91,12 @@ class Meter:
     """Passes over a kernel matrix and seconds since it was created."""
 
     def __init__(self, matrix: KernelMatrix) -> None:
-        self.ledger = matrix.ledger
-        self.passes, self.started = self.ledger.passes, perf_counter()
+        self.counter = matrix.counter
+        self.passes, self.started = self.counter.passes, perf_counter()
 
     def read(self, parts: int = 1) -> tuple[int, float, float]:
         """Iterations (none), passes and seconds for each of ``parts`` problems, for `with_work`."""
-        passes, seconds = self.ledger.passes - self.passes, perf_counter() - self.started
+        passes, seconds = self.counter.passes - self.passes, perf_counter() - self.started
         return 0, passes / parts, seconds / parts
 
 
@@ -515,7 +515,7 @@ def _with_rank_status(fitted: RoundResult, factor: LowRankFactor) -> RoundResult
         return fitted
     solution = fitted.solution
     certificate, status = solution.certificate, solution.status
-    if certificate.converged and status not in (Status.SETTLED, Status.INTERRUPTED):
+    if certificate.converged and status not in (Status.RULE_MET, Status.INTERRUPTED):
         status = Status.CONVERGED
     elif status is Status.CONVERGED:
         status = Status.STALLED if factor.is_complete else Status.RANK_LIMIT

@@ -197,7 +197,7 @@ def continued(first: Solution, second: Solution) -> Solution:
 def _told(solution: Solution, gap: Gap, tol: float, passes: float, seconds: float) -> Solution:
     """The solution with its gap on the data, and with these passes and seconds."""
     status, met, reason = solution.status, gap.relative_gap <= tol, solution.certificate.stop_reason
-    if status not in (Status.INTERRUPTED, Status.SETTLED):
+    if status not in (Status.INTERRUPTED, Status.RULE_MET):
         unmet = Status.STALLED if status is Status.CONVERGED else status
         status = Status.CONVERGED if met else unmet
         reason = status.value

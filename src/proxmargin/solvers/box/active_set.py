@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.loop.solver import PricedState
+from proxmargin.loop.solver import GapState
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -25,7 +25,7 @@ from proxmargin.solvers.box.crossover import (
 from proxmargin.solvers.in_samples import InSamples
 from proxmargin.solvers.linear_algebra import cholesky
 
-__all__ = ["ActiveSet", "OnFace"]
+__all__ = ["ActiveSet", "ActiveSetState"]
 
 FULL_EXCHANGES = 3  # steps without fewer samples on wrong sides, before one is exchanged at a time
 NEAR = 1e-6  # distance of a margin of a start to its goal, over the scores, that counts as zero
@@ -33,7 +33,7 @@ PROXIMAL = 1e-13  # added to the diagonal of K, relative: repeated samples share
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OnFace(PricedState):
+class ActiveSetState(GapState):
     """The state of `ActiveSet`, in units of `BoxProgram`, for the samples with positive weight.
 
     Attributes
@@ -66,7 +66,7 @@ class _FaceSolution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ActiveSet(InSamples[OnFace]):
+class ActiveSet(InSamples[ActiveSetState]):
     """The primal-dual active-set method, with inner products K of the samples.
 
     Where a dual coordinate lies strictly inside the box, the margin is at its goal, so that on a
@@ -86,20 +86,20 @@ class ActiveSet(InSamples[OnFace]):
     def objection(self, problem: Problem) -> str | None:
         return box_objection(problem) or super().objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> OnFace:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> ActiveSetState:
         program = program_of(problem)
-        return OnFace(
+        return ActiveSetState(
             sides=_first_sides(problem, program, start),
             signed=np.zeros_like(program.signs),
             free=np.zeros_like(program.pull),
             tol=stop.tol,
         )
 
-    def onward(self, problem: Problem, state: OnFace) -> OnFace:
+    def onward(self, problem: Problem, state: ActiveSetState) -> ActiveSetState:
         most = np.iinfo(np.int64).max
         return state.but(n_iter=0, wrong=most, idle=0, claims=False, exact=False, finished=False)
 
-    def step(self, problem: Problem, state: OnFace) -> OnFace:
+    def step(self, problem: Problem, state: ActiveSetState) -> ActiveSetState:
         program = program_of(problem)
         face = _with_balance(program, state.sides)
         at = _solution_on_face(program, face)
@@ -123,13 +123,13 @@ class ActiveSet(InSamples[OnFace]):
             finished=ended,
         ).claimed(final=True)
 
-    def weights_of(self, problem: Problem, state: OnFace) -> Array:
+    def weights_of(self, problem: Problem, state: ActiveSetState) -> Array:
         program = program_of(problem)
         inner = np.zeros(problem.design.n_samples)
         inner[live_samples(problem)] = program.coef_unit / program.l2 * state.signed
         return inner
 
-    def point(self, problem: Problem, state: OnFace) -> Point:
+    def point(self, problem: Problem, state: ActiveSetState) -> Point:
         program, data = program_of(problem), problem.centred
         coef = data.design.adjoint(self.weights_of(problem, state)[:, None])
         intercept = np.zeros(1)
@@ -137,7 +137,7 @@ class ActiveSet(InSamples[OnFace]):
             intercept[0] = program.coef_unit * state.free[0]
         return data.point(coef, intercept)
 
-    def dual(self, problem: Problem, state: OnFace) -> Array:
+    def dual(self, problem: Problem, state: ActiveSetState) -> Array:
         program = program_of(problem)
         return program.dual_point(problem, program.signs * state.signed)
 

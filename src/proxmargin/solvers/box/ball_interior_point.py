@@ -31,7 +31,7 @@ from proxmargin.solvers.lifted_ball import (
 )
 from proxmargin.traits import Trait
 
-__all__ = ["BallCentral", "BallInteriorPoint"]
+__all__ = ["BallInteriorPoint", "BallInteriorPointState"]
 
 FIRST_SLACK = 1.0  # first slack of the box, in units of the goal of the margins
 MIN_STEP = 1e-8  # step length below which the method ends
@@ -40,7 +40,7 @@ ROUNDING_PRODUCTS = 1e-3  # complementarity over the gap, below which the gap is
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BallCentral(State):
+class BallInteriorPointState(State):
     """The state of `BallInteriorPoint`, for the samples with positive weight.
 
     Attributes
@@ -131,7 +131,7 @@ class _BallDirection(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BallInteriorPoint(Solver[BallCentral]):
+class BallInteriorPoint(Solver[BallInteriorPointState]):
     """Mehrotra's predictor-corrector method for kinked losses over ``|w|_p <= radius``.
 
     The losses are those of `proxmargin.solvers.box.interior_point.InteriorPoint`. The ball is
@@ -170,7 +170,7 @@ class BallInteriorPoint(Solver[BallCentral]):
     def work(self, problem: Problem) -> float:
         return system_work(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> BallCentral:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> BallInteriorPointState:
         """The first state: zero coefficients, and complementary products of one size."""
         region = _region_of(problem)
         program, p = region.program, region.program.design.n_features
@@ -183,7 +183,7 @@ class BallInteriorPoint(Solver[BallCentral]):
         coef, powers = np.zeros(p), first_bounds(p)
         ball = region.in_the_ball(coef, powers)
         mean = float(np.concatenate(box) @ np.concatenate(beside)) / (len(box) * below.size)
-        return BallCentral(
+        return BallInteriorPointState(
             coef=coef,
             powers=powers,
             free=np.zeros(program.pull.size),
@@ -192,7 +192,7 @@ class BallInteriorPoint(Solver[BallCentral]):
             multipliers=np.concatenate([*beside, mean / ball]),
         )
 
-    def step(self, problem: Problem, state: BallCentral) -> BallCentral:
+    def step(self, problem: Problem, state: BallInteriorPointState) -> BallInteriorPointState:
         region, n_iter = _region_of(problem), state.n_iter + 1
         toward = _system(region, state)
         if toward is None:
@@ -209,16 +209,18 @@ class BallInteriorPoint(Solver[BallCentral]):
             return replace(state, n_iter=n_iter, finished=True)
         return replace(_after_step(region, state, found, length), n_iter=n_iter)
 
-    def point(self, problem: Problem, state: BallCentral) -> Point:
+    def point(self, problem: Problem, state: BallInteriorPointState) -> Point:
         region = _region_of(problem)
         point = region.program.point(problem, region.unit * state.coef, state.free)
         return problem.centred.point(point.coef, point.intercept)
 
-    def dual(self, problem: Problem, state: BallCentral) -> Array:
+    def dual(self, problem: Problem, state: BallInteriorPointState) -> Array:
         region = _region_of(problem)
         return region.program.dual_point(problem, region.split(state.slacks).dual)
 
-    def observe(self, problem: Problem, state: BallCentral, gap: Gap) -> BallCentral:
+    def observe(
+        self, problem: Problem, state: BallInteriorPointState, gap: Gap
+    ) -> BallInteriorPointState:
         """End if the gap has exceeded the complementary products for several certificates."""
         program = _region_of(problem).program
         expected = program.dual_unit * program.coef_unit * _complementarity(state)
@@ -240,7 +242,9 @@ def _new_region(problem: Problem) -> _Region:
     return _Region(program, ball.p, ball.radius / program.coef_unit)
 
 
-def _system(region: _Region, state: BallCentral) -> Callable[[Array], _BallDirection] | None:
+def _system(
+    region: _Region, state: BallInteriorPointState
+) -> Callable[[Array], _BallDirection] | None:
     """Maps target products of the pairs to the Newton step; None if Cholesky failed.
 
     The targets contain the second-order correction.
@@ -282,8 +286,8 @@ def _system(region: _Region, state: BallCentral) -> Callable[[Array], _BallDirec
 
 
 def _after_step(
-    region: _Region, state: BallCentral, by: _BallDirection, step: float
-) -> BallCentral:
+    region: _Region, state: BallInteriorPointState, by: _BallDirection, step: float
+) -> BallInteriorPointState:
     """The state after a step; slacks of the ball are recomputed, not linearised."""
     coef, powers = state.coef + step * by.coef, state.powers + step * by.powers
     slacks = state.slacks + step * by.slacks
@@ -300,7 +304,7 @@ def _after_step(
     )
 
 
-def _step_to_boundary(region: _Region, state: BallCentral, by: _BallDirection) -> float:
+def _step_to_boundary(region: _Region, state: BallInteriorPointState, by: _BallDirection) -> float:
     """The longest step, at most one, that keeps a distance from the boundary."""
 
     def curved(length: float) -> Array:
@@ -310,6 +314,6 @@ def _step_to_boundary(region: _Region, state: BallCentral, by: _BallDirection) -
     return length_inside(state.slacks, state.multipliers, changes, curved, MIN_STEP)
 
 
-def _complementarity(state: BallCentral) -> float:
+def _complementarity(state: BallInteriorPointState) -> float:
     """Sum of the products of the complementary pairs."""
     return float(state.slacks @ state.multipliers)

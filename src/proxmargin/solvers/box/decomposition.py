@@ -33,7 +33,7 @@ from proxmargin.designs.kernel import KernelMatrix
 from proxmargin.designs.kernel_checks import IndefiniteKernelError
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
-    PricedState,
+    GapState,
     Solver,
     at_least_one,
     check_numbers,
@@ -97,7 +97,7 @@ class BoxedDual(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Blocks(PricedState):
+class Blocks(GapState):
     """The state of the decomposition.
 
     Attributes
@@ -155,7 +155,7 @@ class BlockDecomposition(Solver[Blocks]):
 
     name: ClassVar[str] = "decomposition"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     check_every: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
@@ -196,7 +196,7 @@ class BlockDecomposition(Solver[Blocks]):
             tol=CLAIM_FRACTION * stop.tol,
             unpolished=few and stop.polish,
         )
-        return _priced(problem, state) if start.coef.any() else state
+        return _with_gap(problem, state) if start.coef.any() else state
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
@@ -228,7 +228,7 @@ class BlockDecomposition(Solver[Blocks]):
             idle=idle,
             single=state.single and solved.pairs > 0 and fine,
         )
-        return _priced(problem, after)
+        return _with_gap(problem, after)
 
     def observe(self, problem: Problem, state: Blocks, gap: Gap) -> Blocks:
         return state.observed()
@@ -448,7 +448,7 @@ def _objective(terms: BoxedDual, weights: Array, product: Array) -> float:
     return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
 
 
-def _priced(problem: Problem, state: Blocks) -> Blocks:
+def _with_gap(problem: Problem, state: Blocks) -> Blocks:
     """The state with its duality gap, up to rounding, and a claim if that meets the tolerance.
 
     The coefficients are the best multiple of those of the dual point for a homogeneous loss, and

@@ -12,7 +12,7 @@ from proxmargin.compiled.solvers.dual_coordinates import descend, solve_on_face
 from proxmargin.compiled.solvers.dual_entropies import descend_entropies
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
-    PricedState,
+    GapState,
     Solver,
     at_least_one,
     check_numbers,
@@ -23,7 +23,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.box.dual_rows import Rows, rows_objection, rows_of
 from proxmargin.solvers.box.dual_terms import DualTerms, dual_terms, terms_objection
 
-__all__ = ["DualCoordinateDescent", "Swept"]
+__all__ = ["CoordinateDescentState", "DualCoordinateDescent"]
 
 FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved for a free intercept
 LEAST_SHARE = 1e-15  # relative gap below which it is rounding
@@ -51,7 +51,7 @@ SEED = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Swept(PricedState):
+class CoordinateDescentState(GapState):
     """The state of dual coordinate descent.
 
     Attributes
@@ -137,7 +137,7 @@ class Swept(PricedState):
 
 
 @dataclass(frozen=True)
-class DualCoordinateDescent(Solver[Swept]):
+class DualCoordinateDescent(Solver[CoordinateDescentState]):
     """Exact steps along single dual points in random order, on a shrinking set of samples.
 
     For hinge, huberized and squared hinge with a ridge, the dual points a minimise
@@ -185,7 +185,7 @@ class DualCoordinateDescent(Solver[Swept]):
 
     name: ClassVar[str] = "dual-coordinate-descent"
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     exact_scores: ClassVar[bool] = True
     max_iter: ClassVar[int] = 100_000
 
@@ -201,14 +201,14 @@ class DualCoordinateDescent(Solver[Swept]):
             objection = "it needs a loss without a threshold, which a nu-SVM has"
         return objection or rows_objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Swept:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> CoordinateDescentState:
         rows, terms = rows_of(problem), dual_terms(problem)
         base = _first_multiplier(problem, start)
         a = _first_dual(problem, start, base)
         signed = terms.signs * a
         v = rows.weighted_sum(signed)
         tol = CLAIM_FRACTION * stop.tol
-        state = Swept(
+        state = CoordinateDescentState(
             a=a,
             v=v,
             active=np.flatnonzero(terms.caps > 0).astype(np.int64),
@@ -225,16 +225,16 @@ class DualCoordinateDescent(Solver[Swept]):
         )
         return state.but(value=_bound(problem, state, rows.coef(v, state.lean)))
 
-    def step(self, problem: Problem, state: Swept) -> Swept:
+    def step(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """Sweeps until the inner problem is solved, or has taken its share of a step."""
         state = self._prepared(problem, state) if state.solved else state
         there = self._swept(problem, state)
         if not there.solved:
             there = _moved_on_face(problem, there)
         if not there.solved and there.sweeps >= self._most_sweeps(problem):
-            return self._priced(problem, there).but(finished=True)
+            return self._with_gap(problem, there).but(finished=True)
         if there.solved:
-            return self._priced(problem, there)
+            return self._with_gap(problem, there)
         value = _bound(problem, there, _coef(problem, there))
         return there.but(value=value).claimed(final=False)
 
@@ -242,7 +242,7 @@ class DualCoordinateDescent(Solver[Swept]):
         entropic = dual_terms(problem).entropic
         return max(self.max_sweeps // ENTROPIC_PART, 1) if entropic else self.max_sweeps
 
-    def _swept(self, problem: Problem, state: Swept) -> Swept:
+    def _swept(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         rows, n = rows_of(problem), state.a.size
         budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
         inner = _Inner.of(problem, state)
@@ -262,7 +262,7 @@ class DualCoordinateDescent(Solver[Swept]):
             max(int(budget), 1),
             np.uint64(state.seed),
         )
-        problem.design.ledger.charge(problem.design.share * visited / max(n, 1))
+        problem.design.counter.add(problem.design.share * visited / max(n, 1))
         precise = not free and most - least <= LEAST_VIOLATION
         settled = n_active == 0 or precise or excess <= state.share * (value + excess)
         there = state.but(
@@ -287,18 +287,18 @@ class DualCoordinateDescent(Solver[Swept]):
         )
         return _watched(there) if free and not settled else there
 
-    def point(self, problem: Problem, state: Swept) -> Point:
+    def point(self, problem: Problem, state: CoordinateDescentState) -> Point:
         coef = _coef(problem, state)
         moved = state.intercept - float(rows_of(problem).shift @ coef)
         return Point(coef[:, None], np.array([moved]))
 
-    def scores(self, problem: Problem, state: Swept) -> Array | None:
+    def scores(self, problem: Problem, state: CoordinateDescentState) -> Array | None:
         if state.products is None or state.coef is None:
             return None
         moved = state.intercept - float(rows_of(problem).shift @ state.coef)
         return (state.products + moved)[:, None]
 
-    def dual(self, problem: Problem, state: Swept) -> Array:
+    def dual(self, problem: Problem, state: CoordinateDescentState) -> Array:
         return (-dual_terms(problem).signs * state.a)[:, None]
 
     def _first_stiffness(self, problem: Problem) -> float:
@@ -316,7 +316,7 @@ class DualCoordinateDescent(Solver[Swept]):
             least *= ENTROPIC_STIFFNESS / max(part * (1.0 - part), LEAST_PART)
         return max(self.stiffness * float(rows_of(problem).norms.mean()), least)
 
-    def _prepared(self, problem: Problem, state: Swept) -> Swept:
+    def _prepared(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """The next inner problem: the multiplier moved, all samples active again."""
         base, stiffness = state.base, state.stiffness
         if problem.intercept.is_shift_invariant:
@@ -337,7 +337,7 @@ class DualCoordinateDescent(Solver[Swept]):
             faces=0,
         )
 
-    def _next_share(self, problem: Problem, state: Swept) -> float:
+    def _next_share(self, problem: Problem, state: CoordinateDescentState) -> float:
         """The relative gap to which the next inner problem is solved.
 
         If the gap is above the one by the last sweep, that is because of samples which were left
@@ -348,7 +348,7 @@ class DualCoordinateDescent(Solver[Swept]):
             return self.forcing * gap
         return share if gap > STALE * share and state.idle == 0 else HALF * share
 
-    def _priced(self, problem: Problem, state: Swept) -> Swept:
+    def _with_gap(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """The state with scores, the best intercept and the gap (rounding ignored)."""
         rows, flat = rows_of(problem), _coef(problem, state)
         coef = flat[:, None]
@@ -377,21 +377,23 @@ class DualCoordinateDescent(Solver[Swept]):
             finished=idle >= self.max_stalled,
         ).claimed(final=True)
 
-    def observe(self, problem: Problem, state: Swept, gap: Any) -> Swept:
+    def observe(
+        self, problem: Problem, state: CoordinateDescentState, gap: Any
+    ) -> CoordinateDescentState:
         return state.observed()
 
 
 class _Inner(NamedTuple):
     """An inner problem, and copies of what kernels change in place."""
 
-    state: Swept
+    state: CoordinateDescentState
     terms: DualTerms
     a: Array
     v: Array
     active: NDArray[np.int64]
 
     @classmethod
-    def of(cls, problem: Problem, state: Swept) -> _Inner:
+    def of(cls, problem: Problem, state: CoordinateDescentState) -> _Inner:
         return cls(state, dual_terms(problem), state.a.copy(), state.v.copy(), state.active.copy())
 
     def arguments(self, rows: Rows, bends: Array) -> tuple[Any, ...]:
@@ -420,7 +422,7 @@ class _Inner(NamedTuple):
         )
 
 
-def _watched(state: Swept) -> Swept:
+def _watched(state: CoordinateDescentState) -> CoordinateDescentState:
     """The state after sweeps with a multiplier that moves after each.
 
     Samples were left out for the multiplier as it was: they return when it has moved far. If it
@@ -437,7 +439,7 @@ def _watched(state: Swept) -> Swept:
     return state.but(anchor=state.base, n_active=state.active.size, least=-np.inf, most=np.inf)
 
 
-def _moved_on_face(problem: Problem, state: Swept) -> Swept:
+def _moved_on_face(problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
     """The state after conjugate gradients on the face of the box, if that seems to be found."""
     rows, terms = rows_of(problem), dual_terms(problem)
     active = state.active[: state.n_active]
@@ -454,7 +456,7 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
         2 * min((1 + state.faces) * FACE_SWEEPS, FACE_ITERATIONS),
     )
     share = problem.design.share * products * float(inside) / state.a.size
-    problem.design.ledger.charge(share)
+    problem.design.counter.add(share)
     return state.but(
         base=float(base),
         a=inner.a,
@@ -470,12 +472,12 @@ def _moved_on_face(problem: Problem, state: Swept) -> Swept:
     )
 
 
-def _coef(problem: Problem, state: Swept) -> Array:
+def _coef(problem: Problem, state: CoordinateDescentState) -> Array:
     """w, (n_features,)."""
     return rows_of(problem).coef(state.v, state.lean) if state.coef is None else state.coef
 
 
-def _bound(problem: Problem, state: Swept, coef: Array) -> float:
+def _bound(problem: Problem, state: CoordinateDescentState, coef: Array) -> float:
     """The dual objective with the ridge of the intercept, if it has one."""
     bound = dual_terms(problem).bound(state.a) - problem.penalty.value(coef[:, None])
     if problem.fits_intercept and not problem.intercept.is_shift_invariant:

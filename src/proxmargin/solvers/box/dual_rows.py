@@ -112,7 +112,7 @@ def _new_rows(design: Design, key: Array) -> Rows:
         metric = metric[:1].copy()
     stored, norms = base.remembered(_stored_rows), np.empty_like(pull)
     curvatures(*stored, metric, pull, square, norms)
-    design.ledger.charge(design.share)
+    design.counter.add(design.share)
     plain = not moved and bool(np.all(scale == 1.0))
     return Rows(base, *stored, metric, norms, pull, square, centre, scale, shift, plain)
 

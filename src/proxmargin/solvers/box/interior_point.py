@@ -36,7 +36,7 @@ from proxmargin.solvers.box.crossover import (
 )
 from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, products
 
-__all__ = ["Central", "InteriorPoint"]
+__all__ = ["InteriorPoint", "InteriorPointState"]
 
 MIN_STEP = 1e-8  # step length below which the method ends
 # Gondzio's centrality corrections
@@ -56,7 +56,7 @@ CROSSOVER_PORTION = 0.5  # share of the remaining budget for one attempt
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Central(State):
+class InteriorPointState(State):
     """The state of the interior point method, for the samples with positive weight.
 
     Attributes
@@ -115,7 +115,7 @@ class _Direction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class InteriorPoint(Solver[Central]):
+class InteriorPoint(Solver[InteriorPointState]):
     """Mehrotra's predictor-corrector method, with Gondzio's centrality corrections.
 
     Losses whose margin terms are conjugates of linear or quadratic functions on an interval (hinge,
@@ -163,7 +163,7 @@ class InteriorPoint(Solver[Central]):
     def work(self, problem: Problem) -> float:
         return system_work(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Central:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> InteriorPointState:
         """The first state: zero coefficients, and equal products in all complementary pairs."""
         program = program_of(problem)
         below = np.maximum(-program.goal, 0.0) + program.first_slack
@@ -171,7 +171,7 @@ class InteriorPoint(Solver[Central]):
         dual = program.caps * (above / (below + above))
         if not np.isfinite(program.caps[0]):
             above, dual = np.zeros_like(above), program.first_slack / program.bends
-        return Central(
+        return InteriorPointState(
             coef=np.zeros(program.design.n_features),
             free=np.zeros(program.pull.size),
             scores=np.zeros(program.caps.size),
@@ -181,7 +181,7 @@ class InteriorPoint(Solver[Central]):
             above=above,
         )
 
-    def step(self, problem: Problem, state: Central) -> Central:
+    def step(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
         program = program_of(problem)
         signed = program.signs * state.dual
         rp = program.l2 * state.coef - program.adjoint(signed)
@@ -198,17 +198,17 @@ class InteriorPoint(Solver[Central]):
         moved = replace(moved, n_iter=state.n_iter + 1, finished=length < MIN_STEP)
         return _with_vertex(program, state, moved)
 
-    def point(self, problem: Problem, state: Central) -> Point:
+    def point(self, problem: Problem, state: InteriorPointState) -> Point:
         program = program_of(problem)
         at = state.vertex or state
         point = _scaled_to_goal(problem, program, program.point(problem, at.coef, at.free), at)
         return problem.centred.point(point.coef, point.intercept)
 
-    def dual(self, problem: Problem, state: Central) -> Array:
+    def dual(self, problem: Problem, state: InteriorPointState) -> Array:
         program = program_of(problem)
         return program.dual_point(problem, (state.vertex or state).dual)
 
-    def observe(self, problem: Problem, state: Central, gap: Gap) -> Central:
+    def observe(self, problem: Problem, state: InteriorPointState, gap: Gap) -> InteriorPointState:
         """End if the gap has exceeded the complementary products for several certificates.
 
         It does so too as long as the equations do not hold, which is no rounding.
@@ -222,7 +222,9 @@ class InteriorPoint(Solver[Central]):
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
 
 
-def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Central:
+def _with_vertex(
+    program: BoxProgram, before: InteriorPointState, after: InteriorPointState
+) -> InteriorPointState:
     """``after``, with the exact solution of a crossover if one is tried and succeeds."""
     total = complementarity(after)
     ratio = total / max(complementarity(before), TINY)
@@ -239,7 +241,7 @@ def _with_vertex(program: BoxProgram, before: Central, after: Central) -> Centra
     return replace(after, vertex=vertex, exact=exact, spent=spent, guessed=total)
 
 
-def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
+def _nearest_sides(before: InteriorPointState, after: InteriorPointState) -> NDArray[np.int8]:
     """The active sides by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
 
     The active member of a complementary pair falls faster than its partner; ratios have no units.
@@ -255,7 +257,7 @@ def _nearest_sides(before: Central, after: Central) -> NDArray[np.int8]:
 
 
 def _scaled_to_goal(
-    problem: Problem, program: BoxProgram, point: Point, at: Central | ExactSolution
+    problem: Problem, program: BoxProgram, point: Point, at: InteriorPointState | ExactSolution
 ) -> Point:
     """The point; of a hinge with separated classes, scaled and shifted to a least margin of one.
 
@@ -281,7 +283,7 @@ def _scaled_to_goal(
 
 
 def _predictor_corrector(
-    program: BoxProgram, state: Central, solve: Solve, rp: Array, rf: Array
+    program: BoxProgram, state: InteriorPointState, solve: Solve, rp: Array, rf: Array
 ) -> tuple[_Direction, float]:
     """Predictor, corrector, and centrality corrections as long as they lengthen the step."""
 
@@ -312,7 +314,7 @@ def _predictor_corrector(
 
 def _direction(
     program: BoxProgram,
-    state: Central,
+    state: InteriorPointState,
     solve: Solve,
     rp: Array,
     rf: Array,
@@ -332,7 +334,9 @@ def _direction(
     return _Direction(coef, free, scores, dual, below, above)
 
 
-def _after_step(program: BoxProgram, state: Central, by: _Direction, step: float) -> Central:
+def _after_step(
+    program: BoxProgram, state: InteriorPointState, by: _Direction, step: float
+) -> InteriorPointState:
     floor = COMPLEMENTARITY_FLOOR * np.where(np.isfinite(program.caps), program.caps, 1.0)
     capped = np.isfinite(program.caps[0])
     return replace(

@@ -20,7 +20,7 @@ from proxmargin.solvers.box.pairs import complementarity, idle_after, longest, p
 from proxmargin.solvers.linear_algebra import inverse_of
 from proxmargin.traits import Trait
 
-__all__ = ["NetCentral", "NetInteriorPoint"]
+__all__ = ["NetInteriorPoint", "NetInteriorPointState"]
 
 FIRST_SLACK = 1.0  # first slack of the boxes, in units of the goal of the margins
 LEAST_SHARE = 1e-16  # of the caps in the first duals: smaller ones are rounding
@@ -32,7 +32,7 @@ ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NetCentral(State):
+class NetInteriorPointState(State):
     """The state of `NetInteriorPoint`, with a box for each sample, l1 term and finite bound.
 
     Attributes
@@ -153,7 +153,7 @@ class _NetDirection(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NetInteriorPoint(Solver[NetCentral]):
+class NetInteriorPoint(Solver[NetInteriorPointState]):
     """Mehrotra's predictor-corrector method for losses with a box on their dual, and an elastic
     net.
 
@@ -206,7 +206,7 @@ class NetInteriorPoint(Solver[NetCentral]):
             )
         return None
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> NetCentral:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> NetInteriorPointState:
         """The first state: zero coefficients, close to the central path or dual feasible."""
         boxes = _boxes_of(problem)
         capped = np.isfinite(boxes.caps)
@@ -223,7 +223,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         dual[~flat] *= feasible
         above *= feasible
         below[flat] *= feasible
-        return NetCentral(
+        return NetInteriorPointState(
             at=np.zeros_like(boxes.pull),
             dual=dual,
             room=boxes.caps - dual,
@@ -231,7 +231,7 @@ class NetInteriorPoint(Solver[NetCentral]):
             above=above,
         )
 
-    def step(self, problem: Problem, state: NetCentral) -> NetCentral:
+    def step(self, problem: Problem, state: NetInteriorPointState) -> NetInteriorPointState:
         boxes, n_iter = _boxes_of(problem), state.n_iter + 1
         toward = _system(boxes, state)
         ahead = toward(np.zeros_like(state.dual), np.zeros_like(state.dual))
@@ -247,7 +247,7 @@ class NetInteriorPoint(Solver[NetCentral]):
         moved = _moved(boxes, state, found, length)
         return replace(moved, n_iter=n_iter, finished=length < MIN_STEP)
 
-    def point(self, problem: Problem, state: NetCentral) -> Point:
+    def point(self, problem: Problem, state: NetInteriorPointState) -> Point:
         program, boxes = program_of(problem), _boxes_of(problem)
         p = boxes.scale.size
         numbers = np.where(_is_zero(boxes, state), 0.0, state.at[:p])
@@ -256,11 +256,13 @@ class NetInteriorPoint(Solver[NetCentral]):
         within = np.clip(point.coef, net.lower[:, None], net.upper[:, None])
         return problem.centred.point(within, point.intercept)
 
-    def dual(self, problem: Problem, state: NetCentral) -> Array:
+    def dual(self, problem: Problem, state: NetInteriorPointState) -> Array:
         program = program_of(problem)
         return program.dual_point(problem, state.dual[: program.signs.size])
 
-    def observe(self, problem: Problem, state: NetCentral, gap: Gap) -> NetCentral:
+    def observe(
+        self, problem: Problem, state: NetInteriorPointState, gap: Gap
+    ) -> NetInteriorPointState:
         """End if the gap no longer follows the complementary products, and the residuals as long as
         these are not those of rounding.
 
@@ -319,14 +321,14 @@ def _new_boxes(problem: Problem) -> _Boxes:
     )
 
 
-def _equations(boxes: _Boxes, state: NetCentral) -> tuple[Array, Array]:
+def _equations(boxes: _Boxes, state: NetInteriorPointState) -> tuple[Array, Array]:
     """The two sides of the optimality conditions, less the slacks: of the boxes, ``above - below``
     at a solution; of the variables, zero."""
     missing = boxes.goal - boxes.margins(state.at) - boxes.bends * state.dual
     return missing, boxes.ridge * state.at + boxes.pull - boxes.adjoint(state.dual)
 
 
-def _gap_of(boxes: _Boxes, state: NetCentral) -> float:
+def _gap_of(boxes: _Boxes, state: NetInteriorPointState) -> float:
     """The duality gap if the equations held, and what their residuals may add to it."""
     missing, slope = _equations(boxes, state)
     unmet = np.abs(missing + state.below - state.above)
@@ -355,7 +357,7 @@ It takes one step of iterative refinement: very different theta make the system 
 """
 
 
-def _system(boxes: _Boxes, state: NetCentral) -> Callable[[Array, Array], _NetDirection]:
+def _system(boxes: _Boxes, state: NetInteriorPointState) -> Callable[[Array, Array], _NetDirection]:
     """Maps target products of the complementary pairs to the Newton step.
 
     The targets contain Mehrotra's second-order correction.
@@ -425,7 +427,9 @@ def _over_samples(boxes: _Boxes, theta: Array) -> Solve:
     return solve
 
 
-def _moved(boxes: _Boxes, state: NetCentral, by: _NetDirection, step: float) -> NetCentral:
+def _moved(
+    boxes: _Boxes, state: NetInteriorPointState, by: _NetDirection, step: float
+) -> NetInteriorPointState:
     floor, capped = COMPLEMENTARITY_FLOOR * boxes.units, np.isfinite(boxes.caps)
     above = np.maximum(state.above + step * by.above, COMPLEMENTARITY_FLOOR)
     return replace(
@@ -439,7 +443,7 @@ def _moved(boxes: _Boxes, state: NetCentral, by: _NetDirection, step: float) -> 
     )
 
 
-def _is_zero(boxes: _Boxes, state: NetCentral) -> NDArray[np.bool_]:
+def _is_zero(boxes: _Boxes, state: NetInteriorPointState) -> NDArray[np.bool_]:
     """Which coefficients count as zero at the present accuracy: their boxes are not active."""
     nets, zero = boxes.nets, np.zeros(boxes.scale.size, dtype=bool)
     numbers = np.abs(state.at[: boxes.scale.size])

@@ -28,7 +28,7 @@ from proxmargin.solvers.multipliers import MultiplierState, worst_of
 from proxmargin.solvers.smoothed_newton import minimise
 from proxmargin.traits import Trait
 
-__all__ = ["HingeNewton", "Multiplied"]
+__all__ = ["HingeNewton", "HingeNewtonState"]
 
 # sharpness, the penalty parameter of the augmented Lagrangian: move of a multiplier, over its cap,
 # per unit of margin deficit
@@ -50,7 +50,7 @@ COPIED_ENTRIES = 1 << 21  # entries up to which a working set is copied: 16 MB
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Multiplied(MultiplierState):
+class HingeNewtonState(MultiplierState):
     """The state of the proximal method of multipliers, with its own estimate of the gap.
 
     Attributes
@@ -72,7 +72,7 @@ class Multiplied(MultiplierState):
 
 
 @dataclass(frozen=True)
-class HingeNewton(Solver[Multiplied]):
+class HingeNewton(Solver[HingeNewtonState]):
     """Proximal method of multipliers for ``sum_i u_i [1 - y_i z_i]_+`` plus an elastic net.
 
     Around the multipliers a and the coefficients of the last step it minimises
@@ -103,7 +103,7 @@ class HingeNewton(Solver[Multiplied]):
 
     name: ClassVar[str] = "hinge-newton"
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 3000
 
     def __post_init__(self) -> None:
@@ -112,14 +112,14 @@ class HingeNewton(Solver[Multiplied]):
     def objection(self, problem: Problem) -> str | None:
         return hinge_objection(problem, Trait.NET) or _objection_to_bounds(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Multiplied:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> HingeNewtonState:
         coef, unit = start.coef[:, 0].copy(), problem.remembered(_sharpness_unit)
         intercept = float(problem.centred.intercept(start)[0])
         scores = problem.centred.design.scores(coef[:, None])[:, 0] + intercept
         tall = scores.size > coef.size and unit == 1.0
         cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
         at = Centre(coef, intercept, first_multipliers(problem, start, scores))
-        first = Multiplied(
+        first = HingeNewtonState(
             at=at,
             centre=at,
             scores=scores,
@@ -129,12 +129,12 @@ class HingeNewton(Solver[Multiplied]):
             sharpest=unit * MAX_SHARPNESS,
             stop=stop,
         )
-        priced = self._priced(problem, first, _signed_adjoint(problem, first))
+        priced = self._with_gap(problem, first, _signed_adjoint(problem, first))
         # a warm start may be optimal: given multipliers have a gap that tells; without them a
         # certificate decides
         return priced if start.dual is not None else priced.but(claims=True)
 
-    def step(self, problem: Problem, state: Multiplied) -> Multiplied:
+    def step(self, problem: Problem, state: HingeNewtonState) -> HingeNewtonState:
         """Solve the next smoothed problem, or the same one on a larger working set."""
         state = _prepared(problem, state)
         smoothed = _smoothed(problem, state)
@@ -150,17 +150,19 @@ class HingeNewton(Solver[Multiplied]):
         )
         every = state.members.size == coef.size
         pulled = slopes.pulled if every else _signed_adjoint(problem, there)
-        return self._priced(problem, there, pulled)
+        return self._with_gap(problem, there, pulled)
 
-    def point(self, problem: Problem, state: Multiplied) -> Point:
+    def point(self, problem: Problem, state: HingeNewtonState) -> Point:
         coef = state.at.coef[:, None]
         return problem.centred.point(coef, np.array([state.at.intercept]))
 
-    def dual(self, problem: Problem, state: Multiplied) -> Array:
+    def dual(self, problem: Problem, state: HingeNewtonState) -> Array:
         signs, _ = signs_and_caps(problem)
         return (-signs * state.at.dual)[:, None]
 
-    def _priced(self, problem: Problem, state: Multiplied, pulled: Array) -> Multiplied:
+    def _with_gap(
+        self, problem: Problem, state: HingeNewtonState, pulled: Array
+    ) -> HingeNewtonState:
         """The state with all violations and the gap of the multipliers (rounding ignored)."""
         l1: float | Array = problem.level
         l2: float | Array = problem.penalty.l2
@@ -201,13 +203,13 @@ def _objection_to_bounds(problem: Problem) -> str | None:
     return "it needs bounds of coefficients that are zero or infinite" if within.any() else None
 
 
-def _signed_adjoint(problem: Problem, state: Multiplied) -> Array:
+def _signed_adjoint(problem: Problem, state: HingeNewtonState) -> Array:
     """``X'(y a)`` for the multipliers a, (n_features,)."""
     signs, _ = signs_and_caps(problem)
     return problem.centred.design.adjoint((signs * state.at.dual)[:, None])[:, 0]
 
 
-def _value(problem: Problem, state: Multiplied) -> float:
+def _value(problem: Problem, state: HingeNewtonState) -> float:
     """The objective at ``state.at``."""
     signs, caps = signs_and_caps(problem)
     coef = state.at.coef
@@ -216,7 +218,7 @@ def _value(problem: Problem, state: Multiplied) -> float:
     return hinge + problem.penalty.value(coef[:, None]) + ridge
 
 
-def _intercept_loss_of_bound(problem: Problem, state: Multiplied) -> float:
+def _intercept_loss_of_bound(problem: Problem, state: HingeNewtonState) -> float:
     """Decrease of the dual bound because ``y'a`` violates the intercept's constraint."""
     signs, _ = signs_and_caps(problem)
     ridge = intercept_ridge(problem)
@@ -226,7 +228,7 @@ def _intercept_loss_of_bound(problem: Problem, state: Multiplied) -> float:
     return 0.5 * lean**2 / ridge if ridge > 0 else lean * abs(state.at.intercept)
 
 
-def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
+def _prepared(problem: Problem, state: HingeNewtonState) -> HingeNewtonState:
     """Recentre if the last problem is solved, and enlarge the working set."""
     outside = state.outside(state.violations)
     if state.is_complete(outside, problem.level):
@@ -237,7 +239,7 @@ def _prepared(problem: Problem, state: Multiplied) -> Multiplied:
     return state.but(members=_grown(state, outside))
 
 
-def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
+def _grown(state: HingeNewtonState, outside: Array) -> NDArray[np.intp]:
     """The working set with the features that violate most added to it."""
     total = outside.size
     if total <= 2 * MIN_ADDED_FEATURES:
@@ -249,7 +251,7 @@ def _grown(state: Multiplied, outside: Array) -> NDArray[np.intp]:
     return np.flatnonzero(wanted)
 
 
-def _smoothed(problem: Problem, state: Multiplied) -> SmoothedHinge:
+def _smoothed(problem: Problem, state: HingeNewtonState) -> SmoothedHinge:
     design, members, centre = problem.centred.design, state.members, state.centre
     signs, caps = signs_and_caps(problem)
     level, l2 = problem.level, problem.penalty.l2
@@ -281,7 +283,7 @@ def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
 def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
     matrix = design.dense_columns(members)
     share = design.share * members.size / max(design.n_features, 1)
-    return DenseDesign(matrix, design.ledger, share)
+    return DenseDesign(matrix, design.counter, share)
 
 
 def _sharpness_unit(problem: Problem) -> float:

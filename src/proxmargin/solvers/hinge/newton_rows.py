@@ -66,7 +66,7 @@ class NewtonRows(ABC):
         return None
 
     def _charge(self, share: float = 1.0) -> None:
-        self.design.ledger.charge(share * self.design.share)
+        self.design.counter.add(share * self.design.share)
 
 
 def few_by_rows(design: Design) -> Array | None:

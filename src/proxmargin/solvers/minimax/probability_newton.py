@@ -68,7 +68,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     name: ClassVar[str] = "probability-newton"
     needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
     reads_columns: ClassVar[bool] = False
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proxmargin.designs.base import Array
-from proxmargin.loop.solver import PricedState
+from proxmargin.loop.solver import GapState
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Problem
 from proxmargin.solvers.minimax.ellipsoids import coordinates_of, ellipsoid_loss
@@ -34,7 +34,7 @@ class Levels(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ProbabilityState(PricedState):
+class ProbabilityState(GapState):
     """The state of `ProbabilityNewton`.
 
     Attributes

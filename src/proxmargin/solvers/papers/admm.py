@@ -25,11 +25,11 @@ from proxmargin.solvers.hinge.model import (
     signs_and_caps,
 )
 
-__all__ = ["Alternated", "AlternatingDirections"]
+__all__ = ["AdmmState", "AlternatingDirections"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Alternated(State):
+class AdmmState(State):
     """The state of ADMM.
 
     Attributes
@@ -72,7 +72,7 @@ SETTINGS: Mapping[str, Callable[[float], tuple[float, float]]] = {
 
 
 @dataclass(frozen=True)
-class AlternatingDirections(Solver[Alternated]):
+class AlternatingDirections(Solver[AdmmState]):
     """ADMM on copies eta of the margin deficits ``goal - y (X w + b)`` and u of the coefficients.
 
     (w, b) solve the linear system
@@ -112,7 +112,7 @@ class AlternatingDirections(Solver[Alternated]):
     def objection(self, problem: Problem) -> str | None:
         return hinge_objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Alternated:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> AdmmState:
         design = problem.centred.design
         coef = start.coef[:, 0].copy()
         intercept = float(problem.centred.intercept(start)[0])
@@ -123,7 +123,7 @@ class AlternatingDirections(Solver[Alternated]):
         pulled = design.adjoint((signs * dual)[:, None])[:, 0]
         price, weight = self._penalty_parameters(problem)
         compares = stop.rule is not None or bool(stop.callbacks)
-        return Alternated(
+        return AdmmState(
             sparse=coef,
             intercept=intercept,
             missing=goals(problem) - signs * scores,
@@ -135,7 +135,7 @@ class AlternatingDirections(Solver[Alternated]):
             rho_coef=weight * problem.loss.sample_count,
         )
 
-    def step(self, problem: Problem, state: Alternated) -> Alternated:
+    def step(self, problem: Problem, state: AdmmState) -> AdmmState:
         design, (price, weight) = problem.centred.design, self._penalty_parameters(problem)
         signs, caps = signs_and_caps(problem)
         ends = goals(problem)
@@ -165,8 +165,10 @@ class AlternatingDirections(Solver[Alternated]):
         """The linear system of the step in (w, b), factored once and kept with the data."""
         margins, coef = self._penalty_parameters(problem)
         ridge = intercept_ridge(problem)
-        prices = np.array([margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge])
-        return problem.centred.design.remembered(_system, prices)
+        computes_gap = np.array(
+            [margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge]
+        )
+        return problem.centred.design.remembered(_system, computes_gap)
 
     def _penalty_parameters(self, problem: Problem) -> tuple[float, float]:
         """Penalty parameters r of margins and coefficients, for the mean of the losses."""
@@ -177,24 +179,24 @@ class AlternatingDirections(Solver[Alternated]):
             coef if self.rho_coef is None else self.rho_coef / total,
         )
 
-    def point(self, problem: Problem, state: Alternated) -> Point:
+    def point(self, problem: Problem, state: AdmmState) -> Point:
         coef = state.sparse[:, None]
         return problem.centred.point(coef, np.array([state.intercept]))
 
-    def measures(self, state: Alternated) -> Mapping[str, float]:
+    def measures(self, state: AdmmState) -> Mapping[str, float]:
         return {
             "objective": state.objective,
             "rho_margin": state.rho_margin,
             "rho_coef": state.rho_coef,
         }
 
-    def dual(self, problem: Problem, state: Alternated) -> Array:
+    def dual(self, problem: Problem, state: AdmmState) -> Array:
         signs, _ = signs_and_caps(problem)
         return (-signs * state.dual)[:, None]
 
 
-def _system(design: Design, prices: Array) -> HingeSystem:
+def _system(design: Design, computes_gap: Array) -> HingeSystem:
     """The system for the penalty parameters and the intercept's ridge (nan without intercept)."""
-    margin, coef, ridge = prices.tolist()
+    margin, coef, ridge = computes_gap.tolist()
     bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
     return hinge_system(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))

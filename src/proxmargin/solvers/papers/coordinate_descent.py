@@ -15,11 +15,11 @@ from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 
-__all__ = ["CoordinateDescent", "Sweeping"]
+__all__ = ["CoordinateDescent", "SweepState"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sweeping(State):
+class SweepState(State):
     """The state of coordinate descent.
 
     Attributes
@@ -42,7 +42,7 @@ class Sweeping(State):
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(Solver[Sweeping]):
+class CoordinateDescent(Solver[SweepState]):
     """Sweeps of ``w_j <- soft(M_j w_j - f'_j, l1) / (M_j + l2)`` and the same for the intercept.
 
     ``M_j`` majorises the curvature along coordinate j, so that every step decreases the objective.
@@ -63,13 +63,13 @@ class CoordinateDescent(Solver[Sweeping]):
             return "it reads single columns, which are dense in standardised sparse data"
         return super().objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Sweeping:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> SweepState:
         loss = problem.margins
         bare = (problem.design.scores(start.coef) + start.intercept)[:, 0]
         squares = problem.design.column_squares(
             loss.weights[:, 0], np.zeros(problem.design.n_features)
         )
-        return Sweeping(
+        return SweepState(
             coef=start.coef[:, 0].copy(),
             intercept=float(start.intercept[0]),
             scores=bare + problem.offset,
@@ -77,14 +77,14 @@ class CoordinateDescent(Solver[Sweeping]):
             objective=_objective(problem, bare + problem.offset, start),
         )
 
-    def step(self, problem: Problem, state: Sweeping) -> Sweeping:
+    def step(self, problem: Problem, state: SweepState) -> SweepState:
         loss = problem.margins
         coef, scores = state.coef.copy(), state.scores.copy()
         data = problem.design.sweep_data()
         sweep: Any = sweeps.sweep_dense if data[0].ndim == 2 else sweeps.sweep_sparse
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         sweep(loss.phi.scalars, *data, signs, weights, coef, scores, state.major, problem.net)
-        problem.design.ledger.charge(2.0 * problem.design.share)
+        problem.design.counter.add(2.0 * problem.design.share)
         intercept = self._moved_intercept(problem, scores, state.intercept)
         scores += intercept - state.intercept
         moved = np.hypot(np.linalg.norm(coef - state.coef), intercept - state.intercept)
@@ -103,14 +103,14 @@ class CoordinateDescent(Solver[Sweeping]):
             finished=bool(moved == 0.0),
         )
 
-    def point(self, problem: Problem, state: Sweeping) -> Point:
+    def point(self, problem: Problem, state: SweepState) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
 
-    def scores(self, problem: Problem, state: Sweeping) -> Array | None:
+    def scores(self, problem: Problem, state: SweepState) -> Array | None:
         # subtracting the offset would add rounding
         return None if problem.offset.any() else state.scores[:, None]
 
-    def measures(self, state: Sweeping) -> Mapping[str, float]:
+    def measures(self, state: SweepState) -> Mapping[str, float]:
         return {"objective": state.objective}
 
     def _moved_intercept(self, problem: Problem, scores: Array, intercept: float) -> float:

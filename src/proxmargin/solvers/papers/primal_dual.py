@@ -34,7 +34,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.projections.epigraphs import hinge_epigraphs
 from proxmargin.traits import Trait
 
-__all__ = ["PrimalDual", "Saddle", "operator_norm"]
+__all__ = ["PrimalDual", "PrimalDualState", "operator_norm"]
 
 POWER_ITERATIONS = 60  # for the estimate of |T|
 NORM_MARGIN = 1.02  # factor on that estimate, which is a lower bound
@@ -62,7 +62,7 @@ P = TypeVar("P", Primal, Dual)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Saddle(State):
+class PrimalDualState(State):
     """A pair of primal and dual points.
 
     Attributes
@@ -191,7 +191,7 @@ class Epigraphs(Splitting):
 
 
 @dataclass(frozen=True)
-class PrimalDual(Solver[Saddle]):
+class PrimalDual(Solver[PrimalDualState]):
     """FBPD, for any loss whose conjugate has a prox and any penalty with one.
 
     Parameters
@@ -226,14 +226,14 @@ class PrimalDual(Solver[Saddle]):
         check_numbers(self, "relaxation", above=0, below=2)
         check_flags(self, "restarts")
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Saddle:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> PrimalDualState:
         splitting = splitting_of(problem.loss)
         scores = problem.design.scores(start.coef) + start.intercept
         levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
         square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
         compares = bool(stop.callbacks)
-        return Saddle(
+        return PrimalDualState(
             primal=primal,
             dual=dual,
             primal_sum=_scaled(primal, 0.0),
@@ -246,7 +246,7 @@ class PrimalDual(Solver[Saddle]):
             objective=_objective(problem, primal) if compares else np.nan,
         )
 
-    def step(self, problem: Problem, state: Saddle) -> Saddle:
+    def step(self, problem: Problem, state: PrimalDualState) -> PrimalDualState:
         splitting = splitting_of(problem.loss)
         tau, sigma = state.balance / state.norm, 1.0 / (state.balance * state.norm)
         old, dual = state.primal, state.dual
@@ -277,17 +277,17 @@ class PrimalDual(Solver[Saddle]):
             sigma=sigma,
         )
 
-    def point(self, problem: Problem, state: Saddle) -> Point:
+    def point(self, problem: Problem, state: PrimalDualState) -> Point:
         """The iterate projected onto the domain of the penalties, which over-relaxation leaves."""
         return problem.projected(Point(state.primal.coef, state.primal.intercept))
 
-    def measures(self, state: Saddle) -> Mapping[str, float]:
+    def measures(self, state: PrimalDualState) -> Mapping[str, float]:
         return {"objective": state.objective, "tau": state.tau, "sigma": state.sigma}
 
-    def dual(self, problem: Problem, state: Saddle) -> Array | None:
+    def dual(self, problem: Problem, state: PrimalDualState) -> Array | None:
         return splitting_of(problem.loss).proof(state.dual, problem.intercept)
 
-    def observe(self, problem: Problem, state: Saddle, gap: Gap) -> Saddle:
+    def observe(self, problem: Problem, state: PrimalDualState, gap: Gap) -> PrimalDualState:
         if not self.restarts or state.count == 0:
             return replace(state, gap_start=min(state.gap_start, gap.gap))
         mean = _scaled(state.primal_sum, 1.0 / state.count)
@@ -344,7 +344,7 @@ def _first_balance(problem: Problem) -> float:
     return 1.0 / strength if 0 < strength < np.inf else 1.0
 
 
-def _balance_of_distances(state: Saddle) -> float:
+def _balance_of_distances(state: PrimalDualState) -> float:
     """The balance, smoothed towards the ratio of primal and dual distances since the restart."""
     primal = [a - b for a, b in zip(state.primal, state.primal_start, strict=True)]
     dual = [a - b for a, b in zip(state.dual, state.dual_start, strict=True)]
@@ -355,7 +355,7 @@ def _balance_of_distances(state: Saddle) -> float:
     return float(state.balance * (across / along / state.balance) ** BALANCE_SMOOTHING)
 
 
-def _restarted(state: Saddle, primal: Primal, dual: Dual, gap: float) -> Saddle:
+def _restarted(state: PrimalDualState, primal: Primal, dual: Dual, gap: float) -> PrimalDualState:
     return replace(
         state,
         primal=primal,

@@ -25,7 +25,7 @@ __all__ = ["MulticlassTwoStage", "TwoStage"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Staged(State):
+class TwoStageState(State):
     """Stage one until ``second`` is set; ``settled`` counts iterations that meet rule (20)."""
 
     first: Momentum
@@ -35,7 +35,7 @@ class Staged(State):
 
 
 @dataclass(frozen=True)
-class TwoStage(Solver[Staged]):
+class TwoStage(Solver[TwoStageState]):
     """Stage one: plain steps with ``L_k = L_f`` until rule (20) holds at ``first_tol``. Stage two:
     B-PGH on the support found.
 
@@ -80,10 +80,10 @@ class TwoStage(Solver[Staged]):
         inner = self.method(eta=self.eta, first_lipschitz=self.first_lipschitz)
         return WorkingSet(inner, fixed=not self.repair)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Staged:
-        return Staged(first=self.stage_one.init(problem, start, stop), stop=stop)
+    def init(self, problem: Problem, start: Point, stop: Stop) -> TwoStageState:
+        return TwoStageState(first=self.stage_one.init(problem, start, stop), stop=stop)
 
-    def step(self, problem: Problem, state: Staged) -> Staged:
+    def step(self, problem: Problem, state: TwoStageState) -> TwoStageState:
         if state.second is None:
             return self._first_step(problem, state)
         second = self.stage_two.step(problem, state.second)
@@ -97,25 +97,25 @@ class TwoStage(Solver[Staged]):
             point_change=second.point_change,
         )
 
-    def observe(self, problem: Problem, state: Staged, gap: Gap) -> Staged:
+    def observe(self, problem: Problem, state: TwoStageState, gap: Gap) -> TwoStageState:
         if state.second is None:
             return state
         return replace(state, second=self.stage_two.observe(problem, state.second, gap))
 
-    def measures(self, state: Staged) -> Mapping[str, float]:
+    def measures(self, state: TwoStageState) -> Mapping[str, float]:
         if state.second is None or state.second.n_iter == 0:
             return self.stage_one.measures(state.first)
         return self.stage_two.measures(state.second)
 
-    def point(self, problem: Problem, state: Staged) -> Point:
+    def point(self, problem: Problem, state: TwoStageState) -> Point:
         if state.second is None:
             return self.stage_one.point(problem, state.first)
         return self.stage_two.point(problem, state.second)
 
-    def scores(self, problem: Problem, state: Staged) -> Array | None:
+    def scores(self, problem: Problem, state: TwoStageState) -> Array | None:
         return None if state.second else state.first.z
 
-    def _first_step(self, problem: Problem, state: Staged) -> Staged:
+    def _first_step(self, problem: Problem, state: TwoStageState) -> TwoStageState:
         first = self.stage_one.step(problem, state.first)
         rule = RelativeChange(self.first_tol)
         settled = state.settled + 1 if rule.met(first) else 0

@@ -18,7 +18,7 @@ from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_progra
 from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 
-__all__ = ["Generated", "LinearProgram", "columns_a_round", "first_rows"]
+__all__ = ["LinearProgram", "LinearProgramState", "columns_a_round", "first_rows"]
 
 Ids = NDArray[np.intp]
 FEW_ROWS = 1000  # hinge pieces up to which the first program has all rows
@@ -35,7 +35,7 @@ ROW_TOLERANCE = 1e-12  # violation above which a row enters, in units of the mar
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Generated(State):
+class LinearProgramState(State):
     """The generated rows and columns, and the last vertex of their program.
 
     Attributes
@@ -76,7 +76,7 @@ class Generated(State):
 
 
 @dataclass(frozen=True)
-class LinearProgram(Solver[Generated]):
+class LinearProgram(Solver[LinearProgramState]):
     """Column and row generation with the simplex method.
 
     With a hinge loss and an l1 or group l_inf norm the problem is a linear program, of which an
@@ -110,7 +110,7 @@ class LinearProgram(Solver[Generated]):
             return "it needs an intercept without penalty, or none"
         return None
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Generated:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> LinearProgramState:
         program = _program_of(problem)
         scores = problem.design.scores(start.coef) + start.intercept
         columns = program.gauge.starting(start.coef)
@@ -123,7 +123,7 @@ class LinearProgram(Solver[Generated]):
             columns = columns.joined(
                 program.gauge.entering(pulled / WARM_DUAL_NORM, columns, limit)
             )
-        return Generated(
+        return LinearProgramState(
             at=start,
             scores=scores,
             rows=rows,
@@ -132,7 +132,7 @@ class LinearProgram(Solver[Generated]):
             deadline=stop.deadline,
         )
 
-    def step(self, problem: Problem, state: Generated) -> Generated:
+    def step(self, problem: Problem, state: LinearProgramState) -> LinearProgramState:
         """At least one round; more until nothing is violated or `STEP_PIVOTS` pivots are spent."""
         program = _program_of(problem)
         pivots = state.pivots + STEP_PIVOTS
@@ -141,13 +141,13 @@ class LinearProgram(Solver[Generated]):
             state = _round(program, state)
         return state
 
-    def point(self, problem: Problem, state: Generated) -> Point:
+    def point(self, problem: Problem, state: LinearProgramState) -> Point:
         return state.at
 
-    def scores(self, problem: Problem, state: Generated) -> Array | None:
+    def scores(self, problem: Problem, state: LinearProgramState) -> Array | None:
         return state.scores
 
-    def dual(self, problem: Problem, state: Generated) -> Array | None:
+    def dual(self, problem: Problem, state: LinearProgramState) -> Array | None:
         return state.dual
 
 
@@ -171,7 +171,7 @@ def first_rows(rows: HingeRows, scores: Array) -> Ids:
     return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
 
 
-def _round(program: HingeProgram, state: Generated) -> Generated:
+def _round(program: HingeProgram, state: LinearProgramState) -> LinearProgramState:
     """Solve the restricted program, and add the rows and columns that its vertex violates."""
     vertex = _vertex(program, state)
     point = program.point(state.columns, vertex)
@@ -192,7 +192,7 @@ def _round(program: HingeProgram, state: Generated) -> Generated:
     return _grown(program, reached, scores, dual, vertex.basis)
 
 
-def _vertex(program: HingeProgram, state: Generated) -> Vertex:
+def _vertex(program: HingeProgram, state: LinearProgramState) -> Vertex:
     """The optimal vertex of the restricted program; from a cold start if the warm one fails."""
     restricted = program.restricted(state.rows, state.columns)
     vertex = solved(restricted, state.basis, pivots=ROUND_PIVOTS, deadline=state.deadline)
@@ -202,8 +202,8 @@ def _vertex(program: HingeProgram, state: Generated) -> Vertex:
 
 
 def _grown(
-    program: HingeProgram, state: Generated, scores: Array, dual: Array, basis: Basis
-) -> Generated:
+    program: HingeProgram, state: LinearProgramState, scores: Array, dual: Array, basis: Basis
+) -> LinearProgramState:
     """``state`` with the rows and columns that its vertex, of this basis, violates."""
     design = program.problem.design
     shortfalls = program.rows.shortfalls(scores)

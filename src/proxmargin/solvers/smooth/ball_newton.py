@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
+from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
@@ -49,7 +49,7 @@ ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BallNewtonState(PricedState):
+class BallNewtonState(GapState):
     """The state of the ball-constrained Newton method.
 
     Attributes
@@ -118,7 +118,7 @@ class BallNewton(Solver[BallNewtonState]):
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT | Trait.BALL
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 300
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ class BallNewton(Solver[BallNewtonState]):
         at = expanded(problem, scores, intercept, 0.0)
         gradient, tol = _gradient(problem, at), CLAIM_FRACTION * stop.tol
         state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=tol)
-        begun = self._priced(problem, state)
+        begun = self._with_gap(problem, state)
         # for large data the digits of a polishing step are not worth its cost
         small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
@@ -188,11 +188,11 @@ class BallNewton(Solver[BallNewtonState]):
             multiplier=found.multiplier,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
-        priced = self._priced(problem, reached)
+        priced = self._with_gap(problem, reached)
         stuck = change == 0.0 and state.share == 0.0
         return priced.but(finished=priced.idle >= self.max_stalled or stuck)
 
-    def _priced(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
+    def _with_gap(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
         """The state with the objective and the gap of its point."""
         at, gradient = state.at, state.gradient
         lost = problem.penalty.conjugate(gradient[:, None]) + float(gradient @ state.coef)

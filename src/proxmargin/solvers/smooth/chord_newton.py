@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
+from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.smooth.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
@@ -23,7 +23,7 @@ LEAST_TOLERANCE = 1e-15  # relative gap: below it the kernels would step on with
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChordState(PricedState):
+class ChordState(GapState):
     """The state of `ChordNewton`.
 
     Attributes
@@ -68,7 +68,7 @@ class ChordNewton(Solver[ChordState]):
     needs: ClassVar[Trait] = (
         Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     )
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 100
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class ChordNewton(Solver[ChordState]):
         engine.limit_steps(int(min(_most_steps(problem), state.last - state.n_iter)))
         found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
         steps, passes = engine.effort
-        problem.design.ledger.charge(float(passes))
+        problem.design.counter.add(float(passes))
         at, objective = engine.point, float(found.objectives[0])
         coef, intercept = at.coef[:, 0], float(at.intercept[0])
         change = float(np.linalg.norm(coef - state.coef))

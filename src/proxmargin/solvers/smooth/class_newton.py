@@ -19,7 +19,7 @@ from proxmargin.compiled.solvers.class_newton import (
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
-    PricedState,
+    GapState,
     Solver,
     at_least_one,
     check_numbers,
@@ -32,7 +32,7 @@ from proxmargin.rows import live_rows
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
 from proxmargin.traits import Trait
 
-__all__ = ["ClassNewton", "ClassPursuit"]
+__all__ = ["ClassNewton", "ClassNewtonState"]
 
 # working set; violations and gradients are relative to the l1 strength
 KEEP_THRESHOLD = 0.97  # |gradient| above which a zero coefficient is in the set
@@ -51,7 +51,7 @@ EXACT_VIOLATION = 1e-9  # over the l1 strength, with all features: more steps ga
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClassPursuit(PricedState):
+class ClassNewtonState(GapState):
     """The state of `ClassNewton`.
 
     Attributes
@@ -92,7 +92,7 @@ class ClassPursuit(PricedState):
 
 
 @dataclass(frozen=True)
-class ClassNewton(Solver[ClassPursuit]):
+class ClassNewton(Solver[ClassNewtonState]):
     """Proximal Newton for smooth losses of all classes with an elastic net.
 
     Each step minimises a quadratic model of the loss plus the penalty, by coordinate descent and
@@ -129,7 +129,7 @@ class ClassNewton(Solver[ClassPursuit]):
     name: ClassVar[str] = "class-newton"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MANY_OUTPUTS | Trait.NET
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
@@ -154,9 +154,9 @@ class ClassNewton(Solver[ClassPursuit]):
             return f"its Hessians of {n} samples and {k} classes might not fit in memory"
         return None
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> ClassPursuit:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> ClassNewtonState:
         scores = problem.design.scores(start.coef) + start.intercept + problem.loss.offset
-        state = ClassPursuit(
+        state = ClassNewtonState(
             coef=start.coef,
             intercept=start.intercept,
             scores=np.ascontiguousarray(scores.T),
@@ -169,14 +169,14 @@ class ClassNewton(Solver[ClassPursuit]):
         )
         return _judged(problem, _pulled(problem, state)).but(unpolished=stop.polish)
 
-    def onward(self, problem: Problem, state: ClassPursuit, stop: Stop) -> ClassPursuit:
+    def onward(self, problem: Problem, state: ClassNewtonState, stop: Stop) -> ClassNewtonState:
         """The first state of a problem that differs in the penalty, at the same point."""
         fresh = state.but(
             tol=CLAIM_FRACTION * stop.tol, n_iter=0, least=np.inf, idle=0, finished=False
         )
         return _judged(problem, fresh).but(unpolished=stop.polish)
 
-    def step(self, problem: Problem, state: ClassPursuit) -> ClassPursuit:
+    def step(self, problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
         wanted, new = self._wanted(state, problem.net.l1)
         if not 0 < int(np.count_nonzero(wanted)) <= self.largest:
             return state.but(n_iter=state.n_iter + 1, finished=True, claims=False)
@@ -193,14 +193,14 @@ class ClassNewton(Solver[ClassPursuit]):
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
 
-    def observe(self, problem: Problem, state: ClassPursuit, gap: Gap) -> ClassPursuit:
+    def observe(self, problem: Problem, state: ClassNewtonState, gap: Gap) -> ClassNewtonState:
         return state.observed()
 
-    def point(self, problem: Problem, state: ClassPursuit) -> Point:
+    def point(self, problem: Problem, state: ClassNewtonState) -> Point:
         # rows of the intercept sum to zero, where the steps keep that of the last class
         return Point(state.coef, problem.intercept.into_domain(state.intercept[None, :])[0])
 
-    def _wanted(self, state: ClassPursuit, l1: Array) -> tuple[NDArray[np.bool_], int]:
+    def _wanted(self, state: ClassNewtonState, l1: Array) -> tuple[NDArray[np.bool_], int]:
         """The mask of the next working set (p, k), and how many coefficients in it violate
         optimality at zero.
 
@@ -218,7 +218,7 @@ class ClassNewton(Solver[ClassPursuit]):
         np.put(wanted, others, True)
         return wanted, int(np.count_nonzero(off > 0))
 
-    def _target(self, problem: Problem, state: ClassPursuit, new: int) -> float:
+    def _target(self, problem: Problem, state: ClassNewtonState, new: int) -> float:
         """The violation to which the restricted problem is solved."""
         if state.relative_gap <= state.tol:  # solved, and to be polished
             return POLISHED_VIOLATION * problem.level
@@ -228,10 +228,10 @@ class ClassNewton(Solver[ClassPursuit]):
     def _moved(
         self,
         problem: Problem,
-        state: ClassPursuit,
+        state: ClassNewtonState,
         wanted: NDArray[np.bool_],
         target: float,
-    ) -> ClassPursuit:
+    ) -> ClassNewtonState:
         """The state after Newton steps on the wanted coefficients, not yet priced."""
         loss, design, offset = _loss(problem), problem.design, problem.loss.offset
         used = np.asarray(wanted.any(axis=1))
@@ -263,7 +263,7 @@ class ClassNewton(Solver[ClassPursuit]):
         )
         scores_of(working.kernel, unknowns, coef, intercept, offset, scores)
         share = design.share * working.members.size / max(design.n_features, 1)
-        design.ledger.charge(3 * max(steps, 1) * share)
+        design.counter.add(3 * max(steps, 1) * share)
         whole = np.zeros(state.coef.shape)
         whole[features, classes] = (coef / unknowns.unit).clip(net.lower, net.upper)
         return state.but(
@@ -288,7 +288,7 @@ def _unknowns(working: ColumnSet, wanted: NDArray[np.bool_]) -> Unknowns:
     return Unknowns(columns, classes, starts, working.unit[columns])
 
 
-def _pulled(problem: Problem, state: ClassPursuit) -> ClassPursuit:
+def _pulled(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     """The state at the best intercept, with the slopes of all coefficients: one product."""
     loss = _loss(problem)
     scores, intercept = state.scores.copy(), state.intercept.copy()
@@ -302,7 +302,7 @@ def _pulled(problem: Problem, state: ClassPursuit) -> ClassPursuit:
     return state.but(scores=scores, intercept=intercept, loss=value, dual=gradient, slope=slope)
 
 
-def _judged(problem: Problem, state: ClassPursuit) -> ClassPursuit:
+def _judged(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     """The state with its violations, objective and gap, for the penalty of the problem."""
     loss, working = _loss(problem), state.working
     violations, curvature = np.empty(state.slope.shape), np.zeros(len(state.slope))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState
+from proxmargin.loop.solver import CLAIM_FRACTION, GapState
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
@@ -23,7 +23,7 @@ FLAT_CURVATURE = 1e-30  # curvature over the largest, below which a sample count
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WeightsOfSamples(PricedState):
+class WeightsOfSamples(GapState):
     """The state of `DualNewton`.
 
     Attributes
@@ -78,10 +78,10 @@ class DualNewton(InSamples[WeightsOfSamples]):
         intercept = float(problem.centred.intercept(start)[0])
         at = expanded(problem, bare + intercept, intercept, 0.0)
         state = WeightsOfSamples(weights=weights, at=at, tol=CLAIM_FRACTION * stop.tol)
-        return _priced(problem, state.but(unpolished=stop.polish))
+        return _with_gap(problem, state.but(unpolished=stop.polish))
 
     def onward(self, problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
-        return _priced(problem, state.but(n_iter=0, unpolished=True))
+        return _with_gap(problem, state.but(n_iter=0, unpolished=True))
 
     def step(self, problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
         l2, at, weights = problem.penalty.l2, state.at, state.weights
@@ -102,7 +102,7 @@ class DualNewton(InSamples[WeightsOfSamples]):
             point_change=change / size if size > 0 else np.inf,
             objective_change=(at.value - there.value) / (1.0 + abs(there.value)),
         )
-        return _priced(problem, reached)
+        return _with_gap(problem, reached)
 
     def observe(self, problem: Problem, state: WeightsOfSamples, gap: Gap) -> WeightsOfSamples:
         return state.observed()
@@ -135,7 +135,7 @@ def _kernel(problem: Problem) -> Array:
     return problem.centred.design.outer_gram()
 
 
-def _priced(problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
+def _with_gap(problem: Problem, state: WeightsOfSamples) -> WeightsOfSamples:
     """The state with the gap of its point, and a claim if that meets the tolerance."""
     l2, at, weights = problem.penalty.l2, state.at, state.weights
     rest = at.dual + l2 * weights

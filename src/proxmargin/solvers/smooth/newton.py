@@ -18,7 +18,7 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
-    PricedState,
+    GapState,
     Solver,
     at_least_one,
     check_numbers,
@@ -30,7 +30,7 @@ from proxmargin.rows import live_rows
 from proxmargin.solvers.smooth.column_set import ColumnSet, readable
 from proxmargin.traits import Trait
 
-__all__ = ["ProximalNewton", "Pursuit"]
+__all__ = ["ProximalNewton", "ProximalNewtonState"]
 
 # working set; violations and gradients are relative to the l1 strength
 KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
@@ -62,7 +62,7 @@ STAGE_THETA = 0.1  # first majoriser weight of a stage, which starts close to it
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pursuit(PricedState):
+class ProximalNewtonState(GapState):
     """The state of `ProximalNewton`.
 
     Attributes
@@ -100,7 +100,7 @@ class Pursuit(PricedState):
 
 
 @dataclass(frozen=True)
-class ProximalNewton(Solver[Pursuit]):
+class ProximalNewton(Solver[ProximalNewtonState]):
     """Proximal Newton for smooth margin losses with an elastic net, on a working set of features.
 
     Each step minimises a quadratic model of the loss plus the penalty, by coordinate descent and
@@ -133,7 +133,7 @@ class ProximalNewton(Solver[Pursuit]):
     needs: ClassVar[Trait] = (
         Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
     )
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 2000
 
     def __post_init__(self) -> None:
@@ -146,7 +146,7 @@ class ProximalNewton(Solver[Pursuit]):
             return "it reads columns, and centring would fill those of sparse data"
         return super().objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> ProximalNewtonState:
         state = self.state_at(problem, start, stop)
         loss = problem.margins
         pieces = not loss.phi.is_strictly_convex
@@ -158,7 +158,7 @@ class ProximalNewton(Solver[Pursuit]):
         return self.state_at(problem, point, stop).but(n_iter=steps)
 
     def _warm_start_by_path(
-        self, problem: Problem, state: Pursuit, stop: Stop
+        self, problem: Problem, state: ProximalNewtonState, stop: Stop
     ) -> tuple[int, Point]:
         """The end of a path of decreasing l1 strengths, each solved loosely; and its iterations.
 
@@ -180,11 +180,11 @@ class ProximalNewton(Solver[Pursuit]):
             strength *= PATH_RATIO
         return steps, point
 
-    def state_at(self, problem: Problem, start: Point, stop: Stop) -> Pursuit:
+    def state_at(self, problem: Problem, start: Point, stop: Stop) -> ProximalNewtonState:
         """The state at a point, whatever it is worth; `init` may start elsewhere."""
         loss = problem.margins
         members = live_rows(start.coef)
-        state = Pursuit(
+        state = ProximalNewtonState(
             coef=start.coef[:, 0],
             intercept=float(start.intercept[0]),
             scores=(problem.design.scores(start.coef) + start.intercept)[:, 0] + problem.offset,
@@ -194,9 +194,9 @@ class ProximalNewton(Solver[Pursuit]):
             tol=CLAIM_FRACTION * stop.tol,
             limit=stop.iterations(self.max_iter),
         )
-        return self._priced(problem, state).but(unpolished=stop.polish)
+        return self._with_gap(problem, state).but(unpolished=stop.polish)
 
-    def step(self, problem: Problem, state: Pursuit) -> Pursuit:
+    def step(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
         loss, level = problem.margins, problem.level
         wanted, new = self._members(state, problem.net.l1)
         working = state.working.changed(problem, wanted)
@@ -228,7 +228,7 @@ class ProximalNewton(Solver[Pursuit]):
             max(min(most, state.limit - state.n_iter), 1),
             max(MAX_GRAM_SIDE, math.isqrt(working.entries)),
         )
-        problem.design.ledger.charge(
+        problem.design.counter.add(
             3
             * max(steps, 1)
             * problem.design.share
@@ -250,24 +250,26 @@ class ProximalNewton(Solver[Pursuit]):
             exact=alone and left <= EXACT_VIOLATION * level,
             point_change=change / (1.0 + _norm(state.coef)),
         )
-        priced = self._priced(problem, reached)
+        priced = self._with_gap(problem, reached)
         least = state.least if new == 0 and priced.width == state.width else np.inf
         idle = 0 if priced.violation < VIOLATION_REDUCTION * least else state.idle + 1
         least = min(least, priced.violation)
         return priced.but(least=least, idle=idle, finished=idle >= self.max_stalled)
 
-    def observe(self, problem: Problem, state: Pursuit, gap: Gap) -> Pursuit:
+    def observe(
+        self, problem: Problem, state: ProximalNewtonState, gap: Gap
+    ) -> ProximalNewtonState:
         return state.observed()
 
-    def point(self, problem: Problem, state: Pursuit) -> Point:
+    def point(self, problem: Problem, state: ProximalNewtonState) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
 
-    def _target(self, state: Pursuit, level: float, new: int) -> float:
+    def _target(self, state: ProximalNewtonState, level: float, new: int) -> float:
         """The violation to which the restricted problem is solved."""
         share = self.forcing if new else CLOSED_SET_FORCING
         return max(share * state.violation, RESIDUAL_FRACTION * state.tol * level)
 
-    def _members(self, state: Pursuit, l1: Array) -> tuple[NDArray[np.bool_], int]:
+    def _members(self, state: ProximalNewtonState, l1: Array) -> tuple[NDArray[np.bool_], int]:
         """The mask of the next working set (p,), and how many features are new in it.
 
         It holds the support, members near the threshold, and the worst violators.
@@ -287,7 +289,7 @@ class ProximalNewton(Solver[Pursuit]):
         wanted[worst] = True
         return wanted, worst.size
 
-    def _priced(self, problem: Problem, state: Pursuit) -> Pursuit:
+    def _with_gap(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
         """Price all features by one product: violations and gap; then the next stage if due."""
         loss = problem.margins
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
@@ -325,7 +327,7 @@ class ProximalNewton(Solver[Pursuit]):
         zone = loss.phi.zone
         if zone < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
             width = max(zone, WIDTH_RATIO * state.width)
-            return self._priced(problem, priced.but(width=width, theta=STAGE_THETA))
+            return self._with_gap(problem, priced.but(width=width, theta=STAGE_THETA))
         return priced.claimed(final=zone >= state.width)
 
 

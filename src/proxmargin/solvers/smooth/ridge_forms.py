@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import PricedState
+from proxmargin.loop.solver import GapState
 from proxmargin.problem import Centred, Problem
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
@@ -42,7 +42,7 @@ FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample count
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RidgeNewtonState(PricedState):
+class RidgeNewtonState(GapState):
     """The state of Newton's method.
 
     Attributes

@@ -58,7 +58,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             tol=CLAIM_FRACTION * stop.tol,
             deadline=stop.deadline,
         )
-        return self._priced(problem, form, state).but(unpolished=stop.polish, idle=0)
+        return self._with_gap(problem, form, state).but(unpolished=stop.polish, idle=0)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         form, l2, at, inner = form_of(problem), state.ridge, state.at, state.inner
@@ -104,7 +104,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             share=share,
             point_change=change / (1.0 + float(np.linalg.norm(inner))),
         )
-        return self._priced(problem, form, reached)
+        return self._with_gap(problem, form, reached)
 
     def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
         return state.observed()
@@ -118,7 +118,7 @@ class RidgeNewton(Solver[RidgeNewtonState]):
         """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss."""
         return form_of(problem).dual(problem, state)
 
-    def _priced(self, problem: Problem, form: Form, state: RidgeNewtonState) -> RidgeNewtonState:
+    def _with_gap(self, problem: Problem, form: Form, state: RidgeNewtonState) -> RidgeNewtonState:
         """The state with the objective and gap of its point, and the next ridge of the homotopy."""
         at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
         square = form.inner_product(inner, inner, at.scores - at.intercept)

@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
-from proxmargin.loop.solver import CLAIM_FRACTION, PricedState, Solver, at_least_one
+from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
@@ -80,7 +80,7 @@ class Quasi(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SampledNewtonState(PricedState):
+class SampledNewtonState(GapState):
     """The state of `SampledNewton`.
 
     Attributes
@@ -131,7 +131,7 @@ class SampledNewton(Solver[SampledNewtonState]):
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
-    prices: ClassVar[bool] = True
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 200
 
     def __post_init__(self) -> None:
@@ -166,7 +166,7 @@ class SampledNewton(Solver[SampledNewtonState]):
         else:
             at, quasi = _sample_solution(problem, coef, intercept, every)
         state = SampledNewtonState(at=at, quasi=quasi, every=every, tol=CLAIM_FRACTION * stop.tol)
-        return _priced(problem, state)
+        return _with_gap(problem, state)
 
     def step(self, problem: Problem, state: SampledNewtonState) -> SampledNewtonState:
         at = state.at
@@ -184,7 +184,7 @@ class SampledNewton(Solver[SampledNewtonState]):
             point_change=size / (1.0 + float(np.linalg.norm(at.coef))),
             objective_change=(at.value - there.value) / (1.0 + abs(there.value)),
         )
-        priced = _priced(problem, reached)
+        priced = _with_gap(problem, reached)
         better = priced.gap < GAP_REDUCTION * state.gap or there.value < at.value
         idle = 0 if better else state.idle + 1
         still = size == 0.0 and there.intercept == at.intercept
@@ -265,7 +265,7 @@ def _metric(problem: Problem, at: Place, every: int) -> ReducedHessian:
     return some.metric(factor * at.bend[index])
 
 
-def _priced(problem: Problem, state: SampledNewtonState) -> SampledNewtonState:
+def _with_gap(problem: Problem, state: SampledNewtonState) -> SampledNewtonState:
     """The state with the gap of its point."""
     gap = _whole(problem).gap(state.at.slope, state.quasi.metric)
     least = max(state.at.value, problem.negligible)

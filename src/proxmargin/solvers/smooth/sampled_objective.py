@@ -129,7 +129,7 @@ class SampledObjective:
         else:
             scores, pulled = np.empty(self.signs.size), np.empty(coef.size)
             base, centre, scale = self.design.stored
-            base.ledger.charge(base.share)
+            base.counter.add(base.share)
             raw = coef / scale
             shift = intercept - float(centre @ raw)
             given = (self.phi, lines, raw, shift, self.offset, self.signs, self.weights)

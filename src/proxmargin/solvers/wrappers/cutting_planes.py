@@ -27,7 +27,7 @@ from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
 
-__all__ = ["Bracket", "CuttingPlanes"]
+__all__ = ["CuttingPlanes", "CuttingPlanesState"]
 
 Inner = Callable[[Problem, Stop, Point], Solution]
 """Solves a problem without a budget, within limits and from a warm start."""
@@ -57,7 +57,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bracket(State):
+class CuttingPlanesState(State):
     """The two lines that bracket the maximum, and the best dual point.
 
     Attributes
@@ -91,7 +91,7 @@ class Bracket(State):
 
 
 @dataclass(frozen=True)
-class CuttingPlanes(Solver[Bracket]):
+class CuttingPlanes(Solver[CuttingPlanesState]):
     """Solve problems without a budget, at multipliers that converge to that of the budget.
 
     Parameters
@@ -121,17 +121,17 @@ class CuttingPlanes(Solver[Bracket]):
             return "it needs an intercept without penalty, or none"
         return None
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Bracket:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> CuttingPlanesState:
         null = problem.null_point()
         cut = _cut(problem, 0.0, null)
-        return Bracket(
+        return CuttingPlanesState(
             over=cut,
             under=cut if cut.excess <= 0 else None,
             finished=cut.excess <= 0,
             stop=stop,
         )
 
-    def step(self, problem: Problem, state: Bracket) -> Bracket:
+    def step(self, problem: Problem, state: CuttingPlanesState) -> CuttingPlanesState:
         loss = problem.level_set
         multiplier = self._next(state, loss.price)
         solution = self.inner(*_without_budget(problem, multiplier, state))
@@ -150,7 +150,7 @@ class CuttingPlanes(Solver[Bracket]):
         state = _with_next_tolerance(state, loss)
         return replace(state, finished=state.idle > self.max_stalled)
 
-    def point(self, problem: Problem, state: Bracket) -> Point:
+    def point(self, problem: Problem, state: CuttingPlanesState) -> Point:
         """The convex combination that meets the budget; until there is one, the point above it."""
         over, under = state.over, state.under
         if under is None:
@@ -160,10 +160,10 @@ class CuttingPlanes(Solver[Bracket]):
         pairs = zip(over.point[:2], under.point[:2], strict=True)
         return Point(*(a + share * (b - a) for a, b in pairs))
 
-    def dual(self, problem: Problem, state: Bracket) -> Array | None:
+    def dual(self, problem: Problem, state: CuttingPlanesState) -> Array | None:
         return state.proof
 
-    def _next(self, state: Bracket, price: float) -> float:
+    def _next(self, state: CuttingPlanesState, price: float) -> float:
         """The intersection of the two lines, or in every second step the secant of their slopes."""
         over, under = state.over, state.under
         if under is None:
@@ -184,7 +184,7 @@ def _cut(problem: Problem, multiplier: float, point: Point) -> Cut:
 
 
 def _without_budget(
-    problem: Problem, multiplier: float, state: Bracket
+    problem: Problem, multiplier: float, state: CuttingPlanesState
 ) -> tuple[Problem, Stop, Point]:
     """The problem at a multiplier, its limits, and the solution at the nearest multiplier."""
     free = replace(
@@ -199,8 +199,8 @@ def _without_budget(
 
 
 def _with_dual_point(
-    problem: Problem, multiplier: float, solution: Solution, state: Bracket
-) -> Bracket:
+    problem: Problem, multiplier: float, solution: Solution, state: CuttingPlanesState
+) -> CuttingPlanesState:
     """The state with the dual point of a solution, if that has the highest value so far."""
     value = multiplier * (solution.gap.dual - problem.level_set.budget)
     if state.proof is not None and value <= state.lower:
@@ -216,7 +216,7 @@ def _crossing(over: Cut, under: Cut) -> float:
     return max(under.penalty - over.penalty, 0.0) / (over.excess - under.excess)
 
 
-def _with_next_tolerance(state: Bracket, loss: LevelSet) -> Bracket:
+def _with_next_tolerance(state: CuttingPlanesState, loss: LevelSet) -> CuttingPlanesState:
     """The state with the next inner tolerance, and the count of steps without progress.
 
     The upper bound is the value at the intersection, or that of the only line at the price.

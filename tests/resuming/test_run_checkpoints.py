@@ -1,4 +1,4 @@
-"""A run that goes on from a waypoint ends where the run without a break ends, bit for bit."""
+"""A run that goes on from a checkpoint ends where the run without a break ends, bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proxmargin.certificates.representer import certify_represented
 from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution
-from proxmargin.loop.report import Report, Waypoint
+from proxmargin.loop.report import Report, RunCheckpoint
 from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.problem import Problem
 from proxmargin.resuming.encoding import ArrayStore, decoded, encoded
@@ -40,10 +40,10 @@ CASES = {
 }
 
 
-def stored(waypoint: Waypoint) -> tuple[Any, dict[str, np.ndarray]]:
+def stored(run_checkpoint: RunCheckpoint) -> tuple[Any, dict[str, np.ndarray]]:
     """What a file would give back."""
     arrays = ArrayStore()
-    plain = json.loads(json.dumps(encoded(waypoint, arrays)))
+    plain = json.loads(json.dumps(encoded(run_checkpoint, arrays)))
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     buffer.seek(0)
@@ -71,7 +71,7 @@ def assert_resumes(name: str, stop: Stop) -> None:
 
     def keep(report: Report) -> None:
         if not report.inner:
-            kept.append(stored(report.waypoint))
+            kept.append(stored(report.run_checkpoint))
 
     whole = run(name, stop, callbacks=[keep])
     for plain, arrays in (kept[0], kept[len(kept) // 2], kept[-1]):
@@ -92,7 +92,9 @@ def test_a_count_of_small_changes_goes_on(name: str) -> None:
 
 def test_work_before_the_break_counts() -> None:
     kept = []
-    whole = run("fapg", Stop(tol=1e-9), callbacks=[lambda report: kept.append(report.waypoint)])
+    whole = run(
+        "fapg", Stop(tol=1e-9), callbacks=[lambda report: kept.append(report.run_checkpoint)]
+    )
     spent = run("fapg", Stop(tol=1e-9), resume=lambda stop: kept[-1]).certificate
     assert spent.n_passes >= whole.certificate.n_passes
     assert spent.seconds >= kept[-1].seconds > 0
