@@ -18,7 +18,7 @@ from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
 from proxmargin.runtime.memoisation import Remembers, cached_property
 from proxmargin.traits import Trait
-from proxmargin.unshrunk import are_determined, settled
+from proxmargin.unpenalised import are_determined, settled
 
 __all__ = ["Centred", "Point", "Problem"]
 
@@ -102,14 +102,14 @@ class Problem(Remembers):
         return self.design.remembered(_uniform_net, key, penalty=penalty)
 
     @cached_property
-    def unshrunk(self) -> NDArray[np.intp]:
+    def unpenalised(self) -> NDArray[np.intp]:
         """Indices of features without penalty whose best coefficients are computed with the
         intercept.
 
         They must be fewer than the samples, and the loss smooth with one output
-        (`proxmargin.unshrunk`). Empty if no feature has a penalty and they are many or
+        (`proxmargin.unpenalised`). Empty if no feature has a penalty and they are many or
         dependent."""
-        found = self.penalty.unshrunk(self.design.n_features)
+        found = self.penalty.unpenalised(self.design.n_features)
         if not found.size:
             return found
         known = SOLVED_WITHOUT_PENALTY in self.loss.traits and found.size < self.design.n_samples
@@ -198,7 +198,7 @@ class Problem(Remembers):
 
         Unpenalised features have their best coefficients.
         """
-        return self.remembered(_null_point) if self.unshrunk.size else _null_point(self)
+        return self.remembered(_null_point) if self.unpenalised.size else _null_point(self)
 
     def projected(self, point: Point) -> Point:
         """The point projected onto the domains of the penalties."""
@@ -270,7 +270,7 @@ def _null_point(problem: Problem) -> Point:
     scores = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
     best = problem.loss.best_intercept(scores, problem.intercept, origin.intercept)
     null = Point(origin.coef, best)
-    return settled(problem, null, scores + best)[0] if problem.unshrunk.size else null
+    return settled(problem, null, scores + best)[0] if problem.unpenalised.size else null
 
 
 def _uniform_net(design: Design, key: NDArray[np.float64], *, penalty: Penalty) -> Net:

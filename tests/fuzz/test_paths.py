@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC, margin_path
 from proxmargin.paths.engine import NAME
-from proxmargin.unshrunk import DependentError
+from proxmargin.unpenalised import DependentError
 
 QUICK = 40
 ROUNDING = 1e-12  # relative, of objectives

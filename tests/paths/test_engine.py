@@ -357,7 +357,7 @@ def test_a_path_that_diverges_is_left_to_single_fits() -> None:
             assert one.converged == (one.relative_gap <= model.tol)
 
 
-def test_columns_by_rows_are_the_same_on_a_small_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_by_rows_are_the_same_in_a_small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wide("C")
     model = SparseLogisticRegression(l1_ratio=0.9, tol=1e-7)
     large = margin_path(model, X, y, n_alphas=30, eps=0.02)
@@ -408,7 +408,7 @@ def test_a_revised_model_is_that_of_its_curvatures(
     assert path.solved(strengths, np.zeros(12)).count == 12
     m = path.counts[state.MEMBERS]
     assert 0 < path.counts[state.MODELS] < path.counts[state.STEPS]
-    features, bends = path.slots.feature[path.buffers.members[:m]], path.buffers.bends
+    features, bends = path.candidates.feature[path.buffers.members[:m]], path.buffers.bends
     columns = problem.design.dense_columns(features)
     if fit_intercept:
         columns = columns - np.average(columns, axis=0, weights=bends)

@@ -25,7 +25,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.runtime.scratch import empty_beside
 from proxmargin.traits import Trait
-from proxmargin.unshrunk import settled, unshrunk_columns
+from proxmargin.unpenalised import settled, unpenalised_columns
 
 __all__ = ["certify", "certify_together", "gap_to_zero", "safe_multiple"]
 
@@ -77,7 +77,7 @@ def certify(
     found = _certifiable(problem, point, scores, dual)
     gap = _gap(problem, *found, _adjoint)
     # where unpenalised features separate the classes, the loss is below the rounding of dual points
-    least = gap.rounding if problem.unshrunk.size else 0.0
+    least = gap.rounding if problem.unpenalised.size else 0.0
     if 0.0 <= gap.primal < max(problem.negligible, least):
         zero = _gap_to_zero(problem, found.point, found.scores, gap)
         if zero.gap < gap.gap:
@@ -165,7 +165,7 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
     point = Point(coef, intercept)
-    if problem.unshrunk.size:
+    if problem.unpenalised.size:
         point, scores = settled(problem, point, scores)
         coef, intercept = point.coef, point.intercept
     enclosed = problem.design.enclosed(coef, intercept, scores)
@@ -369,13 +369,13 @@ def _zero_unpenalised_dual(
     free intercept. The gap increases by at most that rounding times a bound of the optimal
     coefficients. An entry above rounding is kept: it is outside the domain of the conjugate.
     """
-    index = problem.unshrunk
+    index = problem.unpenalised
     if not index.size:
         return 0.0
     net, v = problem.net, pulled[index, 0]
     off = np.where(v > 0, np.where(net.upper[index] == np.inf, v, 0.0), 0.0)
     off = np.where(v < 0, np.where(net.lower[index] == -np.inf, v, 0.0), off)
-    columns = unshrunk_columns(problem)
+    columns = unpenalised_columns(problem)
     unit = columns.unit
     if np.any(np.abs(off) > RELEASED_SLOPE * unit):
         return 0.0
@@ -414,9 +414,9 @@ def _rounding_of_dual(problem: Problem, point: Point, level: float, error: Array
     error : (n_features, n_outputs)
         Bound on the error of the pulled-back dual.
     """
-    if problem.unshrunk.size:  # `_zero_unpenalised_dual` bounds their error
+    if problem.unpenalised.size:  # `_zero_unpenalised_dual` bounds their error
         error = np.array(np.broadcast_to(error, point.coef.shape))
-        error[problem.unshrunk] = 0.0
+        error[problem.unpenalised] = 0.0
     if problem.loss.is_homogeneous:  # the penalty at the optimum is as large as its margin
         level = 2.0 * max(level, problem.penalty.value(point.coef))
     return 2.0 * problem.penalty.largest_product(error, level) if error.any() else 0.0

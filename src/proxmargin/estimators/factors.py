@@ -14,7 +14,7 @@ from proxmargin.inputs.aligned import by_feature, feature_labels
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.problem import Problem
 from proxmargin.runtime.brief import shown
-from proxmargin.unshrunk import are_separated
+from proxmargin.unpenalised import are_separated
 
 __all__ = [
     "checked_bounds",

@@ -59,7 +59,8 @@ def minimize(
         A certificate of another point, whose lower bound is used here too.
     resume : callable, optional
         Returns the `RunCheckpoint` of an earlier run with the same other arguments, from which
-        this run continues bit for bit; its argument is the `Stop` for runs inside the solver's steps.
+        this run continues bit for bit; its argument is the `Stop` for runs inside the solver's
+        steps.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from proxmargin.limits.critical import critical_strength
 from proxmargin.losses import Logistic
 from proxmargin.paths.strength import ALPHA, parameters_of, strength_of
 from proxmargin.penalties import ElasticNet, Ridge
-from proxmargin.unshrunk import are_separated
+from proxmargin.unpenalised import are_separated
 
 __all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
 

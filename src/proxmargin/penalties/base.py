@@ -186,11 +186,11 @@ class Penalty(ABC):
         """`SumToZero` accepts it as the penalty of rows that sum to zero over the classes."""
         return Trait.UNIFORM_NET in self.traits
 
-    def unshrunk(self, n_features: int) -> NDArray[np.intp]:
+    def unpenalised(self, n_features: int) -> NDArray[np.intp]:
         """Features that are not penalised.
 
         They are free like an intercept, between their bounds, and where there are none the dual
-        must vanish: certificates compute their best coefficients (`proxmargin.unshrunk`).
+        must vanish: certificates compute their best coefficients (`proxmargin.unpenalised`).
         """
         return np.zeros(0, dtype=np.intp)
 

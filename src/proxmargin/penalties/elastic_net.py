@@ -108,7 +108,7 @@ class ElasticNet(Penalty):
         kept: NDArray[np.bool_] = largest_of_rows(np.abs(dual)) + radii < self.l1
         return kept
 
-    def unshrunk(self, n_features: int) -> NDArray[np.intp]:
+    def unpenalised(self, n_features: int) -> NDArray[np.intp]:
         return np.arange(0 if self.l1 > 0 or self.l2 > 0 else n_features)
 
     def critical_strength(self, dual: Array) -> float:

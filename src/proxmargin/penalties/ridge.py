@@ -76,7 +76,7 @@ class Ridge(Penalty):
     def violations(self, coef: Array, dual: Array) -> Array:
         return np.abs(dual - self.l2 * coef).max(axis=1)
 
-    def unshrunk(self, n_features: int) -> NDArray[np.intp]:
+    def unpenalised(self, n_features: int) -> NDArray[np.intp]:
         return np.arange(0 if self.l2 > 0 else n_features)
 
     def critical_strength(self, dual: Array) -> float:

@@ -96,7 +96,7 @@ class WeightedElasticNet(Penalty):
         )
         return Net(*(_filled(each, n_features) for each in (*strengths, self.lower, self.upper)))
 
-    def unshrunk(self, n_features: int) -> NDArray[np.intp]:
+    def unpenalised(self, n_features: int) -> NDArray[np.intp]:
         net = self.net(n_features)
         return np.flatnonzero((net.l1 == 0) & (net.l2 == 0) & (net.lower < net.upper))
 

@@ -28,7 +28,7 @@ from proxmargin.paths.path import Path
 from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.brief import shown
-from proxmargin.unshrunk import are_separated
+from proxmargin.unpenalised import are_separated
 
 __all__ = [
     "NO_REFIT",
@@ -211,7 +211,7 @@ class _Refits:
 def _refit(problem: Problem, used: Index) -> Found | None:
     """The best coefficients of these features; None if they are not determined or separate."""
     part = problem.on_columns(used)
-    if used.size and (part.unshrunk.size < used.size or are_separated(part)):
+    if used.size and (part.unpenalised.size < used.size or are_separated(part)):
         return None
     point = part.null_point()
     return _found(used, point.coef, point.intercept)

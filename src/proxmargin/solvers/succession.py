@@ -183,7 +183,7 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     """
     features = (problem.design.n_features, problem.loss.n_outputs)
     bare = problem.penalty.domain_scale(np.full(features, np.finfo(float).tiny)) == 0.0
-    if problem.unshrunk.size or not (bare and Trait.SMOOTH in problem.traits):
+    if problem.unpenalised.size or not (bare and Trait.SMOOTH in problem.traits):
         return False
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False

@@ -136,7 +136,7 @@ class WorkingSet(Solver[Restricted]):
         return self.inner.objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Restricted:
-        members = np.union1d(live_rows(start.coef), problem.unshrunk)
+        members = np.union1d(live_rows(start.coef), problem.unpenalised)
         return Restricted(
             coef=start.coef,
             intercept=start.intercept,
@@ -186,7 +186,7 @@ class WorkingSet(Solver[Restricted]):
     def observe(self, problem: Problem, state: Restricted, gap: Gap) -> Restricted:
         return replace(
             state,
-            coef=gap.point.coef if problem.unshrunk.size else state.coef,
+            coef=gap.point.coef if problem.unpenalised.size else state.coef,
             intercept=gap.point.intercept,
             members=self._needed(problem, state.members, gap),
             violations=gap.violations,

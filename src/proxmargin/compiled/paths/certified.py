@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import unshrunk
+from proxmargin.compiled.paths import unpenalised
+from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.passes import lost
-from proxmargin.compiled.paths.span import rounding
-from proxmargin.compiled.paths.state import DRIFT, INTERCEPT, LOSS, MOVED, SLOTS
+from proxmargin.compiled.paths.state import CANDIDATES, DRIFT, INTERCEPT, LOSS, MOVED
 from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import gap_term
 
@@ -46,23 +46,23 @@ def feature_term(slope, error, coef, l1, l2, lower, upper):
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def certified_gap(state, goal, count):
-    """Gap and objective; features that are neither in slots nor unsure are proven inactive.
+    """Gap and objective; features that are neither in candidates nor unsure are proven inactive.
 
     Parameters
     ----------
     count : int
-        Of ``state.buffers.unsure``: features without a slot whose inner products, in
+        Of ``state.buffers.to_check``: features that are no candidates whose inner products, in
         ``state.buffers.estimate``, count.
     """
     terms, buffers, levels, counts = state.terms, state.buffers, state.levels, state.counts
-    k, n = counts[SLOTS], buffers.theta.size
+    k, n = counts[CANDIDATES], buffers.theta.size
     shift = abs(levels[INTERCEPT]) + terms.largest_offset
     # error of inner products with the dual point, in norms of features
     relative = rounding(n) * math.sqrt(dot(buffers.theta, buffers.theta))
     scale = _domain_scale(state, goal, count, relative)
-    gap, penalty, sizes, live = _sums_over_slots(state, goal, scale, relative)
+    gap, penalty, sizes, live = _sums_over_candidates(state, goal, scale, relative)
     for x in range(count):
-        gap += _term(state, goal, buffers.unsure[x], 0.0, scale, relative)
+        gap += _term(state, goal, buffers.to_check[x], 0.0, scale, relative)
     objective = levels[LOSS] + penalty
     error = 2.0 * rounding(live + counts[MOVED]) * sizes + 8.0 * UNIT * shift
     error += 2.0 * levels[DRIFT]  # what was added to the scores since they were computed
@@ -73,18 +73,18 @@ def certified_gap(state, goal, count):
     gap += 2.0 * error * mass + 0.5 * state.loss.smoothness * error * error
     if terms.free:
         gap += (2.0 * shift + sizes) * (abs(total) + rounding(n) * mass)
-    gap += rounding(n + k) * objective + _unshrunk_rounding(state)
+    gap += rounding(n + k) * objective + _unpenalised_rounding(state)
     return gap + lost(state, scale, goal.tol * objective - gap, math.inf), objective
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _domain_scale(state, goal, count, relative):
     """The largest factor <= 1 that scales the dual point into the domain of the conjugate."""
-    terms, slots, buffers = state.terms, state.slots, state.buffers
+    terms, candidates, buffers = state.terms, state.candidates, state.buffers
     scale = 1.0
-    for x in range(-state.counts[SLOTS], count):
-        j = slots.feature[-x - 1] if x < 0 else buffers.unsure[x]
-        if goal.l1 * terms.factor[j] == 0.0:  # bounded by `_unshrunk_rounding`
+    for x in range(-state.counts[CANDIDATES], count):
+        j = candidates.feature[-x - 1] if x < 0 else buffers.to_check[x]
+        if goal.l1 * terms.factor[j] == 0.0:  # bounded by `_unpenalised_rounding`
             continue
         scale = scale_into_domain(
             scale,
@@ -99,14 +99,14 @@ def _domain_scale(state, goal, count, relative):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _unshrunk_rounding(state):
+def _unpenalised_rounding(state):
     """What it costs that inner products with unpenalised features are not exactly zero.
 
     They are zero up to rounding, v. With optimal coefficients w* the gap is too small by at most
     ``|v_j| (|w_j| + |w*_j|)``. The bound of ``|w*_j|`` is that of
     `proxmargin.certificates.certify`: one unit of the margins more than the present scores need.
     """
-    free, buffers, terms = state.unshrunk, state.buffers, state.terms
+    free, buffers, terms = state.unpenalised, state.buffers, state.terms
     if free.feature.size == 0:
         return 0.0
     furthest, mass = 0.0, 0.0
@@ -118,20 +118,20 @@ def _unshrunk_rounding(state):
     relative = rounding(buffers.theta.size) * math.sqrt(dot(buffers.theta, buffers.theta))
     total = 0.0
     for u in range(free.feature.size):
-        slope = abs(free.rows[unshrunk.SLOPE, u]) + relative * free.rows[unshrunk.NORM, u]
-        slope += ENTRY_ULPS * UNIT * free.rows[unshrunk.END, u] * mass
-        coef = abs(state.slots.coef[state.slots.slot_of[free.feature[u]]])
-        total += slope * (2.0 * coef * free.rows[unshrunk.UNIT, u] + furthest)
+        slope = abs(free.rows[unpenalised.SLOPE, u]) + relative * free.rows[unpenalised.NORM, u]
+        slope += ENTRY_ULPS * UNIT * free.rows[unpenalised.END, u] * mass
+        coef = abs(state.candidates.coef[state.candidates.slot_of[free.feature[u]]])
+        total += slope * (2.0 * coef * free.rows[unpenalised.UNIT, u] + furthest)
     return total
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sums_over_slots(state, goal, scale, relative):
-    """Sums over slots: gap terms, penalty, bound of the scores, number of nonzero coefficients."""
-    terms, slots = state.terms, state.slots
+def _sums_over_candidates(state, goal, scale, relative):
+    """Sums over candidates: gap terms, penalty, bound of the scores, number of nonzeros."""
+    terms, candidates = state.terms, state.candidates
     gap, penalty, sizes, live = 0.0, 0.0, 0.0, 0
-    for s in range(state.counts[SLOTS]):
-        j, w = slots.feature[s], slots.coef[s]
+    for s in range(state.counts[CANDIDATES]):
+        j, w = candidates.feature[s], candidates.coef[s]
         gap += _term(state, goal, j, w, scale, relative)
         if w != 0.0:
             penalty += terms.factor[j] * (goal.l1 * abs(w) + 0.5 * goal.l2 * w * w)

@@ -2,9 +2,10 @@
 
 From one strength to the next the solution, the curvatures of the samples and so the Hessian of the
 model change little (`proxmargin.compiled.paths.newton`). Features enter by the sequential
-strong rule (Tibshirani et al. 2012); what it leaves out is proven inactive by the span of former
-dual points (`proxmargin.compiled.paths.span`), or entered. The first step at a strength, the
-predictor, is corrected by its error at the one before (`proxmargin.compiled.paths.foresight`).
+strong rule (Tibshirani et al. 2012); what it leaves out is proven inactive by the subspace of
+former dual points (`proxmargin.compiled.paths.dual_subspace`), or entered. The first step at a
+strength, the predictor, is corrected by its error at the one before
+(`proxmargin.compiled.paths.foresight`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import math
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import foresight, products
 from proxmargin.compiled.paths import span as spans
+from proxmargin.compiled.paths.candidates import load
 from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
 from proxmargin.compiled.paths.pricing import price
-from proxmargin.compiled.paths.slots import load
 from proxmargin.compiled.paths.standing import recompute_scores
 from proxmargin.compiled.paths.state import (
     BEFORE,
+    CANDIDATES,
     DONE,
     FIRST,
     GAVE_UP,
@@ -35,7 +37,6 @@ from proxmargin.compiled.paths.state import (
     READ,
     REFERENCES,
     SHARE,
-    SLOTS,
     STEPS,
     Goal,
 )
@@ -79,11 +80,11 @@ def begin(state, index, values, intercept):
 @njit(cache=True, nogil=True, allocates=False)
 def restart(state, index, values, intercept, strength):
     """Continue from a solution with coefficients ``values`` of the features ``index``."""
-    slots, counts, levels = state.slots, state.counts, state.levels
+    candidates, counts, levels = state.candidates, state.counts, state.levels
     _stand_at(state, index, values, intercept)
     levels[READ] += 1.0
-    for s in range(counts[SLOTS]):
-        slots.place[s] = -1
+    for s in range(counts[CANDIDATES]):
+        candidates.place[s] = -1
     counts[MEMBERS] = counts[KEPT] = 0
     foresight.forget(state)
     levels[BEFORE] = strength
@@ -93,23 +94,23 @@ def restart(state, index, values, intercept, strength):
 @njit(cache=True, nogil=True, allocates=False)
 def _stand_at(state, index, values, intercept):
     """Move to coefficients ``values`` of the features ``index``; read all features there."""
-    terms, slots, buffers, counts = state.terms, state.slots, state.buffers, state.counts
-    for s in range(counts[SLOTS]):
-        slots.coef[s] = 0.0
+    terms, candidates, buffers, counts = state.terms, state.candidates, state.buffers, state.counts
+    for s in range(counts[CANDIDATES]):
+        candidates.coef[s] = 0.0
     for x in range(index.size):
         j = index[x]
-        if slots.slot_of[j] < 0:
+        if candidates.slot_of[j] < 0:
             _enter(state, j)
-        s = slots.slot_of[j]
-        slots.coef[s] = values[x]
-        intercept -= (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * values[x]
+        s = candidates.slot_of[j]
+        candidates.coef[s] = values[x]
+        intercept -= (terms.centre[j] - candidates.mean[s]) * terms.inverse[j] * values[x]
     recompute_scores(state)
     state.levels[INTERCEPT] = intercept
     settle(state, 0.0, 0.0)
     products.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
     counts[PASSES] += 1
-    for s in range(counts[SLOTS]):
-        slots.slope[s] = buffers.estimate[slots.feature[s]]
+    for s in range(counts[CANDIDATES]):
+        candidates.slope[s] = buffers.estimate[candidates.feature[s]]
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -124,7 +125,7 @@ def advance(state, strengths, first, last, tol):
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def _solve_strength(state, strengths, at, tol):
-    """One strength: rounds of Newton's method on the slots and certificates of all features."""
+    """One strength: Newton's method on the candidates, and certificates of all features."""
     counts, levels = state.counts, state.levels
     l1, l2, before = strengths.l1[at], strengths.l2[at], levels[BEFORE]
     rule = _strong_rule(l1, before)
@@ -133,10 +134,10 @@ def _solve_strength(state, strengths, at, tol):
     asked, steps, reads = tol, counts[STEPS], levels[READ]
     counts[FIRST] = 1
     for _ in range(MAX_ROUNDS):
-        if counts[SLOTS] + wanted > state.slots.feature.size:
+        if counts[CANDIDATES] + wanted > state.candidates.feature.size:
             return NO_SLOT
         for x in range(wanted):
-            _enter(state, state.buffers.unsure[x])
+            _enter(state, state.buffers.to_check[x])
         code = descend(state, Goal(l1, l2, rule, low, asked))
         if code != DONE:
             return code
@@ -163,46 +164,48 @@ def _strong_rule(l1, before):
 
 @njit(cache=True, nogil=True, allocates=False)
 def _list_entering(state, rule):
-    """Write features without a slot whose estimated slope is above the rule into ``unsure``."""
-    terms, slots, buffers = state.terms, state.slots, state.buffers
+    """Write features outside the candidates whose estimated slope is above the rule to check."""
+    terms, candidates, buffers = state.terms, state.candidates, state.buffers
     known = rule >= state.levels[LOW]
     count = 0
     for x in range(state.counts[NEAR] if known else buffers.estimate.size):
         j = buffers.near[x] if known else x
-        if abs(buffers.estimate[j]) < rule * slots.gate[j]:
+        if abs(buffers.estimate[j]) < rule * candidates.gate[j]:
             continue
         size = open_slope(buffers.estimate[j], terms.lower[j], terms.upper[j])
-        may = slots.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
+        may = candidates.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
         if may and size >= rule * terms.factor[j]:
-            buffers.unsure[count] = j
+            buffers.to_check[count] = j
             count += 1
     return count
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _enter(state, j):
-    """Take feature j into the next slot."""
-    slots, terms, s = state.slots, state.terms, state.counts[SLOTS]
-    slots.feature[s], slots.slot_of[j], slots.gate[j] = j, s, math.inf
-    slots.coef[s], slots.place[s] = 0.0, -1
-    slots.guess[s] = slots.lag[s] = 0.0
-    slots.slope[s] = terms.inverse[j] * products.one(state.store, j, state.buffers.theta)
-    load(state.store, slots, s, j, terms.weights, terms.inverse, terms.free)
-    state.counts[SLOTS] = s + 1
+    """Make feature j the next candidate."""
+    candidates, terms, s = state.candidates, state.terms, state.counts[CANDIDATES]
+    candidates.feature[s], candidates.slot_of[j], candidates.gate[j] = j, s, math.inf
+    candidates.coef[s], candidates.place[s] = 0.0, -1
+    candidates.guess[s] = candidates.lag[s] = 0.0
+    candidates.slope[s] = terms.inverse[j] * products.one(state.store, j, state.buffers.theta)
+    load(state.store, candidates, s, j, terms.weights, terms.inverse, terms.free)
+    state.counts[CANDIDATES] = s + 1
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _store_solution(state, strengths, at):
     """Store the solution of a strength, in the coordinates of the problem."""
-    terms, slots = state.terms, state.slots
+    terms, candidates = state.terms, state.candidates
     place, intercept = strengths.indptr[at], state.levels[INTERCEPT]
-    for s in range(state.counts[SLOTS]):
-        if slots.coef[s] != 0.0:
+    for s in range(state.counts[CANDIDATES]):
+        if candidates.coef[s] != 0.0:
             if place == strengths.indices.size:
                 return NO_ENTRY
-            j = slots.feature[s]
-            strengths.indices[place], strengths.values[place] = j, slots.coef[s]
-            intercept += (terms.centre[j] - slots.mean[s]) * terms.inverse[j] * slots.coef[s]
+            j = candidates.feature[s]
+            strengths.indices[place], strengths.values[place] = j, candidates.coef[s]
+            intercept += (
+                (terms.centre[j] - candidates.mean[s]) * terms.inverse[j] * candidates.coef[s]
+            )
             place += 1
     strengths.indptr[at + 1] = place
     strengths.intercepts[at] = intercept

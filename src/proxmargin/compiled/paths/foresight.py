@@ -28,12 +28,12 @@ from __future__ import annotations
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.state import (
     BEFORE,
+    CANDIDATES,
     FIRST,
     GUESS,
     INTERCEPT,
     LAG,
     MEMBERS,
-    SLOTS,
     STRIDE,
 )
 
@@ -56,17 +56,22 @@ def correct_predictor(state, goal, turn):
     float
         The corrected step of the intercept.
     """
-    slots, buffers, counts, levels = state.slots, state.buffers, state.counts, state.levels
+    candidates, buffers, counts, levels = (
+        state.candidates,
+        state.buffers,
+        state.counts,
+        state.levels,
+    )
     net, share = buffers.net, _share(levels, goal)
     counts[FIRST] = 0
-    for s in range(counts[SLOTS]):
-        slots.guess[s] = slots.coef[s]
+    for s in range(counts[CANDIDATES]):
+        candidates.guess[s] = candidates.coef[s]
     levels[GUESS] = levels[INTERCEPT] + turn
     for x in range(counts[MEMBERS]):
         s = buffers.members[x]
-        end = slots.coef[s] + share * slots.lag[s]
-        if slots.coef[s] * end > 0.0 and net.lower[x] <= end <= net.upper[x]:
-            slots.coef[s] = end
+        end = candidates.coef[s] + share * candidates.lag[s]
+        if candidates.coef[s] * end > 0.0 and net.lower[x] <= end <= net.upper[x]:
+            candidates.coef[s] = end
             buffers.move[x] = end - buffers.start[x]
     return turn + share * levels[LAG]
 
@@ -83,19 +88,19 @@ def _share(levels, goal):
 @njit(cache=True, nogil=True, allocates=False)
 def learn(state):
     """Store the error of the predictor, when the strength is solved."""
-    slots, counts, levels = state.slots, state.counts, state.levels
+    candidates, counts, levels = state.candidates, state.counts, state.levels
     if counts[FIRST] == 1:  # the start was within the tolerance: no step was taken
         forget(state)
         return
-    for s in range(counts[SLOTS]):
-        both = slots.guess[s] != 0.0 and slots.coef[s] != 0.0
-        slots.lag[s] = slots.coef[s] - slots.guess[s] if both else 0.0
+    for s in range(counts[CANDIDATES]):
+        both = candidates.guess[s] != 0.0 and candidates.coef[s] != 0.0
+        candidates.lag[s] = candidates.coef[s] - candidates.guess[s] if both else 0.0
     levels[LAG] = levels[INTERCEPT] - levels[GUESS]
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def forget(state):
     """Set the expected errors to zero: the next predictor is taken as it is."""
-    for s in range(state.counts[SLOTS]):
-        state.slots.lag[s] = 0.0
+    for s in range(state.counts[CANDIDATES]):
+        state.candidates.lag[s] = 0.0
     state.levels[LAG] = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import gram, loss_passes
 from proxmargin.compiled.paths.state import (
+    CANDIDATES,
     INTERCEPT,
     KEPT,
     LARGEST,
@@ -12,14 +13,13 @@ from proxmargin.compiled.paths.state import (
     MODELS,
     READ,
     SHARE,
-    SLOTS,
     TOTAL,
 )
 from proxmargin.compiled.solvers.nets import open_slope
 
 __all__ = ["append", "form", "newcomers", "revise"]
 
-KEPT_SLOPE = 0.95  # share of the rule below which a new model leaves a slot out
+KEPT_SLOPE = 0.95  # share of the rule below which a new model leaves a candidate out
 FEW = 512  # number of features up to which this share is `KEPT_OF_FEW`
 KEPT_OF_FEW = 0.6
 CHANGED = 0.25  # share of changed curvatures above which a model is formed anew
@@ -28,14 +28,14 @@ LEAST_SHARE = 1e-3  # weight of the majoriser, where the loss is flat, below whi
 
 @njit(cache=True, nogil=True, allocates=False)
 def form(state, rule, far):
-    """Form a new model of the slots that the rule admits; False if there is no room for them.
+    """Form a new model of the candidates that the rule admits; False if there is no room for them.
 
     Parameters
     ----------
     far : float
         Relative violation of optimality: largest weight of the majoriser where the loss is flat.
     """
-    slots, quadratic, buffers = state.slots, state.quadratic, state.buffers
+    candidates, quadratic, buffers = state.candidates, state.quadratic, state.buffers
     counts, levels = state.counts, state.levels
     m = _choose_members(state, rule)
     if m < 0:
@@ -44,7 +44,7 @@ def form(state, rule, far):
     levels[TOTAL] = total if state.terms.free else 0.0
     gram.form(
         state.store,
-        slots,
+        candidates,
         buffers.members,
         m,
         buffers.bends,
@@ -52,7 +52,7 @@ def form(state, rule, far):
         state.terms.inverse,
         quadratic.hessian,
     )
-    levels[READ] += 2.0 * m / slots.slot_of.size
+    levels[READ] += 2.0 * m / candidates.slot_of.size
     counts[MEMBERS] = m
     _measure(state)
     counts[MODELS] += 1
@@ -65,7 +65,12 @@ def revise(state, far):
 
     Curvatures that jump are constant between the kinks of the loss: from step to step few change.
     """
-    slots, buffers, counts, levels = state.slots, state.buffers, state.counts, state.levels
+    candidates, buffers, counts, levels = (
+        state.candidates,
+        state.buffers,
+        state.counts,
+        state.levels,
+    )
     m, before = counts[MEMBERS], levels[TOTAL]
     total, changed = _update_curvatures(state, far)
     if changed > CHANGED * buffers.bends.size or (state.terms.free and min(before, total) <= 0.0):
@@ -75,7 +80,7 @@ def revise(state, far):
     levels[TOTAL] = total if state.terms.free else 0.0
     gram.revise(
         state.store,
-        slots,
+        candidates,
         buffers.members,
         m,
         buffers.change,
@@ -84,7 +89,7 @@ def revise(state, far):
         state.terms.inverse,
         state.quadratic.hessian,
     )
-    levels[READ] += 2.0 * m / slots.slot_of.size * changed / buffers.bends.size
+    levels[READ] += 2.0 * m / candidates.slot_of.size * changed / buffers.bends.size
     counts[KEPT] = 0
     _measure(state)
     return True
@@ -102,20 +107,25 @@ def _measure(state):
 @njit(cache=True, nogil=True, allocates=False)
 def _choose_members(state, rule):
     """Choose the members; return their number, or -1 if there is no room for them."""
-    terms, slots, members, counts = state.terms, state.slots, state.buffers.members, state.counts
+    terms, candidates, members, counts = (
+        state.terms,
+        state.candidates,
+        state.buffers.members,
+        state.counts,
+    )
     for x in range(counts[MEMBERS]):
-        slots.place[members[x]] = -1
+        candidates.place[members[x]] = -1
     counts[MEMBERS] = counts[KEPT] = 0
     least = rule * (KEPT_OF_FEW if terms.norms.size <= FEW else KEPT_SLOPE)
     m = 0
-    for s in range(counts[SLOTS]):
-        if slots.coef[s] != 0.0 or _rule_admits(slots, s, terms, least):
+    for s in range(counts[CANDIDATES]):
+        if candidates.coef[s] != 0.0 or _rule_admits(candidates, s, terms, least):
             if m == members.size:
                 return -1
             members[m] = s
             m += 1
     for x in range(m):
-        slots.place[members[x]] = x
+        candidates.place[members[x]] = x
     return m
 
 
@@ -165,26 +175,26 @@ def _is_flat(curved):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _rule_admits(slots, s, terms, rule):
-    """Whether the slope of a slot satisfies the rule, in a direction that its bounds allow."""
-    j = slots.feature[s]
-    return open_slope(slots.slope[s], terms.lower[j], terms.upper[j]) >= rule * terms.factor[j]
+def _rule_admits(candidates, s, terms, rule):
+    """Whether the slope of a candidate satisfies the rule, in a direction that its bounds allow."""
+    j = candidates.feature[s]
+    return open_slope(candidates.slope[s], terms.lower[j], terms.upper[j]) >= rule * terms.factor[j]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _is_newcomer(slots, s, terms, rule):
-    """Whether a slot outside the model now is nonzero or satisfies the rule."""
-    if slots.place[s] >= 0:
+def _is_newcomer(candidates, s, terms, rule):
+    """Whether a candidate outside the model now is nonzero or satisfies the rule."""
+    if candidates.place[s] >= 0:
         return False
-    return slots.coef[s] != 0.0 or _rule_admits(slots, s, terms, rule)
+    return candidates.coef[s] != 0.0 or _rule_admits(candidates, s, terms, rule)
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def newcomers(state, rule):
-    """The number of slots outside the model that now are nonzero or satisfy the rule."""
-    slots, count = state.slots, 0
-    for s in range(state.counts[SLOTS]):
-        if _is_newcomer(slots, s, state.terms, rule):
+    """The number of candidates outside the model that now are nonzero or satisfy the rule."""
+    candidates, count = state.candidates, 0
+    for s in range(state.counts[CANDIDATES]):
+        if _is_newcomer(candidates, s, state.terms, rule):
             count += 1
     return count
 
@@ -192,15 +202,15 @@ def newcomers(state, rule):
 @njit(cache=True, nogil=True, allocates=False)
 def append(state, rule):
     """Append the `newcomers` to the model."""
-    slots, buffers, counts = state.slots, state.buffers, state.counts
-    for s in range(counts[SLOTS]):
-        if _is_newcomer(slots, s, state.terms, rule):
+    candidates, buffers, counts = state.candidates, state.buffers, state.counts
+    for s in range(counts[CANDIDATES]):
+        if _is_newcomer(candidates, s, state.terms, rule):
             m = counts[MEMBERS]
-            buffers.members[m], slots.place[s] = s, m
+            buffers.members[m], candidates.place[s] = s, m
             counts[MEMBERS] = m + 1
             gram.append(
                 state.store,
-                slots,
+                candidates,
                 buffers.members,
                 m + 1,
                 buffers.bends,

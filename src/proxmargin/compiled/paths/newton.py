@@ -1,4 +1,4 @@
-"""Newton's method on the features with a slot, by chord steps.
+"""Newton's method on the candidate features, by chord steps.
 
 A step with an old Hessian (a chord step) costs a product with the columns of the model and two
 triangular solves; the Hessian is formed anew where such steps converge slowly.
@@ -35,10 +35,10 @@ ADDED = 8  # number of newcomers, besides a quarter of the members, up to which 
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def descend(state, goal):
-    """Newton steps on the slots until their gap meets the tolerance.
+    """Newton steps on the candidates until their gap meets the tolerance.
 
-    The dual point and the slopes of the slots are still those of the previous strength, so that
-    the first step, the predictor, takes no evaluation.
+    The dual point and the slopes of the candidates are still those of the previous strength, so
+    that the first step, the predictor, takes no evaluation.
     """
     counts, buffers = state.counts, state.buffers
     last, before, turn, fresh, halved = math.inf, math.inf, 0.0, False, 0

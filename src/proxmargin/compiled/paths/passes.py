@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import loss_passes, unshrunk
-from proxmargin.compiled.paths.span import rounding
+from proxmargin.compiled.paths import loss_passes, unpenalised
+from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.state import (
     DOWN,
     DRIFT,
@@ -53,11 +53,11 @@ def settle(state, far, tol):
     enough = max(SETTLED * min(far, FURTHEST), FINE * tol)
     _settle_intercept(state, enough)
     levels[SLIP] = levels[TILT] = 0.0
-    if state.unshrunk.feature.size == 0:
+    if state.unpenalised.feature.size == 0:
         _balance(state)
         return
     for trial in range(MAX_MOVES):
-        if not _move_unshrunk(state, enough, trial == 0):
+        if not _move_unpenalised(state, enough, trial == 0):
             break
     _balance(state)
     _project(state)
@@ -102,26 +102,26 @@ def _evaluated(state, intercept):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _move_unshrunk(state, enough, first):
+def _move_unpenalised(state, enough, first):
     """A Newton step of the unpenalised coefficients; False if they are settled already.
 
     The ``first`` one uses the last metric. Steps are halved until the loss falls.
     """
-    free, buffers, levels, counts = state.unshrunk, state.buffers, state.levels, state.counts
+    free, buffers, levels, counts = state.unpenalised, state.buffers, state.levels, state.counts
     mass = 2.0 * levels[POSITIVE] - levels[SLOPE]
-    if unshrunk.residual(free, buffers.theta) <= enough * mass:
+    if unpenalised.residual(free, buffers.theta) <= enough * mass:
         return False
     before = levels[LOSS]
     kept = first and counts[METRIC] == 1
-    shift = unshrunk.newton_direction(free, buffers.curved, state.terms.free, kept)
-    _add_unshrunk(state, 1.0, shift)
+    shift = unpenalised.newton_direction(free, buffers.curved, state.terms.free, kept)
+    _add_unpenalised(state, 1.0, shift)
     _settle_intercept(state, enough)
     share = 1.0
     for _ in range(MAX_HALVINGS):
         if levels[LOSS] <= before * (1.0 + RISE):
             return True
         share *= 0.5
-        _add_unshrunk(state, -share, shift)
+        _add_unpenalised(state, -share, shift)
         _settle_intercept(state, enough)
     return False
 
@@ -129,36 +129,38 @@ def _move_unshrunk(state, enough, first):
 @njit(cache=True, nogil=True, allocates=False)
 def _project(state):
     """Project the dual point; with the last metric, if that still serves."""
-    free, buffers, levels, terms = state.unshrunk, state.buffers, state.levels, state.terms
+    free, buffers, levels, terms = state.unpenalised, state.buffers, state.levels, state.terms
     theta, curved = buffers.theta, buffers.curved
-    unshrunk.residual(free, theta)
+    unpenalised.residual(free, theta)
     levels[SLIP] = math.inf
     if state.counts[METRIC] == 1:
-        levels[SLIP], levels[TILT] = unshrunk.project(
+        levels[SLIP], levels[TILT] = unpenalised.project(
             free, theta, curved, terms.weights, terms.free, True
         )
     if levels[SLIP] == math.inf:
-        levels[SLIP], levels[TILT] = unshrunk.project(
+        levels[SLIP], levels[TILT] = unpenalised.project(
             free, theta, curved, terms.weights, terms.free, False
         )
     state.counts[METRIC] = 0 if terms.jumps else 1
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _add_unshrunk(state, share, shift):
+def _add_unpenalised(state, share, shift):
     """Add a share of the step of the unpenalised coefficients to them, the scores and the
     intercept."""
-    free, slots, buffers = state.unshrunk, state.slots, state.buffers
-    # scores are those of the columns in the slots, less other means than these columns
+    free, candidates, buffers = state.unpenalised, state.candidates, state.buffers
+    # scores are those of the columns in the candidates, less other means than these columns
     apart = 0.0
     for u in range(free.feature.size):
         j = free.feature[u]
-        along, s = share * free.rows[unshrunk.MOVE, u], slots.slot_of[j]
-        move = along / free.rows[unshrunk.UNIT, u]
-        slots.coef[s] += move
-        apart += move * (free.rows[unshrunk.MEAN, u] - slots.mean[s] * state.terms.inverse[j])
+        along, s = share * free.rows[unpenalised.MOVE, u], candidates.slot_of[j]
+        move = along / free.rows[unpenalised.UNIT, u]
+        candidates.coef[s] += move
+        apart += move * (
+            free.rows[unpenalised.MEAN, u] - candidates.mean[s] * state.terms.inverse[j]
+        )
         add(along, free.columns[u], buffers.scores)
-        size = abs(along) * free.rows[unshrunk.END, u]
+        size = abs(along) * free.rows[unpenalised.END, u]
         state.levels[DRIFT] += rounding(free.feature.size) * size
     state.counts[MOVED] += 1
     for i in range(buffers.scores.size):

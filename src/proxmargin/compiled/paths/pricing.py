@@ -8,7 +8,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import products
 from proxmargin.compiled.paths import span as spans
 from proxmargin.compiled.paths.certified import certified_gap
-from proxmargin.compiled.paths.state import LOOKED, LOW, NEAR, PASSES, READ, REFERENCES, SLOTS
+from proxmargin.compiled.paths.state import CANDIDATES, LOOKED, LOW, NEAR, PASSES, READ, REFERENCES
 from proxmargin.compiled.paths.vectors import dot
 from proxmargin.compiled.solvers.nets import violation
 
@@ -23,16 +23,16 @@ MANY_UNSURE = 4  # number of features over this
 def price(state, goal):
     """The certified gap, the objective, the violation, and how many features have to enter.
 
-    The features to enter come first in ``state.buffers.unsure``.
+    The features to enter come first in ``state.buffers.to_check``.
     """
-    slots, buffers = state.slots, state.buffers
+    candidates, buffers = state.candidates, state.buffers
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     relative = spans.rounding(buffers.theta.size) * size
-    k, count = state.counts[SLOTS], 0
-    if k < slots.slot_of.size:
-        count = _price_unsure(state, goal, relative)
+    k, count = state.counts[CANDIDATES], 0
+    if k < candidates.slot_of.size:
+        count = _check_others(state, goal, relative)
     for s in range(k):
-        buffers.estimate[slots.feature[s]] = slots.slope[s]
+        buffers.estimate[candidates.feature[s]] = candidates.slope[s]
     gap, objective = certified_gap(state, goal, count)
     worst, wanted = _violators(state, goal, count)
     return gap, objective, worst, wanted
@@ -41,26 +41,26 @@ def price(state, goal):
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _violators(state, goal, count):
     """The largest violation, and the number of violating unsure features, which are moved first."""
-    terms, slots, buffers = state.terms, state.slots, state.buffers
+    terms, candidates, buffers = state.terms, state.candidates, state.buffers
     worst, wanted = 0.0, 0
-    for s in range(state.counts[SLOTS]):
-        j, w = slots.feature[s], slots.coef[s]
-        slope, own = goal.l2 * terms.factor[j] * w - slots.slope[s], goal.l1 * terms.factor[j]
+    for s in range(state.counts[CANDIDATES]):
+        j, w = candidates.feature[s], candidates.coef[s]
+        slope, own = goal.l2 * terms.factor[j] * w - candidates.slope[s], goal.l1 * terms.factor[j]
         worst = max(worst, violation(slope, w, 0.0, own, terms.lower[j], terms.upper[j]))
     for x in range(count):
-        j = buffers.unsure[x]
+        j = buffers.to_check[x]
         slope, own = -buffers.estimate[j], goal.l1 * terms.factor[j]
         off = violation(slope, 0.0, 0.0, own, terms.lower[j], terms.upper[j])
         worst = max(worst, off)
         if off > 0.0:
-            buffers.unsure[wanted] = j
+            buffers.to_check[wanted] = j
             wanted += 1
     return worst, wanted
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
-def _price_unsure(state, goal, relative):
-    """List features without a slot not proven inactive, and compute their inner products."""
+def _check_others(state, goal, relative):
+    """List other features than candidates not proven inactive, and their inner products."""
     terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
     p = buffers.estimate.size
     if not terms.spans:
@@ -78,8 +78,8 @@ def _price_unsure(state, goal, relative):
         count = _find_unsure(state, goal, radius)
     products.some(
         state.store,
-        state.shelf,
-        buffers.unsure,
+        state.column_cache,
+        buffers.to_check,
         count,
         buffers.theta,
         terms.inverse,
@@ -109,17 +109,17 @@ def _add_reference(state):
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _find_unsure(state, goal, radius):
-    """Write features without a slot whose inner product may exceed its l1 strength to ``unsure``.
+    """Write features outside the candidates whose product may exceed the l1 strength to check.
 
     Those whose product may exceed ``goal.low``, and so may enter at the next strength, go to
     ``near``. Flags are tested eight features at a time, because most groups of eight have none.
     """
-    terms, slots, buffers = state.terms, state.slots, state.buffers
-    estimate, near, unsure = buffers.estimate, buffers.near, buffers.unsure
+    terms, candidates, buffers = state.terms, state.candidates, state.buffers
+    estimate, near, to_check = buffers.estimate, buffers.near, buffers.to_check
     p, count, nearby = estimate.size, 0, 0
     for j in range(p):
         reach = abs(estimate[j]) + radius * terms.norms[j]
-        buffers.flags[j] = reach > goal.low * slots.gate[j]
+        buffers.flags[j] = reach > goal.low * candidates.gate[j]
     # lists grow by additions, as branches would be mispredicted
     for word in range(buffers.words.size):
         if buffers.words[word] != 0:
@@ -129,7 +129,7 @@ def _find_unsure(state, goal, radius):
     for x in range(nearby):
         j = near[x]
         reach = abs(estimate[j]) + radius * terms.norms[j]
-        unsure[count] = j
+        to_check[count] = j
         count += reach > goal.l1 * terms.factor[j]
     state.counts[NEAR], state.levels[LOW] = nearby, goal.low
     return count

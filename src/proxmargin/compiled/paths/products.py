@@ -8,7 +8,7 @@ import numpy as np
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths.state import SHELVED
+from proxmargin.compiled.paths.state import COLUMNS_CACHED
 from proxmargin.compiled.paths.stores import is_compressed
 from proxmargin.compiled.paths.vectors import add, dot
 
@@ -78,19 +78,26 @@ def _dense_one(store, j, vector):
 
 
 def some(
-    store: Any, shelf: Any, index: Any, count: Any, vector: Any, inverse: Any, out: Any, counts: Any
+    store: Any,
+    column_cache: Any,
+    index: Any,
+    count: Any,
+    vector: Any,
+    inverse: Any,
+    out: Any,
+    counts: Any,
 ) -> Any:
     """Inner products of the first ``count`` features of ``index`` with ``vector``, into ``out``."""
 
 
 @overload(some)
-def _some(store, shelf, index, count, vector, inverse, out, counts):
+def _some(store, column_cache, index, count, vector, inverse, out, counts):
     if is_compressed(store):
-        return lambda store, shelf, index, count, vector, inverse, out, counts: _each(
+        return lambda store, column_cache, index, count, vector, inverse, out, counts: _each(
             store, index, count, vector, inverse, out
         )
-    return lambda store, shelf, index, count, vector, inverse, out, counts: _dense_some(
-        store, shelf, index, count, vector, inverse, out, counts
+    return lambda store, column_cache, index, count, vector, inverse, out, counts: _dense_some(
+        store, column_cache, index, count, vector, inverse, out, counts
     )
 
 
@@ -102,99 +109,101 @@ def _each(store, index, count, vector, inverse, out):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _dense_some(store, shelf, index, count, vector, inverse, out, counts):
+def _dense_some(store, column_cache, index, count, vector, inverse, out, counts):
     if not store.by_rows:
         _each(store, index, count, vector, inverse, out)
         return
     for x in range(count):
         j = index[x]
-        if shelf.place[j] < 0:
-            _shelve(store, shelf, j, counts[SHELVED] % shelf.owner.size)
-            counts[SHELVED] += 1
-        out[j] = inverse[j] * dot(shelf.columns[shelf.place[j]], vector)
+        if column_cache.place[j] < 0:
+            _cache_column(store, column_cache, j, counts[COLUMNS_CACHED] % column_cache.owner.size)
+            counts[COLUMNS_CACHED] += 1
+        out[j] = inverse[j] * dot(column_cache.columns[column_cache.place[j]], vector)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _shelve(store, shelf, j, place):
-    """Put a column on the shelf, in place of the oldest."""
-    if shelf.owner[place] >= 0:
-        shelf.place[shelf.owner[place]] = -1
-    shelf.owner[place], shelf.place[j] = j, place
-    for i in range(shelf.columns.shape[1]):
-        shelf.columns[place, i] = store.lines[i, j]
+def _cache_column(store, column_cache, j, place):
+    """Put a column on the column_cache, in place of the oldest."""
+    if column_cache.owner[place] >= 0:
+        column_cache.place[column_cache.owner[place]] = -1
+    column_cache.owner[place], column_cache.place[j] = j, place
+    for i in range(column_cache.columns.shape[1]):
+        column_cache.columns[place, i] = store.lines[i, j]
 
 
-def pull(store: Any, slots: Any, k: Any, theta: Any, inverse: Any) -> Any:
-    """Inner products of the first k slots with the dual point, into their slopes."""
+def pull(store: Any, candidates: Any, k: Any, theta: Any, inverse: Any) -> Any:
+    """Inner products of the first k candidates with the dual point, into their slopes."""
 
 
 @overload(pull)
-def _pull(store, slots, k, theta, inverse):
+def _pull(store, candidates, k, theta, inverse):
     if is_compressed(store):
-        return lambda store, slots, k, theta, inverse: _compressed_pull(
-            store, slots, k, theta, inverse
+        return lambda store, candidates, k, theta, inverse: _compressed_pull(
+            store, candidates, k, theta, inverse
         )
-    return lambda store, slots, k, theta, inverse: _dense_pull(store, slots, k, theta, inverse)
+    return lambda store, candidates, k, theta, inverse: _dense_pull(
+        store, candidates, k, theta, inverse
+    )
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _compressed_pull(store, slots, k, theta, inverse):
+def _compressed_pull(store, candidates, k, theta, inverse):
     for s in range(k):
-        j = slots.feature[s]
-        slots.slope[s] = inverse[j] * _compressed_one(store, j, theta)
+        j = candidates.feature[s]
+        candidates.slope[s] = inverse[j] * _compressed_one(store, j, theta)
 
 
 @njit(cache=True, nogil=True)
-def _dense_pull(store, slots, k, theta, inverse):
+def _dense_pull(store, candidates, k, theta, inverse):
     if store.caches:
-        np.dot(slots.cache[:k], theta, slots.slope[:k])
-    else:  # all features have slots, in their order
-        _dense_pull_all(store, theta, inverse, slots.slope)
+        np.dot(candidates.cache[:k], theta, candidates.slope[:k])
+    else:  # all features have candidates, in their order
+        _dense_pull_all(store, theta, inverse, candidates.slope)
 
 
 def combine(
-    store: Any, slots: Any, members: Any, m: Any, steps: Any, inverse: Any, out: Any
+    store: Any, candidates: Any, members: Any, m: Any, steps: Any, inverse: Any, out: Any
 ) -> Any:
     """The sum of the members' columns times ``steps``, into ``out``."""
 
 
 @overload(combine)
-def _combine(store, slots, members, m, steps, inverse, out):
+def _combine(store, candidates, members, m, steps, inverse, out):
     if is_compressed(store):
-        return lambda store, slots, members, m, steps, inverse, out: _compressed_combine(
-            store, slots, members, m, steps, inverse, out
+        return lambda store, candidates, members, m, steps, inverse, out: _compressed_combine(
+            store, candidates, members, m, steps, inverse, out
         )
-    return lambda store, slots, members, m, steps, inverse, out: _dense_combine(
-        store, slots, members, m, steps, inverse, out
+    return lambda store, candidates, members, m, steps, inverse, out: _dense_combine(
+        store, candidates, members, m, steps, inverse, out
     )
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _compressed_combine(store, slots, members, m, steps, inverse, out):
+def _compressed_combine(store, candidates, members, m, steps, inverse, out):
     out[:] = 0.0
     for x in range(m):
         if steps[x] != 0.0:
-            j = slots.feature[members[x]]
+            j = candidates.feature[members[x]]
             factor = steps[x] * inverse[j]
             for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
                 out[np.uint64(store.indices[at])] += factor * store.data[at]
 
 
 @njit(cache=True, nogil=True)
-def _dense_combine(store, slots, members, m, steps, inverse, out):
+def _dense_combine(store, candidates, members, m, steps, inverse, out):
     if store.caches or not store.by_rows:
         out[:] = 0.0
         for x in range(m):
             if steps[x] != 0.0:
                 s = members[x]
                 if store.caches:
-                    add(steps[x], slots.cache[s], out)
+                    add(steps[x], candidates.cache[s], out)
                 else:
-                    j = slots.feature[s]
+                    j = candidates.feature[s]
                     add(steps[x] * inverse[j], store.lines[j], out)
         return
     whole = np.zeros(store.lines.shape[1])
     for x in range(m):
-        j = slots.feature[members[x]]
+        j = candidates.feature[members[x]]
         whole[j] = steps[x] * inverse[j]
     np.dot(store.lines, whole, out)

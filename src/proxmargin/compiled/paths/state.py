@@ -14,7 +14,7 @@ NO_ENTRY = 3  # no room for the coefficients of a solution
 GAVE_UP = 4  # the tolerance was not met
 NO_STEP = 5  # the last step that was allowed has been taken
 # indices into `State.counts`, integers that persist between calls
-SLOTS = 0  # number of features with a slot
+CANDIDATES = 0  # number of candidate features
 MEMBERS = 1  # number of members of the quadratic model
 KEPT = 2  # valid rows of its factor
 REFERENCES = 3  # number of references of the span
@@ -23,7 +23,7 @@ STEPS = 5  # steps of Newton's method
 MODELS = 6  # quadratic models formed
 NEAR = 7  # features whose inner product may be above the level LOW
 LOOKED = 8  # inner products of single features since the last reference
-SHELVED = 9  # columns that have been put on the shelf
+COLUMNS_CACHED = 9  # columns that have been copied into the column cache
 FIRST = 10  # 1 until the predictor step at a strength
 METRIC = 11  # 1 if the metric of the unpenalised features is one of an earlier dual point
 MOVED = 12  # moves added to the scores since these were computed from the coefficients
@@ -111,7 +111,7 @@ class Buffers(NamedTuple):
     flags : (8 k,) bytes, words : (k,) integers of 64 bits
         Whether features are near, 0 or 1; and the same memory, eight flags a word.
     members : (members,) integers
-        The slots in the quadratic model.
+        The candidates in the quadratic model.
     lift, slope, start, move : (members,)
         Addition to the diagonal of the Hessian; gradient; start of the step; the step.
     net : Net
@@ -125,7 +125,7 @@ class Buffers(NamedTuple):
     change: Any
     moved: Any
     estimate: Any
-    unsure: Any
+    to_check: Any
     near: Any
     flags: Any
     words: Any
@@ -169,11 +169,11 @@ class State(NamedTuple):
     store : Dense or Compressed
     loss : Loss
     terms : Terms
-    unshrunk : Unshrunk
-    slots : Slots
+    unpenalised : Unpenalised
+    candidates : Slots
     quadratic : Quadratic
     span : Span
-    shelf : Shelf
+    column_cache : Shelf
     buffers : Buffers
     counts : (COUNTS,) integers
     levels : (LEVELS,)
@@ -182,11 +182,11 @@ class State(NamedTuple):
     store: Any
     loss: Any
     terms: Any
-    unshrunk: Any
-    slots: Any
+    unpenalised: Any
+    candidates: Any
     quadratic: Any
     span: Any
-    shelf: Any
+    column_cache: Any
     buffers: Any
     counts: Any
     levels: Any

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import foresight, loss_passes, products
+from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.model import LEAST_SHARE
 from proxmargin.compiled.paths.quadratic import quadratic_minimum
-from proxmargin.compiled.paths.span import rounding
 from proxmargin.compiled.paths.standing import recompute_scores
 from proxmargin.compiled.paths.state import (
     DAMPED,
@@ -70,7 +70,7 @@ def step(state, goal, worst):
     for x in range(m):
         buffers.move[x] -= buffers.start[x]
         if buffers.move[x] != 0.0 and levels[TOTAL] > 0.0:
-            turn -= state.slots.average[x] * buffers.move[x]
+            turn -= state.candidates.average[x] * buffers.move[x]
     counts[STEPS] += 1
     return _take(state, goal, _line_search(state, turn) if state.terms.jumps else 1.0, turn)
 
@@ -97,15 +97,15 @@ def _lift(state, goal, worst):
 @njit(cache=True, nogil=True, allocates=False)
 def _pose(state, goal):
     """Set the model's gradient and penalties at the present coefficients."""
-    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
+    terms, candidates, buffers, levels = state.terms, state.candidates, state.buffers, state.levels
     net = buffers.net
     for x in range(state.counts[MEMBERS]):
         s = buffers.members[x]
-        j = slots.feature[s]
+        j = candidates.feature[s]
         ridge = goal.l2 * terms.factor[j]
         buffers.lift[x] = levels[RIDGE] * terms.factor[j] + levels[DAMPED]
-        buffers.start[x] = buffers.move[x] = slots.coef[s]
-        buffers.slope[x] = ridge * slots.coef[s] - slots.slope[s]
+        buffers.start[x] = buffers.move[x] = candidates.coef[s]
+        buffers.slope[x] = ridge * candidates.coef[s] - candidates.slope[s]
         net.l1[x], net.l2[x] = goal.l1 * terms.factor[j], ridge
         net.lower[x], net.upper[x] = terms.lower[j], terms.upper[j]
 
@@ -113,7 +113,7 @@ def _pose(state, goal):
 @njit(cache=True, nogil=True, allocates=False)
 def _take(state, goal, length, turn):
     """Move coefficients, scores and intercept; return the move of the intercept."""
-    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
+    terms, candidates, buffers, levels = state.terms, state.candidates, state.buffers, state.levels
     is_exact = True
     for x in range(state.counts[MEMBERS]):
         if buffers.move[x] != 0.0:
@@ -122,8 +122,8 @@ def _take(state, goal, length, turn):
             if abs(end) <= NEAR_ZERO * abs(move):
                 is_exact = is_exact and end == 0.0
                 end = 0.0
-            slots.coef[s] = end
-            buffers.move[x] = slots.coef[s] - buffers.start[x]
+            candidates.coef[s] = end
+            buffers.move[x] = candidates.coef[s] - buffers.start[x]
     turn *= length
     if not terms.jumps and state.counts[FIRST] == 1:
         turn = foresight.correct_predictor(state, goal, turn)
@@ -142,7 +142,7 @@ def _largest_move(state):
     """A bound on the moves of the scores by a step, from the moves of the members."""
     buffers, total = state.buffers, 0.0
     for x in range(state.counts[MEMBERS]):
-        j = state.slots.feature[buffers.members[x]]
+        j = state.candidates.feature[buffers.members[x]]
         total += abs(buffers.move[x]) * state.terms.bounds[j]
     return total
 
@@ -154,7 +154,7 @@ def halve(state, turn):
     for x in range(state.counts[MEMBERS]):
         buffers.move[x] *= 0.5
         if buffers.move[x] != 0.0:
-            state.slots.coef[buffers.members[x]] -= buffers.move[x]
+            state.candidates.coef[buffers.members[x]] -= buffers.move[x]
     recompute_scores(state)
     turn *= 0.5
     state.levels[INTERCEPT] -= turn
@@ -170,7 +170,13 @@ def _line_search(state, turn):
     """
     terms, buffers, levels, m = state.terms, state.buffers, state.levels, state.counts[MEMBERS]
     products.combine(
-        state.store, state.slots, buffers.members, m, buffers.move, terms.inverse, buffers.moved
+        state.store,
+        state.candidates,
+        buffers.members,
+        m,
+        buffers.move,
+        terms.inverse,
+        buffers.moved,
     )
     length = 1.0
     if not _is_level(state, turn):
@@ -202,13 +208,13 @@ def _is_level(state, turn):
     The slope is two-sided where a coefficient ends at zero. It may be level at a higher objective:
     then the step is halved later.
     """
-    terms, slots, buffers, levels = state.terms, state.slots, state.buffers, state.levels
+    terms, candidates, buffers, levels = state.terms, state.candidates, state.buffers, state.levels
     net, first, left, right = buffers.net, -levels[SLOPE] * turn, 0.0, 0.0
     for x in range(state.counts[MEMBERS]):
         start, move = buffers.start[x], buffers.move[x]
         if move != 0.0:
             end, jump = start + move, net.l1[x] * abs(move)
-            first += (net.l2[x] * start - slots.slope[buffers.members[x]]) * move
+            first += (net.l2[x] * start - candidates.slope[buffers.members[x]]) * move
             first += jump if start * move >= 0.0 else -jump
             at_zero = abs(end) <= NEAR_ZERO * abs(move)
             left += net.l2[x] * end * move + (jump if end * move > 0.0 and not at_zero else -jump)

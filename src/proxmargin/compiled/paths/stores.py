@@ -1,7 +1,7 @@
 """The data as the kernels of paths hold them: `Dense`, or `Compressed` by columns.
 
 Of dense data with more features than samples the columns that may enter the model are cached, by
-columns and centred (`proxmargin.compiled.paths.slots`); others are read in place. Kernels are
+columns and centred (`proxmargin.compiled.paths.candidates`); others are read in place. Kernels are
 compiled once for `Dense` and once for `Compressed`; what differs between them is in the functions
 on stores (`proxmargin.compiled.paths.products`, `proxmargin.compiled.paths.gram`).
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from proxmargin.compiled.products.columns import Compressed
 
-__all__ = ["Dense", "Shelf", "is_compressed"]
+__all__ = ["ColumnCache", "Dense", "is_compressed"]
 
 
 class Dense(NamedTuple):
@@ -31,7 +31,7 @@ class Dense(NamedTuple):
     caches: bool
 
 
-class Shelf(NamedTuple):
+class ColumnCache(NamedTuple):
     """Contiguous copies of the most recently used columns of data that are stored by rows.
 
     Attributes

@@ -10,7 +10,7 @@ from proxmargin.compiled.cache import njit
 __all__ = [
     "Net",
     "gap_term",
-    "is_unshrunk",
+    "is_unpenalised",
     "largest_step",
     "minimiser",
     "open_slope",
@@ -70,7 +70,7 @@ def violation(slope, coef, curvature, threshold, lower, upper):
 
 
 @njit(cache=True, nogil=True)
-def is_unshrunk(l1, l2, lower, upper):
+def is_unpenalised(l1, l2, lower, upper):
     """Whether a coordinate is neither penalised nor bounded on both sides."""
     return l1 == 0.0 and l2 == 0.0 and (lower == -math.inf or upper == math.inf)
 

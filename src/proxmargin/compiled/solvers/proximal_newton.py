@@ -20,7 +20,7 @@ from proxmargin.compiled.products.columns import (
     forward,
     pull,
 )
-from proxmargin.compiled.solvers.nets import Net, gap_term, is_unshrunk, largest_step, violation
+from proxmargin.compiled.solvers.nets import Net, gap_term, is_unpenalised, largest_step, violation
 from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
 from proxmargin.compiled.solvers.quadratic_model import model_minimum
 
@@ -80,7 +80,7 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
         out[j] = off
         worst = max(worst, off)
         beyond = l2 == 0.0 and scale * abs(slope[j]) > l1  # seldom, as the scale falls
-        counts = beyond and not (settles and is_unshrunk(l1, l2, low, high))
+        counts = beyond and not (settles and is_unpenalised(l1, l2, low, high))
         if counts and abs(high if slope[j] < 0.0 else low) == math.inf:
             scale = l1 / abs(slope[j])
     objective, gap = 0.0, 0.0
@@ -103,7 +103,7 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
         elif w == 0.0 and abs(v) <= l1:  # adds nothing
             continue
         objective += l1 * abs(w) + 0.5 * l2 * w * w
-        if settles and is_unshrunk(l1, l2, net.lower[j], net.upper[j]):
+        if settles and is_unpenalised(l1, l2, net.lower[j], net.upper[j]):
             missing = max(out[j], 0.0)
             gap += 0.5 * missing**2 / curvature[j] if curvature[j] > 0.0 else missing
         else:

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.paths import driver, state, unshrunk
+from proxmargin.compiled.paths import driver, state, unpenalised
+from proxmargin.compiled.paths.candidates import Candidates
+from proxmargin.compiled.paths.dual_subspace import DualSubspace
 from proxmargin.compiled.paths.loss_passes import loss_of
 from proxmargin.compiled.paths.quadratic import Quadratic
-from proxmargin.compiled.paths.slots import Slots
-from proxmargin.compiled.paths.span import Span
 from proxmargin.compiled.paths.state import Buffers, State, Strengths, Terms
-from proxmargin.compiled.paths.stores import Dense, Shelf
-from proxmargin.compiled.paths.unshrunk import Unshrunk
+from proxmargin.compiled.paths.stores import ColumnCache, Dense
+from proxmargin.compiled.paths.unpenalised import UnpenalisedColumns
 from proxmargin.compiled.products.columns import Compressed
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs import DenseDesign, Design, SparseDesign
@@ -27,7 +27,7 @@ from proxmargin.designs.compressed import narrow_indices
 from proxmargin.penalties import WeightedElasticNet
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
-from proxmargin.unshrunk import are_separated, unshrunk_columns
+from proxmargin.unpenalised import are_separated, unpenalised_columns
 
 __all__ = ["Advance", "ChordEngine"]
 
@@ -38,8 +38,8 @@ REFERENCES = 16  # dual points q in a span, each kept with its products X'q
 # sparse data within both bounds are read at every strength: a pass costs less than references do
 FEW_FEATURES = 2000
 FEW_ENTRIES = 6  # mean number of nonzero entries of a sample
-SHELF = 256  # maximum number of copied columns of data that are stored by rows
-FIRST_SLOTS = 256  # initial capacity for features that may enter the model
+CACHED_COLUMNS = 256  # maximum number of copied columns of data that are stored by rows
+FIRST_CANDIDATES = 256  # initial capacity for features that may enter the model
 FIRST_MEMBERS = 128  # initial capacity for features in a quadratic model
 MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger
 COPY_BYTES = 2**26  # limit for a copy of dense data whose layout or type kernels cannot read
@@ -50,7 +50,7 @@ SELDOM = 10  # strengths per pass over the data when spans of dual points replac
 FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
 FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
-MOST_UNSHRUNK = 64  # unpenalised features: their Gram matrix is formed in each step
+MOST_UNPENALISED = 64  # unpenalised features: their Gram matrix is formed in each step
 TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
@@ -111,21 +111,21 @@ class ChordEngine:
         self.terms = _terms(self.problem, self.caches or _has_many_entries(whole))
         self.span = _empty_span(REFERENCES if self.terms.spans else 0, n, p)
         scattered = self.caches and isinstance(self.store, Dense) and self.store.by_rows
-        self.shelf = _empty_shelf(min(p, SHELF) if scattered else 0, n, p)
+        self.column_cache = _empty_column_cache(min(p, CACHED_COLUMNS) if scattered else 0, n, p)
         holds_all = dense and not self.caches
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
         members = min(p, FIRST_MEMBERS)
-        self.unshrunk = _unshrunk(self.problem, self.terms)
-        first_slots = max(FIRST_SLOTS, self.unshrunk.feature.size)
-        self._make_slots(p if holds_all else min(p, first_slots), members)
+        self.unpenalised = _unpenalised(self.problem, self.terms)
+        first_candidates = max(FIRST_CANDIDATES, self.unpenalised.feature.size)
+        self._make_candidates(p if holds_all else min(p, first_candidates), members)
         self.quadratic, self.buffers = _quadratic(members), _buffers(n, p, members)
         self.counts = np.zeros(state.COUNTS, np.int64)
         self.counts[state.LAST] = np.iinfo(np.int64).max
         self.levels = np.zeros(state.LEVELS)
         if holds_all:
-            self.slots.feature[:] = self.slots.slot_of[:] = np.arange(p)
-            self.counts[state.SLOTS] = p
+            self.candidates.feature[:] = self.candidates.slot_of[:] = np.arange(p)
+            self.counts[state.CANDIDATES] = p
         driver.begin(self._state, *_null_model(self.problem))
 
     @property
@@ -135,11 +135,11 @@ class ChordEngine:
             store=self.store,
             loss=self.loss,
             terms=self.terms,
-            unshrunk=self.unshrunk,
-            slots=self.slots,
+            unpenalised=self.unpenalised,
+            candidates=self.candidates,
             quadratic=self.quadratic,
             span=self.span,
-            shelf=self.shelf,
+            column_cache=self.column_cache,
             buffers=self.buffers,
             counts=self.counts,
             levels=self.levels,
@@ -152,12 +152,12 @@ class ChordEngine:
 
     @property
     def _width(self) -> int:
-        """Number of cached entries of each feature with a slot."""
+        """Number of cached entries of each candidate."""
         return self.terms.signs.size if self.caches else 0
 
-    def _make_slots(self, capacity: int, members: int) -> None:
-        """Allocate slots, and the columns of a quadratic model of so many members."""
-        self.slots = Slots(
+    def _make_candidates(self, capacity: int, members: int) -> None:
+        """Allocate candidates, and the columns of a quadratic model of so many members."""
+        self.candidates = Candidates(
             feature=np.zeros(capacity, np.int64),
             every=np.arange(capacity),
             slot_of=np.full(self.terms.norms.size, -1, np.int64),
@@ -176,25 +176,25 @@ class ChordEngine:
     def _make_model(self, members: int) -> None:
         """Allocate a quadratic model of this capacity; the kernel forms it anew."""
         rows = np.empty((members, self._width))
-        self.slots = self.slots._replace(rows=rows, average=np.zeros(members))
+        self.candidates = self.candidates._replace(rows=rows, average=np.zeros(members))
         self.quadratic = _quadratic(members)
         self.buffers = self.buffers._replace(**_of_members(members))
 
-    def _add_slots(self) -> None:
-        """Double the capacity for slots."""
-        old = self.slots
-        self._make_slots(min(2 * old.feature.size, self.terms.norms.size), 0)
-        for name in set(Slots._fields) - {"every", "rows", "average"}:
+    def _add_candidates(self) -> None:
+        """Double the capacity for candidates."""
+        old = self.candidates
+        self._make_candidates(min(2 * old.feature.size, self.terms.norms.size), 0)
+        for name in set(Candidates._fields) - {"every", "rows", "average"}:
             before = getattr(old, name)
-            getattr(self.slots, name)[: len(before)] = before
-        self.slots = self.slots._replace(rows=old.rows, average=old.average)
+            getattr(self.candidates, name)[: len(before)] = before
+        self.candidates = self.candidates._replace(rows=old.rows, average=old.average)
 
     def _add_members(self) -> bool:
         """Double the capacity of the quadratic model; False if it is at its limit."""
-        members = min(2 * self.slots.average.size, self.most_members)
-        if members == self.slots.average.size:
+        members = min(2 * self.candidates.average.size, self.most_members)
+        if members == self.candidates.average.size:
             return False
-        self.slots.place[:] = -1
+        self.candidates.place[:] = -1
         self.counts[state.MEMBERS] = self.counts[state.KEPT] = 0
         self._make_model(members)
         return True
@@ -222,7 +222,7 @@ class ChordEngine:
                 retried[:, first] += self.effort - effort
                 retried[:, first] -= found.steps[done].sum(), found.passes[done].sum()
             if code == state.NO_SLOT:
-                self._add_slots()
+                self._add_candidates()
             elif code == state.NO_ENTRY:
                 found = _with_more_room(found)
             elif code != state.NO_MEMBER or not self._add_members():
@@ -237,7 +237,7 @@ class ChordEngine:
 
     def blank(self, l1: Array, l2: Array) -> Strengths:
         """Empty results for these strengths."""
-        entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.slots.coef)))
+        entries = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.candidates.coef)))
         return _blank(l1, l2, entries * l1.size)
 
     def limit_steps(self, count: int) -> None:
@@ -247,20 +247,20 @@ class ChordEngine:
     @property
     def point(self) -> Point:
         """The coefficients and the intercept after the last step."""
-        slots, terms = self.slots, self.terms
-        taken = slice(0, int(self.counts[state.SLOTS]))
-        index, values = slots.feature[taken], slots.coef[taken]
+        candidates, terms = self.candidates, self.terms
+        taken = slice(0, int(self.counts[state.CANDIDATES]))
+        index, values = candidates.feature[taken], candidates.coef[taken]
         coef = np.zeros((terms.norms.size, 1))
         coef[index, 0] = values
-        apart = (terms.centre[index] - slots.mean[taken]) * terms.inverse[index]
+        apart = (terms.centre[index] - candidates.mean[taken]) * terms.inverse[index]
         return Point(coef, np.array([self.levels[state.INTERCEPT] + float(apart @ values)]))
 
     def go_on_from(self, point: Point, strength: float) -> None:
         """Continue from a solution that was found elsewhere."""
         index = np.flatnonzero(point.coef[:, 0])
-        absent = np.count_nonzero(self.slots.slot_of[index] < 0)
-        while self.counts[state.SLOTS] + absent > self.slots.feature.size:
-            self._add_slots()
+        absent = np.count_nonzero(self.candidates.slot_of[index] < 0)
+        while self.counts[state.CANDIDATES] + absent > self.candidates.feature.size:
+            self._add_candidates()
         values, intercept = point.coef[index, 0], float(point.intercept[0])
         driver.restart(self._state, index, values, intercept, strength)
 
@@ -311,8 +311,8 @@ def _terms(problem: Problem, spans: bool) -> Terms:
 def _are_settled(problem: Problem) -> bool:
     """Whether all features without l1 strength are unpenalised, unbounded and few, and their null
     model does not separate the classes."""
-    index, net = problem.unshrunk, problem.net
-    if not isinstance(problem.penalty, WeightedElasticNet) or index.size > MOST_UNSHRUNK:
+    index, net = problem.unpenalised, problem.net
+    if not isinstance(problem.penalty, WeightedElasticNet) or index.size > MOST_UNPENALISED:
         return False
     zeros = np.count_nonzero(np.asarray(problem.penalty.factors) == 0)
     if not zeros == np.count_nonzero(net.l1 == 0) == index.size:
@@ -324,42 +324,42 @@ def _are_settled(problem: Problem) -> bool:
 
 def _null_model(problem: Problem) -> tuple[Index, Array, float]:
     """The unpenalised features, their best coefficients and the best intercept."""
-    index = problem.unshrunk
+    index = problem.unpenalised
     if not index.size:
         return index.astype(np.int64), np.zeros(0), 0.0
     null = problem.null_point()
     return index.astype(np.int64), null.coef[index, 0], float(null.intercept[0])
 
 
-def _unshrunk(problem: Problem, terms: Terms) -> Unshrunk:
+def _unpenalised(problem: Problem, terms: Terms) -> UnpenalisedColumns:
     """The columns of the unpenalised features, zero at samples outside of the subset."""
-    base, index, n = problem.design.stored.base, problem.unshrunk, terms.signs.size
+    base, index, n = problem.design.stored.base, problem.unpenalised, terms.signs.size
     k = index.size
     columns, least = np.zeros((k, n)), 1.0
-    rows = np.zeros((unshrunk.ROWS, k))
+    rows = np.zeros((unpenalised.ROWS, k))
     if k:
-        own = unshrunk_columns(problem)
+        own = unpenalised_columns(problem)
         for u in range(k):
             columns[u] = base.spread_out(own.matrix[:, u])
         mean, unit, least = own.mean, own.unit, own.least
         shift = terms.centre[index] * terms.inverse[index]
-        rows[unshrunk.NORM] = np.sqrt(np.einsum("ui,ui->u", columns, columns))
-        rows[unshrunk.UNIT], rows[unshrunk.MEAN] = unit, mean + shift
-        rows[unshrunk.END] = (terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit
-    return Unshrunk(
+        rows[unpenalised.NORM] = np.sqrt(np.einsum("ui,ui->u", columns, columns))
+        rows[unpenalised.UNIT], rows[unpenalised.MEAN] = unit, mean + shift
+        rows[unpenalised.END] = (terms.bounds[index] + np.abs(mean) + 2.0 * np.abs(shift)) / unit
+    return UnpenalisedColumns(
         feature=index.astype(np.int64),
         columns=columns,
         least=float(least),
         most=float(problem.margins.phi.dual_bound),
         factor=np.zeros((k, k)),
         rows=rows,
-        samples=np.zeros((unshrunk.SAMPLE_ROWS, n if k else 0)),
+        samples=np.zeros((unpenalised.SAMPLE_ROWS, n if k else 0)),
     )
 
 
-def _empty_span(references: int, n: int, p: int) -> Span:
+def _empty_span(references: int, n: int, p: int) -> DualSubspace:
     """Room for so many references over n samples and p features."""
-    return Span(
+    return DualSubspace(
         points=np.empty((references, n)),
         products=np.empty((references, p)),
         slack=np.zeros(references),
@@ -368,9 +368,9 @@ def _empty_span(references: int, n: int, p: int) -> Span:
     )
 
 
-def _empty_shelf(columns: int, n: int, p: int) -> Shelf:
+def _empty_column_cache(columns: int, n: int, p: int) -> ColumnCache:
     """Room for so many columns of n samples, of p features."""
-    return Shelf(
+    return ColumnCache(
         columns=np.empty((columns, n)),
         owner=np.full(columns, -1, np.int64),
         place=np.full(p, -1, np.int64),
@@ -400,7 +400,7 @@ def _buffers(n: int, p: int, members: int) -> Buffers:
         change=np.zeros(n),
         moved=np.zeros(n),
         estimate=np.zeros(p),
-        unsure=np.empty(p, np.int64),
+        to_check=np.empty(p, np.int64),
         near=np.empty(p, np.int64),
         flags=flags,
         words=flags.view(np.uint64),

@@ -311,7 +311,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             state.coef,
             curvature,
             problem.net,
-            problem.unshrunk.size > 0,
+            problem.unpenalised.size > 0,
             violations,
         )
         objective += 0.5 * ridge * intercept**2

@@ -216,7 +216,7 @@ class PassNewton(Solver[PassState]):
 
         Features without a penalty are moved by the certificate, which needs those of their place.
         """
-        return None if problem.unshrunk.size else state.dual[:, None]
+        return None if problem.unpenalised.size else state.dual[:, None]
 
     def _swept(
         self, problem: Problem, coef: Array, intercept: float, wanted: Index | None

@@ -10,21 +10,21 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.stores import is_compressed
 from proxmargin.compiled.paths.vectors import dot
 
-__all__ = ["Slots", "load"]
+__all__ = ["Candidates", "load"]
 
 
-class Slots(NamedTuple):
+class Candidates(NamedTuple):
     """Features that may enter the model, in order of entry.
 
     Attributes
     ----------
     feature : (capacity,) integers
     every : (capacity,) integers
-        0, 1, 2, ...: all slots.
+        0, 1, 2, ...: all candidates.
     slot_of : (n_features,) integers
         Slot of each feature, -1 where it has none.
     gate : (n_features,)
-        The factors of the penalty, infinite where a feature has a slot.
+        The factors of the penalty, infinite where a feature is a candidate.
     coef, slope : (capacity,)
         Coefficients of the scaled features, and their inner products with the dual point.
     mean : (capacity,)
@@ -58,34 +58,36 @@ class Slots(NamedTuple):
     average: Any
 
 
-def load(store: Any, slots: Any, slot: Any, j: Any, weights: Any, inverse: Any, free: Any) -> Any:
-    """Take feature j into a slot."""
+def load(
+    store: Any, candidates: Any, candidate: Any, j: Any, weights: Any, inverse: Any, free: Any
+) -> Any:
+    """Make feature j a candidate."""
 
 
 @overload(load)
-def _load(store, slots, slot, j, weights, inverse, free):
+def _load(store, candidates, candidate, j, weights, inverse, free):
     if is_compressed(store):
 
-        def compressed(store, slots, slot, j, weights, inverse, free):
-            slots.mean[slot] = 0.0
+        def compressed(store, candidates, candidate, j, weights, inverse, free):
+            candidates.mean[candidate] = 0.0
 
         return compressed
-    return lambda store, slots, slot, j, weights, inverse, free: _dense_load(
-        store, slots, slot, j, weights, inverse, free
+    return lambda store, candidates, candidate, j, weights, inverse, free: _dense_load(
+        store, candidates, candidate, j, weights, inverse, free
     )
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _dense_load(store, slots, slot, j, weights, inverse, free):
-    slots.mean[slot] = 0.0
+def _dense_load(store, candidates, candidate, j, weights, inverse, free):
+    candidates.mean[candidate] = 0.0
     if not store.caches:
         return
-    column = slots.cache[slot]
+    column = candidates.cache[candidate]
     for i in range(column.size):
         column[i] = store.lines[i, j] if store.by_rows else store.lines[j, i]
     if free:
         mean = dot(column, weights)
-        slots.mean[slot] = mean
+        candidates.mean[candidate] = mean
         for i in range(column.size):
             column[i] = (column[i] - mean) * inverse[j]
     else:

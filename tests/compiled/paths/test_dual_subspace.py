@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from proxmargin.compiled.paths import span as spans
-from proxmargin.compiled.paths.span import Span
+from proxmargin.compiled.paths.dual_subspace import DualSubspace
 
 
-def references(X: np.ndarray, points: list[np.ndarray], capacity: int) -> tuple[Span, int]:
+def references(X: np.ndarray, points: list[np.ndarray], capacity: int) -> tuple[DualSubspace, int]:
     """References of these dual points, as a path takes them."""
     n, p = X.shape
-    span = Span(
+    span = DualSubspace(
         np.zeros((capacity, n)), np.zeros((capacity, p)), *np.zeros((2, capacity)), np.empty(n)
     )
     count = 0

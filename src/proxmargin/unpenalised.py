@@ -24,7 +24,7 @@ __all__ = [
     "are_determined",
     "are_separated",
     "settled",
-    "unshrunk_columns",
+    "unpenalised_columns",
 ]
 
 MAX_STEPS = 60  # of Newton's method
@@ -77,7 +77,7 @@ class Unpenalised(NamedTuple):
     least: float
 
 
-def unshrunk_columns(problem: Problem) -> Unpenalised:
+def unpenalised_columns(problem: Problem) -> Unpenalised:
     """The columns of the unpenalised features, copied once a problem.
 
     Raises
@@ -89,12 +89,13 @@ def unshrunk_columns(problem: Problem) -> Unpenalised:
 
 
 def _columns(problem: Problem) -> Unpenalised:
-    columns = _columns_of(problem, problem.unshrunk)
+    columns = _columns_of(problem, problem.unpenalised)
     if columns.least < LEAST_SINGULAR_VALUE:
         raise DependentError(
             f"the {columns.unit.size} features without a penalty are linearly dependent, or all "
-            f"but ({_listed(problem.unshrunk)}; least singular value {columns.least:.1e} of their "
-            "scaled columns): leave out one that the others tell, or give it a penalty_factor > 0"
+            f"but ({_listed(problem.unpenalised)}; least singular value {columns.least:.1e} of "
+            "their scaled columns): leave out one that the others tell, or give it a "
+            "penalty_factor > 0"
         )
     return columns
 
@@ -142,7 +143,7 @@ def _least_singular_value(matrix: Array) -> float:
 def are_separated(problem: Problem) -> bool:
     """Whether unpenalised features alone separate the classes: the loss of the null model is
     negligible, and no strength is needed to keep the other coefficients at zero."""
-    return bool(problem.unshrunk.size) and problem.value(problem.null_point()) < SEPARATED_LOSS
+    return bool(problem.unpenalised.size) and problem.value(problem.null_point()) < SEPARATED_LOSS
 
 
 def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
@@ -155,7 +156,7 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
     scores : (n_samples, 1)
         Scores of ``point``, with the best intercept.
     """
-    columns, index, loss = unshrunk_columns(problem), problem.unshrunk, problem.loss
+    columns, index, loss = unpenalised_columns(problem), problem.unpenalised, problem.loss
     start = point.coef[index, 0] * columns.unit
     at, here, intercept, last = start, scores, point.intercept, np.inf
     for step in range(MAX_STEPS):
@@ -238,7 +239,7 @@ def _with_free_coefficients(
 ) -> tuple[Point, Array]:
     """The point with these coefficients, and scores by the design."""
     coef = point.coef.copy()
-    coef[problem.unshrunk, 0] = best
+    coef[problem.unpenalised, 0] = best
     bare = problem.design.scores(coef)
     intercept = problem.loss.best_intercept(bare, problem.intercept, point.intercept)
     return point._replace(coef=coef, intercept=intercept), bare + intercept

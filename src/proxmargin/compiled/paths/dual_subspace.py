@@ -27,14 +27,14 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.vectors import add, add_four, dot
 
-__all__ = ["Span", "bounded", "compress", "estimate", "put"]
+__all__ = ["DualSubspace", "bounded", "compress", "estimate", "put"]
 
 UNIT = 2.0**-53
 FURTHER_TERMS = 16  # rounding errors besides those of a sum's terms: scales, centres, norms
 DEPENDENT = 1e-3  # norm of a reference less its projection on others, below which it is dropped
 
 
-class Span(NamedTuple):
+class DualSubspace(NamedTuple):
     """References Q and their products with all features, ``G = Q X``.
 
     Attributes

@@ -23,7 +23,7 @@ import math
 from typing import Any, NamedTuple
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths.span import rounding
+from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.vectors import add, dot
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "SAMPLE_ROWS",
     "SLOPE",
     "UNIT",
-    "Unshrunk",
+    "UnpenalisedColumns",
     "newton_direction",
     "project",
     "residual",
@@ -45,13 +45,13 @@ PIVOT = 1e-13  # pivot relative to the diagonal entry below which a column depen
 LONGEST_MOVE = 2.0  # largest move of a score in a Newton step, in units of the margin
 LARGEST_TILT = 0.45  # largest relative change of a distance by one projection
 ROUNDS = 2  # most projections: the second one removes rounding of the first
-# rows of `Unshrunk.rows` and of `Unshrunk.samples`; one array each, because every array in a state
-# takes time in each call of a kernel that is not inlined
+# rows of `UnpenalisedColumns.rows` and of `UnpenalisedColumns.samples`; one array each, because
+# every array in a state takes time in each call of a kernel that is not inlined
 NORM, UNIT, MEAN, END, AVERAGE, SLOPE, MOVE, ROWS = range(8)
 METRIC, TILT, SAMPLE_ROWS = range(3)
 
 
-class Unshrunk(NamedTuple):
+class UnpenalisedColumns(NamedTuple):
     """The columns of k unpenalised features, and what their steps need.
 
     Attributes
@@ -85,17 +85,17 @@ class Unshrunk(NamedTuple):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def residual(unshrunk, theta):
+def residual(unpenalised, theta):
     """Set the slopes ``X_U'theta``; return the largest one."""
-    slope, largest = unshrunk.rows[SLOPE], 0.0
+    slope, largest = unpenalised.rows[SLOPE], 0.0
     for u in range(slope.size):
-        slope[u] = dot(unshrunk.columns[u], theta)
+        slope[u] = dot(unpenalised.columns[u], theta)
         largest = max(largest, abs(slope[u]))
     return largest
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def newton_direction(unshrunk, curved, free, kept):
+def newton_direction(unpenalised, curved, free, kept):
     """Set ``move`` to the Newton step at the present slopes; its combination of columns to
     ``tilt``.
 
@@ -106,13 +106,13 @@ def newton_direction(unshrunk, curved, free, kept):
     kept : bool
         Whether the metric of an earlier dual point is used: a chord step.
     """
-    move, tilt = unshrunk.rows[MOVE], unshrunk.samples[TILT]
+    move, tilt = unpenalised.rows[MOVE], unpenalised.samples[TILT]
     if not kept:
         for i in range(curved.size):
-            unshrunk.samples[METRIC, i] = curved[i]
-        _factor(unshrunk, free)
-    _solve(unshrunk)
-    offset, largest = _offset(unshrunk), 0.0
+            unpenalised.samples[METRIC, i] = curved[i]
+        _factor(unpenalised, free)
+    _solve(unpenalised)
+    offset, largest = _offset(unpenalised), 0.0
     for i in range(tilt.size):
         largest = max(largest, abs(tilt[i] - offset))
     share = LONGEST_MOVE / largest if largest > LONGEST_MOVE else 1.0
@@ -124,7 +124,7 @@ def newton_direction(unshrunk, curved, free, kept):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def project(unshrunk, theta, curved, weights, free, kept):
+def project(unpenalised, theta, curved, weights, free, kept):
     """Project the dual point in place; ``slope`` is what rounding leaves of the inner products.
 
     Parameters
@@ -140,52 +140,52 @@ def project(unshrunk, theta, curved, weights, free, kept):
     tilt : float
         Bound on the largest move, relative to the distance to an end of the interval.
     """
-    metric, moves = unshrunk.samples[METRIC], unshrunk.samples[TILT]
+    metric, moves = unpenalised.samples[METRIC], unpenalised.samples[TILT]
     if not kept:
         for i in range(theta.size):
-            metric[i] = max(min(curved[i], _room(unshrunk, theta, weights, i)), 0.0)
-        _factor(unshrunk, free)
+            metric[i] = max(min(curved[i], _room(unpenalised, theta, weights, i)), 0.0)
+        _factor(unpenalised, free)
     relative, length, tilt = rounding(theta.size) * math.sqrt(dot(theta, theta)), 0.0, 0.0
     for _ in range(ROUNDS):
-        _solve(unshrunk)
-        offset, squares, largest = _offset(unshrunk), 0.0, 0.0
+        _solve(unpenalised)
+        offset, squares, largest = _offset(unpenalised), 0.0, 0.0
         for i in range(theta.size):
             move = metric[i] * (moves[i] - offset)
             moves[i] = move
             if move != 0.0:
                 squares += move * move / curved[i]
-                largest = max(largest, abs(move) / _room(unshrunk, theta, weights, i))
+                largest = max(largest, abs(move) / _room(unpenalised, theta, weights, i))
         if not largest <= LARGEST_TILT:
             return math.inf, tilt
         add(-1.0, moves, theta)
         length, tilt, settled = length + math.sqrt(squares), tilt + largest, True
-        residual(unshrunk, theta)
-        for u in range(unshrunk.feature.size):
-            enough = relative * unshrunk.rows[NORM, u]
-            settled = settled and abs(unshrunk.rows[SLOPE, u]) <= enough
+        residual(unpenalised, theta)
+        for u in range(unpenalised.feature.size):
+            enough = relative * unpenalised.rows[NORM, u]
+            settled = settled and abs(unpenalised.rows[SLOPE, u]) <= enough
         if settled:
             break
     return length * length, tilt
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _room(unshrunk, theta, weights, i):
+def _room(unpenalised, theta, weights, i):
     """The distance of a dual coordinate to the nearer end of its interval."""
     near = abs(theta[i])
-    return min(near, weights[i] * unshrunk.most - near) if weights[i] > 0.0 else 0.0
+    return min(near, weights[i] * unpenalised.most - near) if weights[i] > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _offset(unshrunk):
+def _offset(unpenalised):
     """The mean of the combination in ``tilt``, by the metric; zero without intercept."""
-    return dot(unshrunk.rows[AVERAGE], unshrunk.rows[MOVE])
+    return dot(unpenalised.rows[AVERAGE], unpenalised.rows[MOVE])
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _factor(unshrunk, free):
+def _factor(unpenalised, free):
     """Factor the Gram matrix of the columns, centred if ``free``, in the metric."""
-    factor, average, columns = unshrunk.factor, unshrunk.rows[AVERAGE], unshrunk.columns
-    metric, weighted = unshrunk.samples[METRIC], unshrunk.samples[TILT]
+    factor, average, columns = unpenalised.factor, unpenalised.rows[AVERAGE], unpenalised.columns
+    metric, weighted = unpenalised.samples[METRIC], unpenalised.samples[TILT]
     total = 0.0
     for i in range(metric.size):
         total += metric[i]
@@ -206,14 +206,14 @@ def _factor(unshrunk, free):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _solve(unshrunk):
+def _solve(unpenalised):
     """Solve for ``move`` with the slopes, and set ``tilt`` to its combination of columns."""
-    factor, move, tilt = unshrunk.factor, unshrunk.rows[MOVE], unshrunk.samples[TILT]
+    factor, move, tilt = unpenalised.factor, unpenalised.rows[MOVE], unpenalised.samples[TILT]
     for u in range(move.size):
-        move[u] = (unshrunk.rows[SLOPE, u] - dot(factor[u, :u], move[:u])) / factor[u, u]
+        move[u] = (unpenalised.rows[SLOPE, u] - dot(factor[u, :u], move[:u])) / factor[u, u]
     for u in range(move.size - 1, -1, -1):
         move[u] /= factor[u, u]
         add(-move[u], factor[u, :u], move[:u])
     tilt[:] = 0.0
     for u in range(move.size):
-        add(move[u], unshrunk.columns[u], tilt)
+        add(move[u], unpenalised.columns[u], tilt)
