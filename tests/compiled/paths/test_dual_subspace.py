@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from proxmargin.compiled.paths import span as spans
+from proxmargin.compiled.paths import dual_subspace
 from proxmargin.compiled.paths.dual_subspace import DualSubspace
 
 
@@ -19,11 +19,11 @@ def references(X: np.ndarray, points: list[np.ndarray], capacity: int) -> tuple[
     )
     count = 0
     for point in points:
-        left, _ = spans.bounded(span, count, point, 2)
+        left, _ = dual_subspace.bounded(span, count, point, 2)
         if count == capacity:
-            count = spans.compress(span, count)
-            left, _ = spans.bounded(span, count, point, 2)
-        spans.put(span, count, span.rest, left)
+            count = dual_subspace.compress(span, count)
+            left, _ = dual_subspace.bounded(span, count, point, 2)
+        dual_subspace.put(span, count, span.rest, left)
         span.products[count] = span.points[count] @ X
         count += 1
     return span, count
@@ -41,9 +41,9 @@ def test_no_inner_product_is_beyond_its_bound(seed: int) -> None:
     norms = np.sqrt((X**2).sum(axis=0)) * (1.0 + 1e-12)
     for t in (0.05, 0.5, 0.97, 3.0):
         theta = start + t * way
-        _, radius = spans.bounded(span, count, theta, 1)
+        _, radius = dual_subspace.bounded(span, count, theta, 1)
         estimate = np.empty(p)
-        spans.estimate(span, count, estimate)
+        dual_subspace.estimate(span, count, estimate)
         for j in range(p):
             pairs = zip(X[:, j].tolist(), theta.tolist(), strict=True)
             exact = sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
@@ -57,8 +57,8 @@ def test_a_point_in_the_span_is_known_to_rounding() -> None:
     first, second = rng.standard_normal((2, 20))
     span, count = references(X, [first, second], capacity=4)
     theta = 0.3 * first - 2.0 * second
-    _, radius = spans.bounded(span, count, theta, 1)
+    _, radius = dual_subspace.bounded(span, count, theta, 1)
     estimate = np.empty(50)
-    spans.estimate(span, count, estimate)
+    dual_subspace.estimate(span, count, estimate)
     assert radius < 1e-12
     np.testing.assert_allclose(estimate, theta @ X, atol=1e-12)

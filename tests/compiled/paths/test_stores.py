@@ -11,7 +11,7 @@ from scipy.sparse import csc_array
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import gram, products
 from proxmargin.compiled.paths.candidates import Candidates, load
-from proxmargin.compiled.paths.state import COUNTS, COLUMNS_CACHED
+from proxmargin.compiled.paths.state import COLUMNS_CACHED, COUNTS
 from proxmargin.compiled.paths.stores import ColumnCache, Dense
 from proxmargin.compiled.products.columns import Compressed
 

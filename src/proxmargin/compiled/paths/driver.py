@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import foresight, products
-from proxmargin.compiled.paths import span as spans
+from proxmargin.compiled.paths import dual_subspace, foresight, products
 from proxmargin.compiled.paths.candidates import load
 from proxmargin.compiled.paths.newton import descend
 from proxmargin.compiled.paths.passes import settle
@@ -63,7 +62,7 @@ def begin(state, index, values, intercept):
     _stand_at(state, index, values, intercept)
     size = math.sqrt(dot(buffers.theta, buffers.theta))
     if terms.spans and size > 0.0:
-        spans.put(state.span, 0, buffers.theta, size)
+        dual_subspace.put(state.span, 0, buffers.theta, size)
         for j in range(buffers.estimate.size):
             state.span.products[0, j] = buffers.estimate[j] / size
         counts[REFERENCES] = 1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import products
-from proxmargin.compiled.paths import span as spans
+from proxmargin.compiled.paths import dual_subspace, products
 from proxmargin.compiled.paths.certified import certified_gap
 from proxmargin.compiled.paths.state import CANDIDATES, LOOKED, LOW, NEAR, PASSES, READ, REFERENCES
 from proxmargin.compiled.paths.vectors import dot
@@ -27,7 +26,7 @@ def price(state, goal):
     """
     candidates, buffers = state.candidates, state.buffers
     size = math.sqrt(dot(buffers.theta, buffers.theta))
-    relative = spans.rounding(buffers.theta.size) * size
+    relative = dual_subspace.rounding(buffers.theta.size) * size
     k, count = state.counts[CANDIDATES], 0
     if k < candidates.slot_of.size:
         count = _check_others(state, goal, relative)
@@ -68,13 +67,13 @@ def _check_others(state, goal, relative):
         counts[PASSES] += 1
         levels[READ] += 1.0
         return _find_unsure(state, goal, relative)
-    left, radius = spans.bounded(state.span, counts[REFERENCES], buffers.theta, 1)
-    spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
+    left, radius = dual_subspace.bounded(state.span, counts[REFERENCES], buffers.theta, 1)
+    dual_subspace.estimate(state.span, counts[REFERENCES], buffers.estimate)
     count = _find_unsure(state, goal, radius)
     counts[LOOKED] += count
     if counts[LOOKED] > p // MANY_UNSURE and left > 0.0:
         radius = _add_reference(state)
-        spans.estimate(state.span, counts[REFERENCES], buffers.estimate)
+        dual_subspace.estimate(state.span, counts[REFERENCES], buffers.estimate)
         count = _find_unsure(state, goal, radius)
     products.some(
         state.store,
@@ -95,15 +94,15 @@ def _add_reference(state):
     """Make the rest of the dual point a further reference; return the remaining radius."""
     span, theta, counts = state.span, state.buffers.theta, state.counts
     if counts[REFERENCES] == span.points.shape[0]:
-        counts[REFERENCES] = spans.compress(span, counts[REFERENCES])
+        counts[REFERENCES] = dual_subspace.compress(span, counts[REFERENCES])
     c = counts[REFERENCES]
-    left, _ = spans.bounded(span, c, theta, 2)
-    spans.put(span, c, span.rest, left)
+    left, _ = dual_subspace.bounded(span, c, theta, 2)
+    dual_subspace.put(span, c, span.rest, left)
     products.pull_all(state.store, span.points[c], state.terms.inverse, span.products[c])
     counts[PASSES] += 1
     state.levels[READ] += 1.0
     counts[REFERENCES], counts[LOOKED] = c + 1, 0
-    _, radius = spans.bounded(span, c + 1, theta, 1)
+    _, radius = dual_subspace.bounded(span, c + 1, theta, 1)
     return radius
 
 

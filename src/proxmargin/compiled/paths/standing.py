@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import products
-from proxmargin.compiled.paths import span as spans
+from proxmargin.compiled.paths import dual_subspace, products
 from proxmargin.compiled.paths.certified import feature_term, scale_into_domain
 from proxmargin.compiled.paths.passes import lost, settle
 from proxmargin.compiled.paths.state import CANDIDATES, DRIFT, LOSS, MOVED, READ
@@ -73,7 +72,7 @@ def _measure(state, goal):
     """The largest violation of the candidates, the scale of their dual point, and the objective."""
     terms, candidates = state.terms, state.candidates
     theta = state.buffers.theta
-    relative = spans.rounding(theta.size) * math.sqrt(dot(theta, theta))
+    relative = dual_subspace.rounding(theta.size) * math.sqrt(dot(theta, theta))
     worst, scale, objective = 0.0, 1.0, state.levels[LOSS]
     for s in range(state.counts[CANDIDATES]):
         j, w, slope = candidates.feature[s], candidates.coef[s], candidates.slope[s]
