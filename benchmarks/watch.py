@@ -74,7 +74,7 @@ def watched(clock: Clock) -> Iterator[Watch]:
             timed = watch.around(part, watch.noting(getattr(DualSide, part)))
             # a plain function, so that it binds to the side like the method that it replaces
             stack.enter_context(patch.object(DualSide, part, _method(timed)))
-        for check in ("check", "glimpse"):
+        for check in ("check", "preview"):
             counted = watch.certifying(getattr(Incumbent, check))
             stack.enter_context(patch.object(Incumbent, check, _method(counted)))
         start = clock()

@@ -98,7 +98,7 @@ def test_scores_that_a_solver_believes_in_prove_nothing(rng) -> None:
     solver = Boasting()
     object.__setattr__(
         solver,
-        "believed",
+        "uses_updated_scores",
         problem.design.scores(optimum.point.coef) + optimum.point.intercept,
     )
     found = minimize(problem, solver, start=optimum.point, stop=Stop(max_iter=0))

@@ -256,7 +256,7 @@ def test_of_large_data_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("data", [wide, tall])
 def test_arrays_grow_as_they_have_to(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_SLOTS", 2)
+    monkeypatch.setattr(engine, "FIRST_CANDIDATES", 2)
     monkeypatch.setattr(engine, "FIRST_MEMBERS", 1)
     monkeypatch.setattr(engine, "FIRST_ENTRIES", 1)
     check(SparseLogisticRegression(l1_ratio=0.5, tol=1e-7), *data())
@@ -361,7 +361,7 @@ def test_columns_by_rows_are_the_same_in_a_small_cache(monkeypatch: pytest.Monke
     X, y = wide("C")
     model = SparseLogisticRegression(l1_ratio=0.9, tol=1e-7)
     large = margin_path(model, X, y, n_alphas=30, eps=0.02)
-    monkeypatch.setattr(engine, "SHELF", 2)
+    monkeypatch.setattr(engine, "CACHED_COLUMNS", 2)
     small = margin_path(model, X, y, n_alphas=30, eps=0.02)
     np.testing.assert_array_equal(small.coefs, large.coefs)
     assert [one.gap for one in small.certificates] == [one.gap for one in large.certificates]
@@ -429,7 +429,7 @@ def test_models_of_a_path_do_not_share_its_arrays() -> None:
 def test_the_effort_before_there_was_room_is_told(
     l1_ratio: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("FIRST_SLOTS", "FIRST_MEMBERS", "FIRST_ENTRIES"):
+    for name in ("FIRST_CANDIDATES", "FIRST_MEMBERS", "FIRST_ENTRIES"):
         monkeypatch.setattr(engine, name, 1)
     X, y = wide()
     model = SparseLogisticRegression(l1_ratio=l1_ratio)

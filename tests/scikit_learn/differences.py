@@ -31,6 +31,7 @@ LEFT_OUT: Mapping[str, str] = {
     "of all folds, where ours share one alpha",
     "test_warm_start_newton_solver": "counts Newton steps, slow on the separable classes of iris",
     "test_elastic_net_vs_l1_l2": "25 fits at C=1e6, slow, to compare accuracies",
+    "test_calibration_default_estimator": "asks for scikit-learn's own class",
     "test_temperature_scaling": "slow without a penalty, of their own calibration",
     "_array_api_for_tests": "skipped unless SCIPY_ARRAY_API is set",
 }

@@ -303,7 +303,7 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
 
 
 # fields of a checkpoint that are attributes of the incumbent; and those of the run
-_OF_THE_INCUMBENT = ("best", "highest", "believed")
+_OF_THE_INCUMBENT = ("best", "highest", "uses_updated_scores")
 _NOTED = tuple(
     field.name
     for field in fields(RunCheckpoint)
