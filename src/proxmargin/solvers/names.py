@@ -185,6 +185,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
 # names of earlier versions, and what to type now
 RETIRED: Mapping[str, str] = {
     "tall-newton": "solver='chord-newton', or 'newton'",
+    "b-pgh-fapg-star": "solver='b-pgh', or 'fapg-star'",
     "ssnal-ws": "solver='ssnal', solver_options={'working_set': True}",
     "fapg-ssnal-ws": "solver='fapg-ssnal', solver_options={'working_set': True}",
     "fbpd-ssnal": "solver='fapg-ssnal', solver_options={'first': 'fbpd'}",
