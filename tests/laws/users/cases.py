@@ -44,7 +44,8 @@ RBF: dict[str, Callable[..., Any]] = {
     f"{name}, rbf": partial(make, kernel="rbf") for name, make in KERNEL_MACHINES.items()
 }
 SEARCHES: dict[str, Callable[..., Any]] = {name: partial(_search, name) for name in CROSS_VALIDATED}
-CALIBRATED, STABILITY = "CalibratedMargin", "StabilitySelection"
+CALIBRATED = "CalibratedMargin"
+STABILITY = "StabilitySelection"
 # with default parameters, but for the grids and folds
 CLASSIFIERS: dict[str, Callable[..., Any]] = {
     **PLAIN,
