@@ -77,8 +77,8 @@ def provide(*extras: str) -> None:
     file = VENV / RECORD
     with open(__file__) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run.py may be installing
-        record = json.loads(file.read_text()) if file.exists() else {"state": "", "extras": []}
-        if record["state"] == state() and set(extras) <= set(record["extras"]):
+        record = json.loads((file.exists() and file.read_text()) or '{"extras": []}')
+        if record.get("state") == state() and set(extras) <= set(record["extras"]):
             return
         file.unlink(missing_ok=True)
         if not succeeds(PYTHON, "-c", "import sys, pip; sys.exit(sys.version_info < (3, 11))"):

@@ -1,0 +1,47 @@
+"""run.py installs again where its record of the environment says anything but what is asked for."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILE = Path(__file__).parents[2] / "run.py"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script as a module, with an environment that works and a pip that only takes notes."""
+    monkeypatch.setenv("PROXMARGIN_VENV", str(tmp_path))
+    monkeypatch.delenv("PROXMARGIN_REQUIREMENTS", raising=False)
+    spec = spec_from_file_location("run", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.installed = []
+    monkeypatch.setattr(module, "succeeds", lambda *command: True)
+    monkeypatch.setattr(module, "install", module.installed.append)
+    return module
+
+
+@pytest.mark.parametrize("record", [None, "", '{"complete": true, "extras": ["cli"]}'])
+def test_without_a_record_of_this_version_it_installs_once(run, tmp_path, record) -> None:
+    if record is not None:
+        (tmp_path / run.RECORD).write_text(record)
+    run.provide("cli")
+    run.provide("cli")
+    assert run.installed == [f"{run.ROOT}[cli]"]
+
+
+def test_extras_are_kept_and_a_change_installs_again(run, tmp_path) -> None:
+    run.provide("cli")
+    run.provide("test")
+    assert run.installed[-1] == f"{run.ROOT}[cli,test]"
+    file = tmp_path / run.RECORD
+    file.write_text(json.dumps({**json.loads(file.read_text()), "state": "another"}))
+    run.provide("cli")
+    assert len(run.installed) == 3
