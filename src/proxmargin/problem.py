@@ -16,14 +16,13 @@ from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.ball import Ball
 from proxmargin.penalties.base import Penalty
+from proxmargin.rounding import EPS, TINY
 from proxmargin.runtime.memoisation import Remembers, cached_property
 from proxmargin.traits import Trait
 from proxmargin.unpenalised import are_determined, settled
 
 __all__ = ["Centred", "Point", "Problem"]
 
-TINY = float(np.finfo(float).tiny)  # the smallest normal number
-SMALLEST_OBJECTIVE = float(np.finfo(float).eps)  # least denominator of relative gaps
 SOLVED_WITHOUT_PENALTY = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
 SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)
 
@@ -245,7 +244,7 @@ class Problem(Remembers):
         """
         if not self.loss.is_homogeneous:
             sized = self.penalty.is_definite((self.design.n_features, self.loss.n_outputs))
-            return TINY if sized else SMALLEST_OBJECTIVE
+            return TINY if sized else EPS
         spread = SMALLEST_MARGIN * self.design.spread(self.loss.shares)
         l2 = self.penalty.l2  # an l1 part only lowers the bound
         length = spread / l2 if l2 > 0 else self.penalty.conjugate(np.array([[1.0]]))

@@ -1,4 +1,4 @@
-"""Proven bounds on floating-point rounding errors.
+"""Rounding errors of float64: the tolerances of all rooms, and proven bounds.
 
 With the unit roundoff u, a sum of n products in any order, with or without fused multiply-adds,
 has an error of at most ``gamma_n sum |x||y|``, ``gamma_n = n u / (1 - n u)`` (Higham 2002, section
@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "DOMAIN_ROUNDING",
+    "EPS",
+    "NORM_ROUNDING",
+    "OBJECTIVE_ROUNDING",
     "SCORE_ROUNDING",
+    "SLOPE_ROUNDING",
+    "SUM_ROUNDING",
+    "TINY",
     "UNIT",
     "Enclosed",
     "Lost",
@@ -28,6 +35,13 @@ __all__ = [
 Array = NDArray[np.float64]
 
 UNIT = 2.0**-53  # unit roundoff of float64: half an ulp of 1
+EPS = 2.0**-52  # an ulp of 1
+TINY = 2.0**-1022  # smallest normal number: in place of a denominator or a scale of zero
+SUM_ROUNDING = 1e-15  # of a pairwise sum, relative to the sum of absolute terms: 5 ulp
+OBJECTIVE_ROUNDING = 1e-14  # relative change of an objective that rounding hides
+SLOPE_ROUNDING = 1e-14  # slope that counts as zero, relative to the sum of absolute terms
+DOMAIN_ROUNDING = 1e-12  # relative distance from a domain that counts as rounding
+NORM_ROUNDING = 1e-12  # relative; norms are rounded up by it
 SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest
 
 
@@ -138,6 +152,6 @@ def compensated_error(values: Array, sizes: Array, terms: int) -> Array:
 
     The last term bounds the effect of underflow.
     """
-    tiny = terms * float(np.finfo(np.float64).tiny) * (sizes > 0)
+    tiny = terms * TINY * (sizes > 0)
     error: Array = 2.0 * UNIT * np.abs(values) + 2.0 * gamma(terms) ** 2 * sizes + tiny
     return error

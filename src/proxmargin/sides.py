@@ -17,6 +17,7 @@ from proxmargin.designs.standardized import StandardizedDesign, centred, rescale
 from proxmargin.losses.base import Array
 from proxmargin.losses.dual_form import DualForm
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
 
 __all__ = [
@@ -195,12 +196,12 @@ class PrimalSide(Side):
     def curvature_bound(self) -> float:
         """A Lipschitz constant from the norms of the samples ((8), (13) of Xu et al. 2015)."""
         rows = self.design.row_norms() + float(self.problem.fits_intercept)
-        return max(self.loss.curvature_bound(rows), np.finfo(float).tiny)
+        return max(self.loss.curvature_bound(rows), TINY)
 
     def printed_curvature_bound(self) -> float:
         """L_f of (8), or L_m of (13) without its factor K, of Xu et al. (2015)."""
         rows = self.design.row_norms() + float(self.problem.fits_intercept)
-        return max(float(self.loss.row_curvatures @ rows), np.finfo(float).tiny)
+        return max(float(self.loss.row_curvatures @ rows), TINY)
 
     def first_curvature(self, image: Array) -> float:
         """The Lipschitz constant over the number of samples: small, as backtracking raises it."""
@@ -292,7 +293,7 @@ class DualSide(Side):
             return np.inf
         trace = float((self.form.scale**2) @ self._row_curvatures()) / self.problem.penalty.l2
         smooth = 0.0 if self.whole else self.form.smooth_curvature()
-        return max(trace + smooth, np.finfo(float).tiny)
+        return max(trace + smooth, TINY)
 
     def first_curvature(self, image: Array) -> float:
         """The largest diagonal entry of the penalty conjugate's part of the Hessian."""
@@ -302,7 +303,7 @@ class DualSide(Side):
             size = float(np.linalg.norm(image[:-1]))
             reach = float(np.linalg.norm(self.problem.penalty.conjugate_gradient(image[:-1])))
             strength = size / reach if size > 0 and reach > 0 else 1.0
-        return max(largest / strength, np.finfo(float).tiny)
+        return max(largest / strength, TINY)
 
     def point(self, u: Array, image: Array) -> Point:
         coef = self.problem.penalty.conjugate_gradient(image[:-1])

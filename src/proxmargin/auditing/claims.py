@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify as certified
-from proxmargin.certificates.gap import TINY, Gap, lower_bound
+from proxmargin.certificates.gap import Gap, lower_bound
 from proxmargin.certificates.representer import enclosed_model
 from proxmargin.designs.kernel import kernel_matrix
 from proxmargin.designs.kernel_design import KernelDesign
@@ -21,7 +21,7 @@ from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import UNIT
+from proxmargin.rounding import TINY, UNIT
 
 __all__ = ["Claim", "InFeatures", "InKernel", "Value"]
 

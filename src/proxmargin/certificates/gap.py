@@ -11,19 +11,18 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point
+from proxmargin.rounding import SUM_ROUNDING, TINY
 
 __all__ = ["Gap", "lower_bound"]
 
 Number = TypeVar("Number", float, Array)
 NEGATIVE_TOLERANCE = 1e-10  # objective over the negligible one, below which it is rounded zero
 ROUNDING_FACTOR = 1.5  # gap over its rounding below which the gap counts as rounding
-TINY = float(np.finfo(float).tiny)  # least scale of relative gaps
-SUBTRACTION = 16 * float(np.finfo(float).eps)  # relative error of the subtraction, with a margin
 
 
 def lower_bound(primal: Number, gap: Number) -> Number:
     """``primal - gap``, less a bound on the rounding of that subtraction."""
-    return primal - gap - SUBTRACTION * (abs(primal) + abs(gap))
+    return primal - gap - SUM_ROUNDING * (abs(primal) + abs(gap))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.sweep import Pointwise, Sweep, swept
-from proxmargin.rounding import UNIT, Enclosed, gamma
+from proxmargin.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers, cached_property
 
@@ -30,7 +30,6 @@ T = TypeVar("T")
 
 CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
-NORM_ROUNDING = 1e-12  # relative; norms of features are rounded up by it
 SAMPLE_BYTES = 1 << 26  # of a sample of the rows, which stays in memory: 64 MB
 OUTER_BLOCK = 1 << 17  # entries of an outer product held at a time: 1 MB
 

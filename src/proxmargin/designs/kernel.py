@@ -24,7 +24,7 @@ from proxmargin.designs.memory import on_small_pages
 from proxmargin.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
 from proxmargin.kernels import Custom, Kernel, Precomputed
 from proxmargin.kernels.products import ProductKernel
-from proxmargin.rounding import Lost
+from proxmargin.rounding import EPS, Lost
 from proxmargin.rows import first_of_equals, live_rows, order_of_rows
 from proxmargin.runtime.memoisation import cached_property
 
@@ -153,7 +153,7 @@ class KernelMatrix(ABC):
     @property
     def rounding(self) -> float:
         """Mean relative error of an entry, over the largest one; stored entries are exact."""
-        return float(np.finfo(float).eps)
+        return EPS
 
     @cached_property
     def lost(self) -> Lost:
@@ -258,11 +258,11 @@ class ComputedKernel(KernelMatrix):
 
     @cached_property
     def precision(self) -> float:  # type: ignore[override]
-        return float(np.finfo(float).eps) * self.kernel.rounding(self.others)
+        return EPS * self.kernel.rounding(self.others)
 
     @cached_property
     def rounding(self) -> float:
-        return float(np.finfo(float).eps) * self.kernel.mean_rounding(self.X)
+        return EPS * self.kernel.mean_rounding(self.X)
 
     @cached_property
     def lost(self) -> Lost:

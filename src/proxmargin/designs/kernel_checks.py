@@ -12,6 +12,7 @@ from scipy import sparse
 from proxmargin.designs.base import Array
 from proxmargin.kernels import Custom
 from proxmargin.magnitudes import LARGEST
+from proxmargin.rounding import EPS
 
 if TYPE_CHECKING:
     from proxmargin.designs.kernel import KernelMatrix
@@ -158,7 +159,7 @@ def check_function(kernel: Custom, X: Any) -> None:
     sample = X[:: max(1, -(-X.shape[0] // TRIAL_SAMPLES))]
     values = kernel(sample, sample)
     largest = float(np.abs(values).max(initial=0.0))
-    rounding = np.finfo(float).eps ** (2 / 3)
+    rounding = EPS ** (2 / 3)
     half = (values.shape[0] + 1) // 2
     apart = np.abs(kernel(sample[:half], sample) - values[:half]).max(initial=0.0)
     if apart > rounding * largest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
-from proxmargin.rounding import Enclosed, levels
+from proxmargin.rounding import TINY, Enclosed, levels
 
 __all__ = ["INTERCEPT_RULES", "minimax", "training_error"]
 
@@ -41,7 +41,7 @@ def training_error(loss: Minimax, scores: Enclosed) -> float:
     best = np.flatnonzero(errors <= errors.min() + SHARE_ROUNDING)
     widest = gaps[best] >= gaps[best].max() - 2.0 * float(error.max(initial=0.0))
     k = int(best[np.argmax(widest)])  # the lowest of those that rounding does not tell apart
-    spread = max(float(values[-1] - values[0]), np.finfo(float).tiny)
+    spread = max(float(values[-1] - values[0]), TINY)
     if k == 0:
         return -float(values[0] - 0.5 * spread)
     if k == values.size:

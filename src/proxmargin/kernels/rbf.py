@@ -25,7 +25,7 @@ from proxmargin.designs.samples import (
 from proxmargin.kernels.base import FUNCTION_ULPS, Array, Index, Kernel
 from proxmargin.kernels.parameters import check_gamma
 from proxmargin.kernels.products import ProductKernel
-from proxmargin.rounding import UNIT, Lost, gamma
+from proxmargin.rounding import EPS, UNIT, Lost, gamma
 
 __all__ = ["Rbf"]
 
@@ -86,7 +86,7 @@ class Rbf(ProductKernel):
         sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
         others = self.others(sample)
         squares = row_squares(sample, others.point)
-        last_place, lost, number = float(np.finfo(float).eps), 0.0, np.arange(sample.shape[0])
+        last_place, lost, number = EPS, 0.0, np.arange(sample.shape[0])
         for rows, columns, tile in self.tiles(sample, others):
             distances = np.abs(tile)
             error = last_place * (squares[rows, None] + squares[columns])

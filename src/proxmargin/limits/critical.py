@@ -21,6 +21,7 @@ from proxmargin.penalties import (
     WeightedElasticNet,
 )
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
@@ -34,7 +35,6 @@ Ids = NDArray[np.intp]
 ZERO_PRODUCT = 1e-12  # of a feature and a dual point, over their norms: a smaller one is zero
 ROUNDED_PRODUCT = 1e-14  # likewise, for a dual point rounded to float64; times n_samples
 LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller strength is zero
-TINY = 1e-300  # avoids a division by zero
 # linear program with row and column generation
 TIE_TOLERANCE = 1e-9  # distance of a piece to its hinge at the null model that counts as a tie
 PIECE_TOLERANCE = 1e-12  # violation above which a piece enters the program

@@ -18,6 +18,7 @@ from proxmargin.inputs.validation import check_choice
 from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.limits.equal_samples import class_shares, fisher_limit, halves
 from proxmargin.losses.base import Array
+from proxmargin.rounding import TINY
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work
 
 __all__ = ["Largest", "clear_kappa", "kappa_max", "largest_kappa"]
@@ -46,7 +47,6 @@ KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa at converg
 FAR_ODDS = 32.0  # log-odds of m at which the bounds of kappa differ by less, as m is 1 - 1e-14
 SEARCH_STEPS = 200  # iteration limit
 PLAIN_STEPS = 20  # after which a balance that is not bracketed is looked for in steps that double
-TINY = float(np.finfo(float).tiny)
 KNOWN_DIGITS = 1e-6  # relative difference of bounds up to which kappa counts as known
 
 

@@ -13,16 +13,15 @@ from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import SUM_ROUNDING
 
 __all__ = ["Certify", "Incumbent"]
 
 Certify = Callable[..., Gap]
 """``certify(problem, point, scores=..., dual=..., tol=...)``; scores and dual may be None."""
 
-EPS = float(np.finfo(float).eps)
 TIE = 0.01  # relative difference of two gaps below which both may consist of rounding bounds
 RESIDUAL_RATIO = 1e-5  # ratio of KKT residuals below which they decide between such gaps
-OBJECTIVE_ULPS = 4  # ulps by which two certificates may differ in the objective of one point
 
 
 class Incumbent:
@@ -130,7 +129,7 @@ def tightened(gap: Gap, highest: Gap | None) -> Gap:
     """The gap to the highest lower bound so far, if that is smaller; rounding included."""
     if highest is None:
         return gap
-    rounding = gap.rounding + OBJECTIVE_ULPS * EPS * abs(gap.primal)
+    rounding = gap.rounding + SUM_ROUNDING * abs(gap.primal)
     against = max(gap.primal - highest.dual, 0.0) + rounding
     if against >= gap.gap:
         return gap

@@ -13,11 +13,11 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
+from proxmargin.rounding import SUM_ROUNDING
 
 __all__ = ["Slope", "coupled_direction", "halved_slope", "minimise_hinge_shift", "minimise_shift"]
 
 # gradients and slopes are relative to the sample weights, which sum to one
-GRADIENT_ROUNDING = 1e-15  # size of a gradient that is the rounding error of a sum of n terms
 STALLED_RESIDUAL = 1e-12  # gradient below which Newton ends with a step that does not halve it
 ZERO_SLOPE = 1e-28  # slope along a step that counts as zero: a gradient of rounding size, squared
 NEWTON_STEPS = 200  # maximum number
@@ -94,7 +94,7 @@ def minimise_shift(
     gradient, curvature = derivatives(at)
     residual = _residual(intercept, at, gradient)
     for step in range(NEWTON_STEPS):
-        if residual <= GRADIENT_ROUNDING * size:
+        if residual <= SUM_ROUNDING * size:
             break
         # outputs on linear pieces: mostly long steps, a shorter one now and then
         floor = curvature_floor * FLOOR_GROWTH ** (step % 4)
@@ -156,7 +156,7 @@ def minimise_hinge_shift(
         low, high = start - width, start + width
         beyond = kinks < low
         below = least + float(weights[beyond].sum())
-        if l2 > 0 or below < -GRADIENT_ROUNDING:  # else the root is on the left
+        if l2 > 0 or below < -SUM_ROUNDING:  # else the root is on the left
             near = np.flatnonzero(~beyond & (kinks <= high))
             found = _root(kinks[near], weights[near], below, l2)
             if found is not None and low < found < high:
@@ -180,7 +180,7 @@ def _root(kinks: Array, weights: Array, below: float, l2: float) -> float | None
     order = np.argsort(kinks)
     kinks, weights = kinks[order], weights[order]
     after = below + np.cumsum(weights) + l2 * kinks
-    flattest = 0.0 if l2 > 0 else -GRADIENT_ROUNDING  # a slope that counts as zero
+    flattest = 0.0 if l2 > 0 else -SUM_ROUNDING  # a slope that counts as zero
     first = int(np.searchsorted(after, flattest))
     if first == kinks.size:
         return None
@@ -188,6 +188,6 @@ def _root(kinks: Array, weights: Array, below: float, l2: float) -> float | None
     if l2 > 0:
         # on the piece that ends at this kink the slope is before + l2 (b - kink)
         return float(kinks[first] - max(before, 0.0) / l2)
-    if abs(after[first]) > GRADIENT_ROUNDING:
+    if abs(after[first]) > SUM_ROUNDING:
         return float(kinks[first])
     return float(0.5 * (kinks[first] + kinks[first + 1])) if first + 1 < kinks.size else None

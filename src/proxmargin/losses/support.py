@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.dual_form import DualForm
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["IndicatorDual", "SupportLoss"]
-
-DOMAIN_ROUNDING = 1e-10  # distance of a dual point from the domain that is rounding, over its size
 
 
 class SupportLoss(Loss):

@@ -12,11 +12,12 @@ from proxmargin.losses.box import Box
 from proxmargin.losses.support import IndicatorDual, SupportLoss
 from proxmargin.penalties.base import Penalty
 from proxmargin.projections import BoxHyperplane
+from proxmargin.rounding import EPS
 
 __all__ = ["TailMean", "largest_nu"]
 
 MASS_ROUNDING = 1e-12  # difference of sums of shares that counts as rounding
-TIE_TOLERANCE = 8.0 * float(np.finfo(np.float64).eps)  # 8 ulp of the largest margin: rounding of b
+TIE_TOLERANCE = 8.0 * EPS  # 8 ulp of the largest margin: rounding of b
 
 
 def largest_nu(signs: ArrayLike, shares: ArrayLike) -> float:

@@ -20,13 +20,13 @@ from proxmargin.paths.inner_products import InnerProducts
 from proxmargin.paths.joint import JointPath
 from proxmargin.paths.strength import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.runtime.interrupts import interrupts
 
 __all__ = ["solve_grid"]
 
 Array = NDArray[np.float64]
 
-TINY = float(np.finfo(np.float64).tiny)
 LOOSE_TOL = 1e-5  # relative gap above which a path is to choose a strength
 # (template, assembly, grid, k) -> the solutions of problem k, some strengths at a time
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]

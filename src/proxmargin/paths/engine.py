@@ -17,6 +17,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths.state import Strengths
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
+from proxmargin.rounding import TINY
 from proxmargin.solvers.smooth.chord_engine import ChordEngine
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 
@@ -27,7 +28,6 @@ Index = NDArray[np.int64]
 
 NAME = ChordNewton.name
 BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
-TINY = float(np.finfo(np.float64).tiny)
 
 
 class Engine(ChordEngine):

@@ -8,11 +8,11 @@ import numpy as np
 
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.projections import lp_ball
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["Ball"]
 
-NORM_ROUNDING = 1e-12  # relative excess of a norm over the radius that counts as rounding
 SPHERE_TOLERANCE = 1e-9  # relative distance to the radius at which a point is on the sphere
 DIVERGENCE_RANGE = 0.1  # relative distance |x - z| up to which the divergence form is used
 
@@ -49,7 +49,7 @@ class Ball(Penalty):
         return self.p / (self.p - 1.0)
 
     def value(self, coef: Array) -> float:
-        return 0.0 if _norm(coef, self.p) <= self.radius * (1.0 + NORM_ROUNDING) else np.inf
+        return 0.0 if _norm(coef, self.p) <= self.radius * (1.0 + DOMAIN_ROUNDING) else np.inf
 
     def prox(self, coef: Array, step: Step) -> Array:
         """The projection; features cannot have steps of their own (TypeError)."""

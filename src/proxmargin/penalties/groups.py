@@ -23,12 +23,11 @@ from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["GroupL2", "GroupLinf", "GroupNorm"]
 
-NORM_ROUNDING = 1e-14  # relative excess of a dual norm over its bound that counts as rounding
-TIE_ROUNDING = 1e-14  # rounding of a prox, relative to the largest coefficient of a group
 TIE_TOLERANCE = 1e-14  # relative distance to the largest entry of a group that counts as a tie
 
 
@@ -148,7 +147,7 @@ class GroupNorm(Penalty):
         norms, sizes = (self._norms(self.groups.oriented(each)) for each in (prox, coef))
         tops = self.groups.spread(norms, len(prox))
         largest = np.repeat(sizes.max(axis=1, keepdims=True), sizes.shape[1], axis=1)
-        rounding = TIE_ROUNDING * self.groups.spread(largest, len(prox))
+        rounding = TIE_TOLERANCE * self.groups.spread(largest, len(prox))
         near = np.abs(prox) >= tops - rounding
         return np.where(tops > rounding, np.where(near, np.copysign(tops, prox), prox), 0.0)
 
@@ -176,7 +175,7 @@ class GroupNorm(Penalty):
 
     def conjugate(self, dual: Array) -> float:
         values = self.groups.oriented(dual)
-        outside = self._dual_norms(values) > self._radii(values) * (1.0 + NORM_ROUNDING)
+        outside = self._dual_norms(values) > self._radii(values) * (1.0 + DOMAIN_ROUNDING)
         return np.inf if np.any(outside) else 0.0
 
     def largest_product(self, sizes: Array, level: float) -> float:

@@ -11,17 +11,16 @@ from proxmargin.compiled.projections.rows import sum_to_zero_rows, sum_to_zero_s
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["SumToZero"]
-
-SUM_ROUNDING = 1e-9  # relative to the largest entry: a smaller row sum counts as zero
 
 
 def rows_sum_to_zero(coef: Array) -> bool:
     """Whether every row sums to zero, up to rounding."""
     off = np.abs(coef.sum(axis=1)).max(initial=0.0)
-    return bool(off <= SUM_ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)))
+    return bool(off <= DOMAIN_ROUNDING * max(1.0, np.abs(coef).max(initial=0.0)))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from proxmargin.rounding import score_levels
+from proxmargin.rounding import EPS, score_levels
 
 __all__ = ["OF_PROJECTIONS", "Statistic", "spread_of_t"]
 
@@ -30,7 +30,7 @@ def t_statistic(projections: Array, second: Mask) -> Array:
     """Welch's t: the difference of the means over its standard error, which is no less than the
     rounding of a projection."""
     (mean, error), (other, its_error) = (_moments(projections, m) for m in (second, ~second))
-    rounding = np.finfo(np.float64).eps * np.abs(projections).max(axis=0)
+    rounding = EPS * np.abs(projections).max(axis=0)
     spread = np.maximum(np.sqrt(error + its_error), rounding)
     return np.divide(mean - other, spread, out=np.zeros_like(mean), where=spread > 0)
 

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.projections.lp_ball import lp_unit
 from proxmargin.projections.not_finite import NotFiniteError
+from proxmargin.rounding import SUM_ROUNDING
 
 __all__ = ["ball", "lp_ball"]
 
 Array = NDArray[np.float64]
 NORM_STEPS = 200  # at most: safeguarding bisections need fewer, Newton about five
-NORM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # 4 ulp
 
 
 def ball(point: ArrayLike, radius: float) -> Array:
@@ -113,7 +113,7 @@ def _unit(sizes: Array, radius: float, p: float) -> Array:
     nu = high / (1.0 + radius)
     for _ in range(NORM_STEPS):
         power, slope = lp_unit(sizes, radius, q, nu, unit)
-        if abs(power - 1.0) <= NORM_ROUNDING or high - low <= NORM_ROUNDING * high:
+        if abs(power - 1.0) <= SUM_ROUNDING or high - low <= SUM_ROUNDING * high:
             break
         low, high = (nu, high) if power > 1.0 else (low, nu)
         # g(nu) = power^(-q/p) - 1 has the derivative q power^(-q/p - 1) slope

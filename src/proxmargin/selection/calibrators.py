@@ -14,6 +14,8 @@ from scipy.special import expit, log_expit, log_softmax, logit, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from proxmargin.rounding import EPS
+
 __all__ = ["CALIBRATORS", "Calibrator", "fit_calibrator"]
 
 Array = NDArray[np.float64]
@@ -30,7 +32,7 @@ FIT_TOLERANCE = 1e-8  # of its gradient
 FIT_ITERATIONS = 1000  # of a map with a few parameters
 # range of the logarithm of the factor on scores of unit scale
 LOG_FACTORS = (-10.0, 10.0)
-SURE = float(np.finfo(np.float64).eps)  # probabilities nearer to 0 or 1 have these log-odds
+SURE = EPS  # probabilities nearer to 0 or 1 have these log-odds
 # largest score of a sample in units of the held-out ones: products with any map are finite
 LARGEST = 1e150
 

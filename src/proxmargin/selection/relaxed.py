@@ -27,6 +27,7 @@ from proxmargin.paths.found import Found, published
 from proxmargin.paths.path import Path
 from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.runtime.brief import shown
 from proxmargin.unpenalised import are_separated
 
@@ -243,7 +244,7 @@ def _certificate(problem: Problem, point: Point, penalised: Certificate, tol: fl
     """The gap of a point by the lower bound of the minimiser's certificate."""
     primal = problem.value(point)
     gap = max(primal - penalised.dual, 0.0) + VALUE_ROUNDING * abs(primal)
-    relative = gap / max(abs(primal), abs(penalised.dual), np.finfo(float).tiny)
+    relative = gap / max(abs(primal), abs(penalised.dual), TINY)
     return replace(
         penalised,
         primal=primal,

@@ -24,12 +24,9 @@ from numpy.typing import NDArray
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
 from proxmargin.problem import Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING, SUM_ROUNDING
 
 __all__ = ["sensitivities", "surely_zero"]
-
-EPS = float(np.finfo(float).eps)
-GAP_ROUNDING = 16 * EPS  # relative to the objective, for rounding of the gap
-SUM_ROUNDING = 4 * EPS  # relative error of sums over the samples
 
 
 def surely_zero(problem: Problem, gap: Gap) -> NDArray[np.bool_]:
@@ -44,7 +41,7 @@ def surely_zero(problem: Problem, gap: Gap) -> NDArray[np.bool_]:
     """
     design, penalty = problem.design, problem.penalty
     curvatures = problem.loss.row_curvatures
-    amount = gap.gap + GAP_ROUNDING * abs(gap.primal)
+    amount = gap.gap + OBJECTIVE_ROUNDING * abs(gap.primal)
     if not (np.isfinite(amount) and np.isfinite(curvatures).all()):
         return np.zeros(design.n_features, dtype=bool)
     dual, largest = gap.dual_point, design.largest()

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
+from proxmargin.rounding import OBJECTIVE_ROUNDING
 
 __all__ = ["End", "line_search", "minimise"]
 
 # line search
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
-OBJECTIVE_ROUNDING = 1e-13  # relative decrease below which rounding hides it
 END_SLOPE_FRACTION = 0.8  # slope at the end over the first one, for a step with a hidden decrease
 HALVINGS = 40  # of a step; further trials divide by ten
 MAX_TRIALS = 60  # in all: with few samples curved, a Newton step can be far too long

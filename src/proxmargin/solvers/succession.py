@@ -20,6 +20,7 @@ from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
 from proxmargin.loop.stopping import TINY_WORK, Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING, TINY
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.facts import Facts
 from proxmargin.solvers.rules import Rule
@@ -28,7 +29,6 @@ from proxmargin.traits import Trait
 __all__ = ["Choice", "RuleTable", "solve"]
 
 PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
-OBJECTIVE_ROUNDING = 16 * float(np.finfo(float).eps)  # relative, of an objective: 16 ulp
 STATIONARY = 1e-13  # relative gradient norm below which it is rounding
 NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which it counts as zero
 # gap over the cost of rounding its dual point to float64
@@ -182,7 +182,7 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
     excluded: they may have no minimiser, and zero is a bound.
     """
     features = (problem.design.n_features, problem.loss.n_outputs)
-    bare = problem.penalty.domain_scale(np.full(features, np.finfo(float).tiny)) == 0.0
+    bare = problem.penalty.domain_scale(np.full(features, TINY)) == 0.0
     if problem.unpenalised.size or not (bare and Trait.SMOOTH in problem.traits):
         return False
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:

@@ -14,13 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
-from proxmargin.rounding import SCORE_ROUNDING, levels, score_levels
+from proxmargin.rounding import EPS, SCORE_ROUNDING, levels, score_levels
 
 __all__ = ["DEFAULT_METRICS", "HeldOutPredictions", "Metric", "metric_of", "metrics_of"]
 
 Array = NDArray[np.float64]
 
-LEAST_PROBABILITY = np.finfo(np.float64).eps  # of a class, in a logarithm; as scikit-learn's
+LEAST_PROBABILITY = EPS  # of a class, in a logarithm; as scikit-learn's
 DEFAULT_METRICS = (
     "balanced_accuracy",
     "accuracy",

@@ -29,6 +29,7 @@ from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_threads, validated, validated_features
 from proxmargin.loop.stopping import Stop
+from proxmargin.rounding import TINY
 from proxmargin.runtime.brief import shown
 
 __all__ = ["DDAGClassifier"]
@@ -268,7 +269,7 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
         return side
     # keep the sign of a decision that is exactly zero
     size = np.abs(np.asarray(model.decision_function(rows), dtype=np.float64).ravel())
-    return side * np.maximum(size, np.finfo(float).tiny)
+    return side * np.maximum(size, TINY)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from proxmargin.losses.base import Array
 from proxmargin.losses.classes.labelled import LabelledLoss
 from proxmargin.losses.intercept import coupled_direction, minimise_shift
 from proxmargin.penalties.base import Penalty
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["SmoothComparison", "compare_pessimistically"]
 
 CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
 SETTLED_SLOPE = 1e-14  # derivative in an intercept that is the rounding of sums over the samples
-DOMAIN_ROUNDING = 1e-12  # violation of row sums and of bounds on rates that counts as rounding
 
 
 def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:

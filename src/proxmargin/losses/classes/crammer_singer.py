@@ -16,11 +16,11 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
 from proxmargin.projections.simplex import column_shift, simplex_rows, transport
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["CrammerSinger"]
 
-DOMAIN_ROUNDING = 1e-12  # distance from the conjugate's domain that is rounding, over max share
 # proximal point method for the intercept
 PROXIMAL_STEPS = 8  # maximum number
 FIRST_PROXIMAL_STEP = 32.0  # in units of the largest share

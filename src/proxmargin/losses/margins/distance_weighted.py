@@ -8,11 +8,11 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
+from proxmargin.rounding import SUM_ROUNDING
 
 __all__ = ["DistanceWeighted"]
 
 NEWTON_STEPS = 60  # far more than the prox needs: it starts within a factor of two of the root
-STEP_ROUNDING = 1e-15  # relative length of a Newton step that is rounding
 LARGEST = 1e100  # threshold; cubes of larger ones, or of their inverses, would overflow
 
 
@@ -86,7 +86,7 @@ class DistanceWeighted(MarginLoss):
         for _ in range(NEWTON_STEPS):
             pull = step / (u * u)
             moved = u - (u - t - pull) / (1.0 + 2.0 * pull / u)
-            settled = np.all(np.abs(moved - u) <= STEP_ROUNDING * u)
+            settled = np.all(np.abs(moved - u) <= SUM_ROUNDING * u)
             u = np.maximum(moved, self.threshold)
             if settled:
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.losses.base import Array
+from proxmargin.rounding import TINY
 
 __all__ = ["minimise_hinge_shifts"]
 
@@ -32,7 +33,7 @@ def minimise_hinge_shifts(scores: Array, signs: Array, weights: Array) -> Array:
     left, right = _ends(kinks, levels, stairs[low])
     if left.sum() > 0:  # only where rounding took two equal stairs for two
         left = _ends(kinks, levels, stairs[max(low - 1, 0)])[0]
-    share = left.sum() / min(left.sum() - right.sum(), -np.finfo(float).tiny)
+    share = left.sum() / min(left.sum() - right.sum(), -TINY)
     found: Array = left + np.clip(share, 0.0, 1.0) * (right - left)
     return found - found.mean()
 

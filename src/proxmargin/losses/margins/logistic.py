@@ -15,11 +15,11 @@ from proxmargin.compiled.losses.logistic import logistic, logistic_descent, logi
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
+from proxmargin.rounding import SUM_ROUNDING
 
 __all__ = ["Logistic", "LogisticScalars"]
 
 NEWTON_STEPS = 100  # far more than the prox needs: steps gain a unit each, then double the digits
-SUM_ROUNDING = 1e-15  # of the three terms whose sum has a root
 
 
 @scalars

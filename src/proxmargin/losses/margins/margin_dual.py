@@ -10,10 +10,10 @@ from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.penalties.base import Array
 from proxmargin.projections import BoxHyperplane
+from proxmargin.rounding import SUM_ROUNDING
 
 __all__ = ["MarginDual", "QuadraticMarginDual"]
 
-SUM_ROUNDING = 1e-15  # relative to the sum of absolute terms, below which a sum counts as zero
 # distances from the ends of the box, relative to its width
 END_DISTANCE = 2.0**-52  # where the slope of phi* is infinite at the end
 KINK_DISTANCE = 2.0**-30  # where the slope of phi* may have a kink at the end

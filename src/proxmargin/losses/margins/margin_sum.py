@@ -18,6 +18,7 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.rounding import TINY
 from proxmargin.rows import largest_of_rows
 from proxmargin.runtime.scratch import beside, empty_beside
 from proxmargin.traits import Trait
@@ -180,7 +181,7 @@ class MarginSum(Loss):
         floor = CURVATURE_FLOOR * min(self.phi.smoothness, 1e6)
         size = self.phi.dual_bound
         if not np.isfinite(size):  # derivatives of the size of the scores, wherever their mean is
-            total = np.maximum(self.weights.sum(axis=0), np.finfo(float).tiny)
+            total = np.maximum(self.weights.sum(axis=0), TINY)
             apart = np.abs(scores - (self.weights * scores).sum(axis=0) / total)
             size = 1.0 + self.phi.smoothness * float((self.weights * apart).sum(axis=0).max())
         return minimise_shift(

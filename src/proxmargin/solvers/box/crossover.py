@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
+from proxmargin.rounding import TINY
 from proxmargin.solvers.box.box_program import BoxProgram, Solve
 
 __all__ = [
@@ -16,7 +17,6 @@ __all__ = [
     "FREE",
     "MAX_FACES",
     "ROUNDING_TOLERANCE",
-    "TINY",
     "Crossing",
     "ExactSolution",
     "Face",
@@ -46,7 +46,6 @@ PROXIMAL_STEPS = 12  # at most
 RESIDUAL_REDUCTION = 0.3  # ratio of residuals above which a step is the last one
 # violation that counts as rounding, over the cap for the box, over the scores for a margin
 ROUNDING_TOLERANCE = 1e-9
-TINY = 1e-300  # in place of a denominator of zero
 
 
 class Face(NamedTuple):

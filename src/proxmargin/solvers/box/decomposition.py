@@ -41,6 +41,7 @@ from proxmargin.loop.solver import (
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import EPS
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.box_program import box_of, has_ridge
 
@@ -72,7 +73,6 @@ ROUGH = 0.5  # error of a block's gradients over the violation: above it, signs 
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
 ROUNDING_ULPS = 16.0  # violation in ulps of the gradients, below which it is rounding
 PATIENCE = 50  # steps without progress between two certificates: each costs a product
-EPS = float(np.finfo(float).eps)
 
 
 class BoxedDual(NamedTuple):

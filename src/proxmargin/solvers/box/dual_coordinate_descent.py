@@ -20,6 +20,7 @@ from proxmargin.loop.solver import (
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.solvers.box.dual_rows import Rows, rows_objection, rows_of
 from proxmargin.solvers.box.dual_terms import DualTerms, dual_terms, terms_objection
 
@@ -310,7 +311,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         terms = dual_terms(problem)
         total = float(terms.caps.sum())
         # at small caps: dual points at their caps move the multiplier by a margin
-        least = 1.0 / total if np.isfinite(total) else np.finfo(float).tiny
+        least = 1.0 / total if np.isfinite(total) else TINY
         if terms.entropic:  # the curvature of the entropies along y is that at zero coefficients
             part = float(terms.caps[terms.signs > 0].sum()) / total
             least *= ENTROPIC_STIFFNESS / max(part * (1.0 - part), LEAST_PART)

@@ -14,6 +14,7 @@ from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.solvers.boundary import BOUNDARY_FRACTION, COMPLEMENTARITY_FLOOR
 from proxmargin.solvers.box.box_program import (
     BoxProgram,
@@ -28,7 +29,6 @@ from proxmargin.solvers.box.crossover import (
     AT_ZERO,
     FREE,
     MAX_FACES,
-    TINY,
     ExactSolution,
     Face,
     cross_over,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Array
+from proxmargin.rounding import TINY
 from proxmargin.solvers.labelings import Axes, LabelingFits
 
 __all__ = ["DualBoxes", "suits"]
@@ -32,7 +33,6 @@ LEAST_RANK = 2.0 / 3.0  # of the data, over the number of samples: of less, K is
 MOST_SAMPLES = 500  # a descent takes more than linearly many steps, each over all samples
 FORCINGS = (1e-3, 1e-5, 1e-7, 1e-9, 1e-11)  # violations, relative, after which a face is solved
 PAIRS_PER_SAMPLE = 60  # limit of the steps to a face, beyond which a fit by itself is faster
-TINY = float(np.finfo(float).tiny)
 
 
 def suits(axes: Axes) -> bool:

@@ -13,6 +13,7 @@ from proxmargin.designs.base import Array, Design
 from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import EPS, SUM_ROUNDING
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.traits import Trait
@@ -37,7 +38,7 @@ ROUNDING_RETREAT = 12.0
 FIRST_RESIDUAL = 1e-2  # in units of a score
 RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
 MIN_RESIDUAL = 1e-14  # rounding of scores of order one
-RESIDUAL_ROUNDING = 8 * float(np.finfo(float).eps)  # relative to the terms of the scores: 8 ulp
+RESIDUAL_ROUNDING = 8 * EPS  # relative to the terms of the scores: 8 ulp
 NEWTON_STEPS = 50  # limit for one subproblem
 # regularisation where the conjugate of the loss has no curvature, relative to the score step: the
 # residual, within
@@ -45,7 +46,6 @@ MIN_DAMPING = 1e-9
 MAX_DAMPING = 0.5
 # line search
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the dual function must increase
-OBJECTIVE_ROUNDING = 1e-15  # 5 ulp, relative to the sum of the absolute terms
 HALVINGS = 40  # of the step length
 # convergence
 GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
@@ -117,7 +117,7 @@ class _DualTrial:
     @property
     def rounding(self) -> float:
         """Bound on the rounding of ``value``."""
-        return OBJECTIVE_ROUNDING * self.size
+        return SUM_ROUNDING * self.size
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array
+from proxmargin.rounding import EPS, TINY
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.hinge.curved_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
@@ -20,8 +21,6 @@ from proxmargin.solvers.smoothed_newton import line_search
 
 __all__ = ["Centre", "HingePoint", "SmoothedHinge"]
 
-EPS = float(np.finfo(float).eps)
-TINY = float(np.finfo(float).tiny)
 # Newton step within an orthant
 RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # relative to the diagonal, until Cholesky succeeds
 ORTHANT_CORRECTIONS = 5  # active sets tried, each without the features that changed sign

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array
+from proxmargin.rounding import TINY
 from proxmargin.solvers.labelings import Axes, LabelingFits
 from proxmargin.solvers.minimax.secular import multipliers
 
@@ -30,7 +31,6 @@ Mask = NDArray[np.bool_]
 BLOCK_ENTRIES = 1 << 21  # of the covariances and of the weighted samples of a block: 16 MB each
 # over the largest; labelings with smaller eigenvalues are left unsolved
 LEAST_EIGENVALUE = 1e-10
-TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,7 @@ from proxmargin.loop.stopping import (
 )
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import SLOPE_ROUNDING
 from proxmargin.sides import (
     PrimalSide,
     Response,
@@ -58,7 +59,6 @@ __all__ = [
     "GuaranteedProximalGradient",
 ]
 
-SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200

@@ -32,6 +32,7 @@ from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.projections.epigraphs import hinge_epigraphs
+from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
 
 __all__ = ["PrimalDual", "PrimalDualState", "operator_norm"]
@@ -240,7 +241,7 @@ class PrimalDual(Solver[PrimalDualState]):
             dual_sum=_scaled(dual, 0.0),
             primal_start=primal,
             dual_start=dual,
-            norm=float(np.sqrt(max(square, 1.0 if levels.size else np.finfo(float).tiny))),
+            norm=float(np.sqrt(max(square, 1.0 if levels.size else TINY))),
             balance=_first_balance(problem) if self.balance is None else self.balance,
             compares=compares,
             objective=_objective(problem, primal) if compares else np.nan,

@@ -18,6 +18,7 @@ from proxmargin.loop.solver import (
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING
 from proxmargin.sides import PrimalSide, primal_side
 from proxmargin.traits import Trait
 
@@ -26,7 +27,6 @@ __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
 
 # relative increase of the objective that counts as rounding: without it the monotone test would
 # disable extrapolation in the last digits of the gap
-OBJECTIVE_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

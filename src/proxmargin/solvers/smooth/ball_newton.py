@@ -14,6 +14,7 @@ from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coord
 from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
@@ -44,7 +45,6 @@ LOOSEST_SECULAR_TOLERANCE = 1e-2  # far from the solution
 MAX_SECULAR_STEPS = 60  # limit: bisections alone would exhaust the 53 bits of the multiplier
 # convergence
 GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
-OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective above which it is progress
 ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
 
 

@@ -26,6 +26,7 @@ from proxmargin.designs import DenseDesign, Design, SparseDesign
 from proxmargin.designs.compressed import narrow_indices
 from proxmargin.penalties import WeightedElasticNet
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
 from proxmargin.unpenalised import are_separated, unpenalised_columns
 
@@ -51,7 +52,6 @@ FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
 FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
 MOST_UNPENALISED = 64  # unpenalised features: their Gram matrix is formed in each step
-TINY = float(np.finfo(np.float64).tiny)
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 

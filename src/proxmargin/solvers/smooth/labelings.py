@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, Index
 from proxmargin.losses import MarginLoss
+from proxmargin.rounding import TINY
 from proxmargin.solvers.labelings import Axes, LabelingFits
 
 __all__ = ["Balls", "Ridges", "Shrinkage", "fit_labelings"]
@@ -292,7 +293,7 @@ def _relative_gaps(loss: MarginLoss, axes: Axes, batch: _Batch) -> Array:
     losses = loss.fenchel_young(margins, dual).mean(axis=0)
     gaps = losses + np.maximum(batch.shrinkage.gap(batch.u, pulled), 0.0)
     objectives = loss.value(margins).mean(axis=0) + batch.shrinkage.value(batch.u)
-    return gaps / np.maximum(objectives, np.finfo(float).tiny)
+    return gaps / np.maximum(objectives, TINY)
 
 
 def _share(least: Array, each: Array) -> Array:

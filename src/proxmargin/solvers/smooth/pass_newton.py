@@ -24,6 +24,7 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.shifted import Shifted
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import EPS
 from proxmargin.runtime.scratch import empty_beside
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.secants import Secants
@@ -169,7 +170,7 @@ class PassNewton(Solver[PassState]):
         near = self._active(problem, state.coef, state.slope)
         wanted = near if state.is_slow or not self.sampled else None
         coef, intercept = state.coef + direction, state.intercept + shift
-        coef = np.where(np.abs(coef) <= np.finfo(float).eps * np.abs(state.coef), 0.0, coef)
+        coef = np.where(np.abs(coef) <= EPS * np.abs(state.coef), 0.0, coef)
         trial = self._swept(problem, coef, intercept, wanted)
         length, gained = _searched(problem, state, direction, shift, trial.scores)
         full = state.objective - _objective(problem, coef, intercept, trial.scores)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Array, Design
 from proxmargin.loop.solver import GapState
 from proxmargin.problem import Centred, Problem
+from proxmargin.rounding import TINY
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
@@ -36,7 +37,6 @@ DUAL_CG_TOLERANCE = 1e-6  # relative residual: looser multipliers give no descen
 TIGHTEST_CG_TOLERANCE = 1e-6
 LOOSEST_CG_TOLERANCE = 0.1
 CG_STEPS = 300  # iteration limit
-TINY = 1e-300  # in place of a loss of zero
 # curvature of a sample
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 

@@ -12,6 +12,7 @@ from proxmargin.designs.base import Array, Design
 from proxmargin.loop.solver import CLAIM_FRACTION, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING
 from proxmargin.solvers.smooth.margin_model import expanded, first_share, line_search, next_share
 from proxmargin.solvers.smooth.ridge_forms import Form, RidgeNewtonState, form_of
 from proxmargin.traits import Trait
@@ -24,7 +25,6 @@ RIDGE_DECREASE = 0.1  # factor from one ridge to the next
 RIDGE_GAP = 0.1  # relative gap at which a ridge is left
 # convergence
 GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
-OBJECTIVE_ROUNDING = 1e-14  # relative decrease of the objective above which it is progress
 EXACT_GAP = 1e-20  # relative gap at which polishing gains nothing
 
 

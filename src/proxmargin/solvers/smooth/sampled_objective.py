@@ -12,12 +12,12 @@ from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.designs import DenseDesign
 from proxmargin.designs.base import Array, Design, Index
 from proxmargin.problem import Problem
+from proxmargin.rounding import TINY
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.linear_algebra import Factor, cholesky
 
 __all__ = ["Place", "ReducedHessian", "SampledObjective", "searched", "stratified"]
 
-TINY = 1e-300  # in place of a curvature in the intercept of zero
 # steps
 RISE = 1e-13  # relative increase of the objective that counts as rounding
 OVERSHOT = 0.9  # slope at the end of a full step over the first, beyond which it is searched

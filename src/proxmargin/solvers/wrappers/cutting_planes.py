@@ -25,6 +25,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
 
 __all__ = ["CuttingPlanes", "CuttingPlanesState"]
@@ -229,7 +230,7 @@ def _with_next_tolerance(state: CuttingPlanesState, loss: LevelSet) -> CuttingPl
     upper = over.value(at) if under is None or at > 0 else under.penalty
     still_open = max(upper - state.lower, 0.0)
     idle = 0 if still_open <= INTERVAL_REDUCTION * state.open else state.idle + 1
-    size = max(abs(upper) + at * loss.budget, np.finfo(float).tiny)
+    size = max(abs(upper) + at * loss.budget, TINY)
     wanted = TOL_FRACTION ** (1 + idle) * max(still_open, state.stop.tol * abs(upper)) / size
     return replace(
         state,

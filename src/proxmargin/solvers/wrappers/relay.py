@@ -12,6 +12,7 @@ from proxmargin.loop.solver import Solver, State, check_numbers, check_solvers, 
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import EPS, TINY
 from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
@@ -179,8 +180,8 @@ class Relay(Solver[Leg]):
         """Iterations that the first method still needs at its recent linear rate."""
         earlier = state.seen[int(RATE_WINDOW * (len(state.seen) - 1))]
         now = state.seen[-1]
-        gained = np.log10(earlier[1] / max(now[1], np.finfo(float).tiny))
-        missing = np.log10(max(now[1] / max(state.stop.tol, np.finfo(float).eps), 1.0))
+        gained = np.log10(earlier[1] / max(now[1], TINY))
+        missing = np.log10(max(now[1] / max(state.stop.tol, EPS), 1.0))
         if missing == 0:
             return 0.0
         return float(missing * (now[0] - earlier[0]) / gained) if gained > 0 else np.inf
