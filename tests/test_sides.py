@@ -21,7 +21,7 @@ from proxmargin.sides import (
     primal_side,
     scaled_side,
 )
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.papers.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,

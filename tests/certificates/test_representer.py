@@ -20,7 +20,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic, Loss, MarginSum, TailMean
 from proxmargin.penalties import Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 
 N = 60
 RNG = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
 from proxmargin.problem import Point
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 from tests.cases import MARGIN_LOSSES, binary_problem
 
 PENALTIES = [Ball(2.0, 0.5), Ball(1.5, 0.7), Ball(4.0, 0.6), Ridge(0.1), ElasticNet(0.02, 0.05)]

@@ -18,7 +18,8 @@ from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero, SumToZeroGroups
 from proxmargin.penalties.groups import GroupL2, GroupLinf, Groups
 from proxmargin.problem import Problem
-from proxmargin.solvers.auto import choose, solve
+from proxmargin.solvers.fallback import solve
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from tests.cases import binary_problem
 from tests.data import load_set, needs_data

@@ -13,7 +13,7 @@ from proxmargin.losses import Hinge, MarginSum
 from proxmargin.penalties import Ridge
 from proxmargin.problem import Problem
 from proxmargin.runtime.pace import affordable, operations_in
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 
 
 def hinges(design: DenseDesign | SparseDesign) -> Problem:

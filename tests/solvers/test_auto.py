@@ -25,11 +25,10 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
-from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.rules import FBPD, rules_for
+from proxmargin.solvers.fallback import Choice, RuleTable, solve
+from proxmargin.solvers.names import SOLVERS, choose
+from proxmargin.solvers.rules import FALLBACK, rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.solvers.succession import Choice, RuleTable, solve
 from tests.cases import (
     binary_problem,
     class_problem,
@@ -130,7 +129,7 @@ def test_the_better_result_is_kept(rng) -> None:
     start = Point(1.001 * good.coef, good.intercept)
     at_start = minimize(problem, SOLVERS["fapg-star"](), start=start, stop=Stop(max_iter=0))
     first = Choice(
-        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RuleTable((FBPD,), SOLVERS)
+        GivesUp(1, SOLVERS["fapg-star"]()), "gives-up", "first", RuleTable(FALLBACK[-1:], SOLVERS)
     )
     solution = solve(problem, first, stop=Stop(tol=1e-16, max_iter=3), start=start)
     assert solution.certificate.n_iter == 3

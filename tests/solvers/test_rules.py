@@ -41,11 +41,12 @@ from proxmargin.penalties import (
     Penalty,
     Ridge,
     SumToZero,
+    WeightedElasticNet,
 )
 from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.problem import Problem
-from proxmargin.solvers.auto import Choice, choose
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.fallback import Choice
+from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.rules import KERNEL_RULES, RULES, SMOOTH_FALLBACK, rules_for
 from proxmargin.traits import Trait
 from tests.cases import hinge_problem, kernel_problem, ridge_problem
@@ -85,6 +86,7 @@ def penalties(p: int, joint: bool) -> Iterator[Penalty]:
     if joint:
         yield SumToZero(net)
     else:
+        yield WeightedElasticNet(ElasticNet(0.0, 0.1), np.arange(p) > 0)  # one without a penalty
         yield OwnPenalty(example("huber_penalty").SortedL1(), (p, 1))
 
 
@@ -231,6 +233,14 @@ def test_a_problem_is_asked_of_the_rules_of_its_kind_alone() -> None:
         for rule in set(rules) - set(SMOOTH_FALLBACK):
             solver = SOLVERS[rule.use](**rule.options)
             assert any(solver.objection(problem) is None for problem in found), rule.because
+
+
+def test_few_solvers_are_asked_before_one_takes_a_problem() -> None:
+    """At most four, unless none but a fallback does."""
+    for problem, because in walked():
+        if because not in {rule.because for rule in SMOOTH_FALLBACK}:
+            rows = [rule for rule in rules_for(problem) if rule.when(problem)]
+            assert [rule.because for rule in rows].index(because) < 4
 
 
 def test_a_smooth_loss_by_an_array_formula_with_an_l1_norm_gets_accelerated_steps() -> None:

@@ -28,7 +28,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import free_bytes
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.solvers.auto import Choice, solve
+from proxmargin.solvers.fallback import Choice, solve
 
 __all__ = ["Runs", "at_once", "for_each"]
 

@@ -35,8 +35,8 @@ from proxmargin.loop.stopping import RULES, TINY_WORK, Effort, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.cluster import threads_here
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.auto import Choice, choose
-from proxmargin.solvers.names import named_solver
+from proxmargin.solvers.fallback import Choice
+from proxmargin.solvers.names import choose, named_solver
 
 __all__ = ["SolvesProblems"]
 

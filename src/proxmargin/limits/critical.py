@@ -22,7 +22,8 @@ from proxmargin.penalties import (
 )
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
-from proxmargin.solvers.auto import choose, solve
+from proxmargin.solvers.fallback import solve
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round

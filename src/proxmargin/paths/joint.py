@@ -16,7 +16,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.smooth.class_newton import ClassNewton, ClassNewtonState
 
 __all__ = ["JointPath"]

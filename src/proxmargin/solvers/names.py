@@ -1,4 +1,4 @@
-"""The names of the solvers."""
+"""The names of the solvers, and the choice of one."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
+from proxmargin.solvers.fallback import Choice, RuleTable, solve
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
@@ -51,12 +52,11 @@ from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.pass_newton import PassNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.sampled_newton import SampledNewton
-from proxmargin.solvers.succession import RuleTable, solve
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
 
-__all__ = ["SOLVERS", "ByTheRules", "named_solver", "suitable"]
+__all__ = ["SOLVERS", "ByTheRules", "choose", "named_solver", "suitable"]
 
 
 def _coordinate_descent(
@@ -133,8 +133,7 @@ class ByTheRules:
     is_portable: ClassVar[bool] = True
 
     def __call__(self, problem: Problem, stop: Stop, start: Point) -> Solution:
-        choice = RuleTable(rules_for(problem), SOLVERS).choice(problem)
-        return solve(problem, choice, stop=stop, start=start)
+        return solve(problem, choose(problem), stop=stop, start=start)
 
 
 def _cutting_planes(max_stalled: int = 8) -> Solver[Any]:
@@ -190,6 +189,11 @@ RETIRED: Mapping[str, str] = {
     "fapg-ssnal-ws": "solver='fapg-ssnal', solver_options={'working_set': True}",
     "fbpd-ssnal": "solver='fapg-ssnal', solver_options={'first': 'fbpd'}",
 }
+
+
+def choose(problem: Problem, deadline: float = np.inf) -> Choice:
+    """The solver that the rules choose for a problem and the reason, see `RuleTable.choice`."""
+    return RuleTable(rules_for(problem), SOLVERS).choice(problem, deadline)
 
 
 def suitable(problem: Problem) -> list[str]:

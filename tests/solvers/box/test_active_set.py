@@ -14,9 +14,8 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box.active_set import ActiveSet
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.names import SOLVERS, choose
 from tests.cases.problems import hinge_problem, wide_hinge_problem
 
 MODELS = [SVC(C=0.1), L2SVC(C=0.1), NuSVC(nu="0.5max"), HuberizedSVC(alpha=0.3, l1_ratio=0.0)]

@@ -27,8 +27,8 @@ from proxmargin.losses import Hinge, MarginSum, SquaredHinge
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box.decomposition import BlockDecomposition, Blocks, BoxedDual
+from proxmargin.solvers.names import choose
 
 TIGHT = 1e-9
 

@@ -30,14 +30,13 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, MarginSum, SquaredHinge
 from proxmargin.penalties import Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
 from proxmargin.solvers.box import dual_rows
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.box.interior_point import InteriorPoint
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.fallback import Choice, RuleTable, solve
+from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.solvers.succession import Choice, RuleTable, solve
 from tests.oracles.models import binary_optimum
 
 NAME = DualCoordinateDescent.name

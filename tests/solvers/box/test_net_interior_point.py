@@ -18,8 +18,9 @@ from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, WeightedElasticNet
 from proxmargin.problem import Problem
-from proxmargin.solvers.auto import choose, solve
 from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
+from proxmargin.solvers.fallback import solve
+from proxmargin.solvers.names import choose
 from tests.cases import ball_problem, hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
 

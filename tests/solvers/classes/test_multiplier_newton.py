@@ -18,8 +18,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import CrammerSinger, Hinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
+from proxmargin.solvers.names import choose
 from tests.cases import binary_problem, class_problem
 from tests.data import load_instance, reference_instances
 from tests.oracles.crammer_singer import crammer_singer_objective, crammer_singer_optimum

@@ -21,7 +21,6 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
 from proxmargin.solvers.hinge import curved_system, newton_rows
 from proxmargin.solvers.hinge.curved_system import (
     Curved,
@@ -32,6 +31,7 @@ from proxmargin.solvers.hinge.curved_system import (
 )
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.hinge.smoothed_hinge import Centre, HingePoint, SmoothedHinge
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.smoothed_newton import minimise
 from tests.cases import multiclass_problem
 

@@ -15,7 +15,7 @@ from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.smooth import chord_newton
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton

@@ -29,7 +29,7 @@ from proxmargin.penalties import (
     WeightedElasticNet,
 )
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.smooth.class_newton import ClassNewton
 from tests.cases import class_problem, multiclass_problem
 

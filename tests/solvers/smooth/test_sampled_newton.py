@@ -16,7 +16,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic, MarginSum, Shifted, SquaredHinge
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.auto import choose
+from proxmargin.solvers.names import choose
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.smooth.sampled_objective import SampledObjective, stratified

@@ -25,9 +25,8 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.problem import Problem
-from proxmargin.solvers.auto import choose
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.wrappers import relay
 from proxmargin.solvers.wrappers.relay import Relay
 from tests.data import load_set, needs_data

@@ -22,7 +22,6 @@ from proxmargin.loop.stopping import TINY_WORK, Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import OBJECTIVE_ROUNDING, TINY
 from proxmargin.runtime.pace import affordable
-from proxmargin.solvers.facts import Facts
 from proxmargin.solvers.rules import Rule
 from proxmargin.traits import Trait
 
@@ -62,26 +61,28 @@ class RuleTable:
             No solver takes the problem; the message is the objection of the last one.
         """
         found = self.first(problem, deadline)
-        if isinstance(found, str):
+        if isinstance(found, str) and deadline < np.inf:
             found = self.first(problem)
-        if isinstance(found, Choice):
-            return found
-        raise UnsuitableSolverError(f"no solver takes this problem: {found}")
+        if isinstance(found, str):
+            raise UnsuitableSolverError(f"no solver takes this problem: {found}")
+        return found
 
     def first(self, problem: Problem, deadline: float = np.inf) -> Choice | str:
         """The choice by the first rule that fits, or the objection of the last solver."""
-        objection, facts = "there are no rules", Facts(problem)
+        objection = "there are no rules"
         for k, rule in enumerate(self.rules):
-            if rule.solver in self.tried or not rule.when(facts):
+            known = rule.use, rule.options
+            if known in self.tried or not rule.when(problem):
                 continue
             solver = _made(self.solvers[rule.use], **rule.options)
             refusal = solver.objection(problem)
-            if refusal is None and not affordable(solver.work(problem), deadline):
-                refusal = "one step would take longer than the time that is left"
-            if refusal is None:
-                others = RuleTable(self.rules[k + 1 :], self.solvers, (*self.tried, rule.solver))
+            if refusal is not None:
+                objection = refusal
+            elif deadline < np.inf and not affordable(solver.work(problem), deadline):
+                objection = "one step would take longer than the time that is left"
+            else:
+                others = replace(self, rules=self.rules[k + 1 :], tried=(*self.tried, known))
                 return Choice(solver, rule.use, rule.because, others)
-            objection = refusal
         return objection
 
 
@@ -122,57 +123,64 @@ def solve(
     seconds add up, ``because`` names every switch, and the better result is returned.
     """
     stop = stop.started(clock(), ())
-
-    def run(choice: Choice, stop: Stop, start: Any, callbacks: Any, known: Gap | None) -> Solution:
-        return minimize(
-            problem,
-            choice.solver,
-            stop=stop,
-            callbacks=callbacks,
-            start=start,
-            because=choice.because,
-            certify=certify,
-            known=known,
-        )
-
-    solution = run(choice, stop, start, callbacks, None)
+    solution = minimize(
+        problem,
+        choice.solver,
+        stop=stop,
+        callbacks=callbacks,
+        start=start,
+        because=choice.because,
+        certify=certify,
+    )
     while _gave_up(solution, stop):
-        if _is_unprovable(problem, solution.gap):
+        best, done = solution.gap, solution.certificate
+        if _is_unprovable(problem, best):
             return _with_status(solution, Status.UNPROVED)
-        conclusive = choice.solver.conclusive and solution.certificate.relative_gap <= NEAR_GAP
+        conclusive = choice.solver.conclusive and done.relative_gap <= NEAR_GAP
         following = None if conclusive else choice.following(problem, stop.deadline)
         roundings = MANY_ROUNDINGS if following is None else FEW_ROUNDINGS
-        if is_dual_rounding(problem, solution.gap, stop.tol, roundings):
+        if is_dual_rounding(problem, best, stop.tol, roundings):
             return _with_status(solution, Status.UNBALANCED)
         if following is None:
             return solution
-        best, done = solution.gap, solution.certificate
-        left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         failures: list[Exception] = []
-        reporting = [_ReportingBoth(callback, solution, failures) for callback in callbacks]
-        begin = best.point if np.isfinite(best.gap) else start
         try:
-            further = run(following, _further(stop, choice, left), begin, reporting, best)
+            further = minimize(
+                problem,
+                following.solver,
+                stop=_further(stop, choice, done.n_iter),
+                callbacks=[_ReportingBoth(each, solution, failures) for each in callbacks],
+                start=best.point if np.isfinite(best.gap) else start,
+                because=following.because,
+                certify=certify,
+                known=best,
+            )
         except (ArithmeticError, MemoryError, ValueError) as error:  # return the result so far
             if any(error is failure for failure in failures):
                 raise
-            return _with_remark(solution, f"{following.name!r} was to go on, and failed: {error}")
+            because = f"{done.because}; {following.name!r} was to go on, and failed: {error}"
+            return replace(solution, certificate=replace(done, because=because))
         solution, choice = _better_with_all_work(solution, further), following
     return solution
 
 
-def _further(stop: Stop, before: Choice, max_iter: int | None) -> Stop:
-    """The limits of the solver after ``before``; few where a conclusive one has failed."""
-    if before.solver.conclusive and max_iter is None and np.isinf(stop.deadline):
+def _further(stop: Stop, before: Choice, done: int) -> Stop:
+    """The limits of the solver after ``before``, which did so many iterations; few where a
+    conclusive one has failed."""
+    left = None if stop.max_iter is None else max(stop.max_iter - done, 0)
+    if before.solver.conclusive and left is None and np.isinf(stop.deadline):
         stop = replace(stop, most_further_work=TINY_WORK)
-    return stop.further(max_iter)
+    return stop.further(left)
 
 
 def _gave_up(solution: Solution, stop: Stop) -> bool:
     """Whether a solver stalled, diverged or met its own iteration limit, above rounding."""
     ended = solution.status in (Status.STALLED, Status.DIVERGED)
     ended |= solution.status is Status.ITERATION_LIMIT and stop.max_iter is None
-    return ended and not solution.certificate.converged and not _is_rounding(solution.gap)
+    if not ended or solution.certificate.converged:
+        return False
+    gap = solution.gap
+    return not gap.gap <= PROVABLE_GAP * (gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal))
 
 
 def _is_unprovable(problem: Problem, gap: Gap) -> bool:
@@ -193,10 +201,6 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
 def _with_status(solution: Solution, status: Status) -> Solution:
     certificate = replace(solution.certificate, stop_reason=status.value)
     return replace(solution, status=status, certificate=certificate)
-
-
-def _is_rounding(gap: Gap) -> bool:
-    return gap.gap <= PROVABLE_GAP * (gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal))
 
 
 @dataclass(frozen=True)
@@ -227,11 +231,6 @@ class _ReportingBoth:
     @property
     def every(self) -> int | None:
         return interval_of(self.callback)
-
-
-def _with_remark(solution: Solution, remark: str) -> Solution:
-    because = f"{solution.certificate.because}; {remark}"
-    return replace(solution, certificate=replace(solution.certificate, because=because))
 
 
 def _better_with_all_work(first: Solution, second: Solution) -> Solution:
