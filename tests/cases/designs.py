@@ -21,7 +21,6 @@ from proxmargin.designs import (
     moments,
 )
 from proxmargin.designs.blocks import BlockedDesign, ChunkedDesign, scanned
-from proxmargin.designs.blocks.answered import PassRequest, answered
 from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
 from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
 from proxmargin.designs.blocks.placement import Group, Placement, merged
@@ -95,15 +94,6 @@ def _shared(blocks: BlockedDesign) -> SharedBlocks:
     return SharedBlocks(blocks, meeting, 0)
 
 
-def _answered(base: Design) -> Design:
-    """A design that knows the answers for some coefficients."""
-    n, p = base.n_samples, base.n_features
-    asked = PassRequest(np.linspace(1.0, 2.0, p), 1, np.zeros(2))
-    codes = np.arange(n) % 2
-    (found,) = answered(base, codes, np.full(n, 1.0 / n), 2, [asked])
-    return found.design
-
-
 def _moved(base: Design) -> StandardizedDesign:
     """Features in other units, which standardising undoes."""
     p = base.n_features
@@ -151,7 +141,6 @@ DESIGNS: dict[str, Callable[[np.ndarray], Design]] = {
     "standardized blocks elsewhere": lambda m: _standardized(_in_blocks(m.astype(float), 3)),
     "shared chunks": lambda m: _shared(_chunked(m.astype(float), 3)),
     "standardized shared chunks": lambda m: _standardized(_shared(_chunked(m.astype(float), 3))),
-    "answered chunks": lambda m: _answered(_chunked(m.astype(float), 3)),
     "device": lambda m: DeviceDesign(m.astype(float), np),
     "device, float32": lambda m: DeviceDesign(m.astype(np.float32), np),
     "standardized device": lambda m: _standardized(DeviceDesign(m.astype(float), np)),

@@ -43,7 +43,6 @@ class BlockedDesign(Design):
         self.n_samples, self.n_features = n_samples, n_features
         self.counter = counter or PassCounter()
         self._known: tuple[Array, Array] | None = None
-        self._weighted: tuple[Array, Array, Array] | None = None
 
     @abstractmethod
     def run(
@@ -135,13 +134,7 @@ class BlockedDesign(Design):
         _, (squares,) = self.run(tasks.column_squares, (centre,), (weights,))
         return squares
 
-    def know_moments(self, weights: Array, mean: Array, variance: Array) -> None:
-        """Keep means and variances with these weights, which another pass has found."""
-        self._weighted = weights, mean, variance
-
     def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
-        if self._weighted is not None and np.array_equal(weights, self._weighted[0]):
-            return self._weighted[1:]
         return self.remembered(_moments, weights)
 
     def largest(self) -> Array:

@@ -23,7 +23,6 @@ import numpy as np
 from proxmargin.compiled.clock import compiling
 from proxmargin.designs.base import Array, Design, Index
 from proxmargin.designs.blocks import tasks
-from proxmargin.designs.blocks.answered import AnsweredDesign
 from proxmargin.designs.blocks.base import BlockedDesign, ColumnsOfBlocks
 from proxmargin.designs.blocks.tasks import AllOf, Arrays, Combine, CombinedAll, Task, apart
 from proxmargin.designs.row_view import RowView
@@ -89,8 +88,6 @@ def blocks_under(design: Design) -> BlockedDesign | None:
 
 def over(design: Design, blocks: BlockedDesign) -> Design:
     """The same design with other blocks of the same rows under it."""
-    if isinstance(design, AnsweredDesign):
-        return AnsweredDesign(over(design.base, blocks), design.known)
     if isinstance(design, StandardizedDesign):
         return StandardizedDesign(over(design.base, blocks), design.centre, design.scale)
     if isinstance(design, ColumnsOfBlocks):

@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.datasets import DataLostError
 from proxmargin.designs import Design
-from proxmargin.estimators.assembly import Assembly, certificate_of, each_class
+from proxmargin.estimators.assembly import certificate_of, each_class
 from proxmargin.estimators.assembly import unmet as short_of
 from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
@@ -23,16 +22,6 @@ from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.models.minimax_passes import (
-    CertifiedFits,
-    certified,
-    continued,
-    in_moments,
-    know_moments,
-    solving,
-    summary,
-    unmet,
-)
 from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
@@ -40,9 +29,8 @@ from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
-from proxmargin.problem import Point, Problem
+from proxmargin.problem import Problem
 from proxmargin.rounding import Enclosed
-from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 from proxmargin.solvers.minimax.labelings import FisherSpectra
 
@@ -93,7 +81,7 @@ class _MinimaxMachine(KernelMachine):
             if isinstance(chosen, OfMax):
                 now = clock()
                 part = KAPPA_TIME * max(deadline - now, 0.0) / (len(classes) - len(losses))
-                data = summary(design, targets, positive) or (design, signs, targets.shares)
+                data = design, signs, targets.shares
                 until = now + part if design.kernel_matrix is None else factor_until
                 most = largest_kappa(*data, self._model, infinite=UNCERTAIN_KAPPA, deadline=until)
                 clear = clear_kappa(*data, self._model, deadline=until)
@@ -105,59 +93,6 @@ class _MinimaxMachine(KernelMachine):
     def _losses_before_kernel(self, targets: Targets, design: Design) -> Sequence[Loss]:
         signs = targets.signs(each_class(targets)[0])[:, 0]
         return [self._loss_class(signs, targets.shares, 1.0, targets.total)]
-
-    def _design(self, design: Design, targets: Targets) -> tuple[Design, Array, Array]:
-        know_moments(design, targets)  # the means and variances of the features, too
-        return super()._design(design, targets)
-
-    def _fit_assembled(
-        self,
-        assembly: Assembly,
-        starts: Sequence[Point | None] | None = None,
-        context: FitContext | None = None,
-    ) -> None:
-        short = in_moments(assembly)
-        if short is None:
-            super()._fit_assembled(assembly, starts, context)
-        else:
-            self._fit_in_moments(assembly, short, starts, context or FitContext(self._started()))
-
-    def _fit_in_moments(
-        self,
-        assembly: Assembly,
-        short: Assembly,
-        starts: Sequence[Point | None] | None,
-        context: FitContext,
-    ) -> None:
-        """Solve the problems in class moments (``short``), and publish what the data certify."""
-        starts = self._starts(short) if starts is None else starts
-        solutions = self._solve(short, starts, context.within(solving(context.stop)))
-        for problem, solution in zip(short.problems, solutions, strict=True):
-            if solution.status is not Status.INTERRUPTED:  # no margin is an error before the pass
-                self._check_gap(problem, solution.gap, solution.status, context)
-        found = certified(assembly, short, solutions, context.stop.tol)
-        assembly, solutions = self._finished_on_data(assembly, found, context)
-        gaps = [one.gap for one in solutions]
-        context = self._with_remarks(context, short.problems, solutions, gaps)
-        self._publish_linear(assembly, solutions, context)
-        interrupts.act()
-
-    def _finished_on_data(
-        self, assembly: Assembly, found: CertifiedFits, context: FitContext
-    ) -> tuple[Assembly, list[Solution]]:
-        """The problems and solutions to publish, after passes for those that missed ``tol``."""
-        problems, solutions = list(found.problems), list(found.solutions)
-        short = [k for k, solution in enumerate(solutions) if unmet(solution)]
-        if short and not context.stop.is_over:
-            rest = replace(assembly, problems=tuple(assembly.problems[k] for k in short))
-            try:
-                more = self._solve(rest, [solutions[k].point for k in short], context)
-            except DataLostError:  # what is certified stands
-                return replace(assembly, problems=tuple(problems)), solutions
-            for k, problem, solution in zip(short, rest.problems, more, strict=True):
-                if solution.gap.gap < solutions[k].gap.gap:
-                    problems[k], solutions[k] = problem, continued(solutions[k], solution)
-        return replace(assembly, problems=tuple(problems)), solutions
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0)
