@@ -13,7 +13,7 @@ import proxmargin
 from proxmargin import estimators
 from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath
 from proxmargin.estimators.registry import CROSS_VALIDATED, MODELS
-from proxmargin.files.models import known
+from proxmargin.files.models import settings as known
 from proxmargin.paths.sharing import OF_THE_PROBLEM
 from proxmargin.selection import cross_validated
 

@@ -45,7 +45,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def bounded_memory(monkeypatch):
     """Files are read as on a small machine, and must keep to it."""
-    for module in ("runtime.memory", "files.tables.streams", "files.tables.width"):
+    for module in ("runtime.memory", "files.tables.delimited", "files.tables.labels"):
         monkeypatch.setattr(f"proxmargin.{module}.free_bytes", lambda: FREE)
     before = peak_memory()
     yield

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import DWD, SVC, permutation_test
-from proxmargin.permutations.held_out import EVEN, KnownFolds, Part
+from proxmargin.permutations.measures import EVEN, KnownFolds, Part
 
 
 def noise(n: int = 30, p: int = 4, seed: int = 0, shift: float = 0.0):

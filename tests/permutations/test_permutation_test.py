@@ -33,7 +33,7 @@ from proxmargin import (
     NuSVC,
     permutation_test,
 )
-from proxmargin.permutations.fits import OneByOne, SideBySide
+from proxmargin.permutations.measures import OneByOne, SideBySide
 from proxmargin.permutations.permutation_test import _measure
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_ind
 from sklearn.metrics import roc_auc_score
 
-from proxmargin.permutations.statistics import OF_PROJECTIONS, spread_of_t
+from proxmargin.permutations.labelings import OF_PROJECTIONS, spread_of_t
 
 
 def test_each_labeling_has_the_statistic_of_a_reference() -> None:

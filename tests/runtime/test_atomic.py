@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.files import replaced
 
 
 def write(path: Path, content: bytes) -> None:
@@ -60,7 +60,7 @@ def test_the_content_and_then_the_name_reach_the_disk(tmp_path, monkeypatch) -> 
 def test_what_a_killed_process_left_is_removed_and_nothing_else_is(tmp_path) -> None:
     path = tmp_path / "a.bin"
     code = (
-        "import os, signal, sys; from proxmargin.runtime.atomic import replaced\n"
+        "import os, signal, sys; from proxmargin.runtime.files import replaced\n"
         "with replaced(sys.argv[1]) as stream:\n"
         "    stream.write(b'half'); stream.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import proxmargin as pm
-from proxmargin.runtime import scratch
+from proxmargin.runtime import memory as scratch
 from tests.data import clouds
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proxmargin.loop.report import Report
 from proxmargin.problem import Point
-from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.files import replaced
 
 __all__ = ["Checkpoint", "CheckpointContent"]
 

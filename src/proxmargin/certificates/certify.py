@@ -23,7 +23,7 @@ from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma, weighted_sum
-from proxmargin.runtime.scratch import empty_beside
+from proxmargin.runtime.memory import empty_beside
 from proxmargin.traits import Trait
 from proxmargin.unpenalised import settled, unpenalised_columns
 

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["warn_of_leaks"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from proxmargin.comparing.results.layout import number
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["FoldMeans", "held_out_accuracy"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from proxmargin.files.models.known import ESTIMATORS, named
+from proxmargin.files.models.settings import ESTIMATORS, named
 
 __all__ = [
     "AUTO",

@@ -6,8 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.dialect import Dialect
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Dialect, Table
 
 __all__ = [
     "Commands",
@@ -157,7 +156,7 @@ def filled(table: Table, arguments: argparse.Namespace) -> tuple[Table, Any]:
 
 def dialect_of(arguments: argparse.Namespace) -> Dialect:
     """How the text tables are written that the arguments name."""
-    from proxmargin.files.tables.dialect import Dialect
+    from proxmargin.files.tables.contents import Dialect
 
     separator = {"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep)
     return Dialect(separator, arguments.decimal, arguments.encoding, arguments.header)

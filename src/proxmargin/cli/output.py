@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from proxmargin.comparing.results.layout import Listing
-from proxmargin.runtime.atomic import folder_of
-from proxmargin.runtime.plain import plain
+from proxmargin.runtime.brief import plain
+from proxmargin.runtime.files import folder_of
 
 __all__ = ["check_output", "print_facts", "print_json", "print_listing"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from proxmargin.cli.output import check_output
-from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.files import replaced
 
 __all__ = ["add_plot", "check_plot", "picture"]
 

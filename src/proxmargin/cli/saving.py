@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.files import replaced
 
 __all__ = ["saved_first", "text_replaced", "with_imputer"]
 
@@ -42,7 +42,7 @@ def with_imputer(model: Any, imputer: Any) -> Any:
 
 @contextmanager
 def text_replaced(path: str) -> Iterator[TextIO]:
-    """A text stream whose content replaces the file at ``path`` (`proxmargin.runtime.atomic`)."""
+    """A text stream whose content replaces the file at ``path`` (`proxmargin.runtime.files`)."""
     with replaced(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         yield text

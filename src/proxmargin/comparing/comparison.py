@@ -19,7 +19,7 @@ from proxmargin.comparing.results.layout import Listing
 from proxmargin.comparing.results.plots import Plots
 from proxmargin.comparing.results.standings import ModelResult, evidence_of, row_of, standings_of
 from proxmargin.comparing.running.setup import Setup
-from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 
 __all__ = ["Comparison", "ComparisonEnding"]

@@ -12,8 +12,8 @@ from proxmargin.comparing.evaluating.candidates import MAJORITY
 from proxmargin.comparing.results.layout import Listing, number
 from proxmargin.runtime.optional import optional
 from proxmargin.stats import Friedman, Nemenyi, friedman, holm, nemenyi, wilcoxon_signed_ranks
+from proxmargin.stats.ranks import MOST_EXACT
 from proxmargin.stats.scores import Floats, ScoreTable, check_fraction
-from proxmargin.stats.signed_ranks import MOST_EXACT
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.displays.axes import apart, axes_for
 from proxmargin.displays.held_out_curves import draw_precision_recall, draw_roc
 from proxmargin.inputs.validation import check_choice, check_number
-from proxmargin.stats.levels import INTERVAL
+from proxmargin.stats.scores import INTERVAL
 
 __all__ = ["ComparisonDisplay", "height_of"]
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.displays.axes import axes_for, count_features, drawable, show_strengths
 from proxmargin.selection.base import CrossValidated
-from proxmargin.selection.choice import best, standard_errors, within_one_error
+from proxmargin.selection.results import best, standard_errors, within_one_error
 
 __all__ = ["CVDisplay"]
 

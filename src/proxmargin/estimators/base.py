@@ -48,7 +48,7 @@ from proxmargin.problem import Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import journal_of
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.scratch import beside
+from proxmargin.runtime.memory import beside
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 
 __all__ = ["NAMES", "MarginEstimator"]

@@ -33,8 +33,8 @@ from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import RULES, TINY_WORK, Effort, Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.runtime.cluster import threads_here
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.threads import threads_here
 from proxmargin.solvers.fallback import Choice
 from proxmargin.solvers.names import choose, named_solver
 

@@ -1,6 +1,12 @@
-"""Errors of files, each raised with one sentence that says what to do."""
+"""Errors of files, the words of their messages, and the libraries that reading needs."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from proxmargin.runtime.brief import brief
+from proxmargin.runtime.optional import optional
 
 
 class DataError(ValueError):
@@ -13,3 +19,37 @@ class ModelFileError(ValueError):
 
 class UnwritableModelError(ModelFileError, OSError):
     """A valid model that cannot be written to its path."""
+
+
+# An error message stays readable when it names a handful of culprits and counts the rest.
+NAMED_AT_MOST = 8
+
+
+def listed(items: Iterable[Any], *, quote: bool = True, at_most: int = NAMED_AT_MOST) -> str:
+    """The items as prose: ``'a', 'b' and 3 more``."""
+    words = [brief(repr(str(item)) if quote else item) for item in items]
+    if len(words) > at_most:
+        return f"{', '.join(words[:at_most])} and {len(words) - at_most} more"
+    return ", ".join(words)
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 column``, ``2 columns``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def pandas() -> Any:
+    """The pandas module."""
+    return _needed("pandas")
+
+
+def pyarrow(submodule: str | None = None) -> Any:
+    """The pyarrow module, or one of its submodules."""
+    return _needed("pyarrow" if submodule is None else f"pyarrow.{submodule}")
+
+
+def _needed(name: str) -> Any:
+    try:
+        return optional(name, "Reading this file")
+    except ImportError as error:
+        raise DataError(str(error)) from error

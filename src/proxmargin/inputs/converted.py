@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from proxmargin.runtime.brief import brief
-from proxmargin.runtime.unpacking import unpacked_bytes
+from proxmargin.runtime.files import unpacked_bytes
 
 __all__ = ["unpacked", "without_text"]
 

@@ -17,7 +17,7 @@ from proxmargin.datasets.chunk import Source
 from proxmargin.datasets.dataset import Dataset
 from proxmargin.datasets.parquet import ParquetRows
 from proxmargin.inputs.converted import unpacked, without_text
-from proxmargin.runtime.atomic import errors_named
+from proxmargin.runtime.files import errors_named
 
 __all__ = ["open_dataset"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.losses.base import Array
 from proxmargin.magnitudes import check_magnitude
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.scratch import beside, empty_beside, mapped
+from proxmargin.runtime.memory import beside, empty_beside, mapped
 
 __all__ = ["Targets", "total_price"]
 

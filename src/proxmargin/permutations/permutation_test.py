@@ -20,21 +20,27 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.seeds import SEEDS, drawn_seeds, seeded_model
 from proxmargin.inputs.validation import check_choice, check_labels, check_number, validated
-from proxmargin.permutations.fits import LabelingStatistics, Measure, OneByOne, SideBySide
-from proxmargin.permutations.groups import checked_groups
-from proxmargin.permutations.held_out import CrossValidatedAccuracy, splitter_of
 from proxmargin.permutations.labelings import (
     DRAWN_TOGETHER,
+    OF_PROJECTIONS,
     Codes,
     all_labelings,
+    checked_groups,
     count_labelings,
     drawn_labelings,
+    spread_of_t,
 )
-from proxmargin.permutations.statistics import OF_PROJECTIONS, spread_of_t
-from proxmargin.runtime.cluster import Carried
+from proxmargin.permutations.measures import (
+    CrossValidatedAccuracy,
+    LabelingStatistics,
+    Measure,
+    OneByOne,
+    SideBySide,
+    splitter_of,
+)
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.threads import Carried, quiet_threads
 
 __all__ = ["PermutationTest", "permutation_test"]
 

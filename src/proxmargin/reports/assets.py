@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from proxmargin.runtime.brief import plain
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.plain import plain
 
 __all__ = ["charting_library", "check_libraries", "island", "policy", "template", "text_of"]
 

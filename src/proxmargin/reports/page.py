@@ -20,8 +20,8 @@ from proxmargin.reports.details import (
 )
 from proxmargin.reports.standings import Standings
 from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
-from proxmargin.runtime.atomic import replaced
-from proxmargin.stats.levels import ROPE
+from proxmargin.runtime.files import replaced
+from proxmargin.stats.scores import ROPE
 
 __all__ = ["page_of", "write_report"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from proxmargin.reports import formats
 from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
-from proxmargin.stats.levels import INTERVAL, ROPE
+from proxmargin.stats.scores import INTERVAL, ROPE
 
 __all__ = ["Standings"]
 

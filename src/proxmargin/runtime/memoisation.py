@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from proxmargin.runtime.scratch import copied
+from proxmargin.runtime.memory import copied
 
 __all__ = ["Remembers", "cached_property"]
 

@@ -1,17 +1,17 @@
-"""A single BLAS thread for fits to little data."""
+"""Threads of fits: a single BLAS thread for little data, and a cluster that joblib reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import threadpoolctl
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
-
-__all__ = ["quiet_threads"]
 
 # of a product, up to which a second thread gains nothing on an idle machine; on a busy one BLAS
 # waits for it in a loop, and fits take several times as long
@@ -73,3 +73,75 @@ class _QuietThreads:
 
 
 quiet_threads = _QuietThreads()
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LARGE = 1 << 20  # bytes; joblib sends what has more than a thousand by itself
+
+
+class Carried(Generic[T]):
+    """Data for many tasks, which joblib's Dask backend sends once, apart from the tasks.
+
+    It does so with arguments that Dask says are large, and Dask asks arrays and tables only: data
+    inside of other objects would be sent with every task. Elsewhere it changes nothing.
+    """
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __sizeof__(self) -> int:
+        return LARGE
+
+
+def is_on_cluster() -> bool:
+    """Whether joblib has been told to use Dask, outside of a task of Dask itself.
+
+    A task runs its own fits one after the other: there are tasks for the other workers already.
+    """
+    return _has_dask_backend() and not _is_task()
+
+
+def threads_here(n_jobs: int | None) -> int:
+    """Threads of this process for ``n_jobs``: of a task of Dask one, as its workers have more."""
+    if not _has_dask_backend():
+        return int(effective_n_jobs(n_jobs))
+    return 1 if _is_task() or n_jobs is None else max(1, n_jobs)
+
+
+def on_cluster(
+    function: Callable[[T, Any], R], data: T, items: Iterable[Any], *, ordered: bool
+) -> Iterator[R]:
+    """``function(data, item)`` for all items, on the workers; the results as they arrive.
+
+    Parameters
+    ----------
+    data : object
+        Sent to the workers once.
+    ordered : bool
+        In the order of the items.
+    """
+    parallel = Parallel(n_jobs=-1, return_as="generator" if ordered else "generator_unordered")
+    carried = Carried(data)
+    results: Iterator[R] = parallel(delayed(_called)(function, carried, each) for each in items)
+    return results
+
+
+def _called(function: Callable[[T, Any], R], data: Carried[T], item: Any) -> R:
+    return function(data.value, item)
+
+
+def _has_dask_backend() -> bool:
+    backend, _ = get_active_backend()
+    return type(backend).__name__ == "DaskDistributedBackend"
+
+
+def _is_task() -> bool:
+    from distributed import get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -36,12 +36,9 @@ from proxmargin.paths.path import Path, compute_path, unmet_of, warn_of_unmet
 from proxmargin.paths.sharing import refitted
 from proxmargin.paths.strength import Strength, parameters_of, strength_of
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.cluster import is_on_cluster, on_cluster, threads_here
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.runtime.threads import quiet_threads
-from proxmargin.selection.choice import CHOICES
-from proxmargin.selection.fitting import forget, no_convergence_warnings
+from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
 from proxmargin.selection.folds import (
     Fold,
     Judged,
@@ -52,15 +49,41 @@ from proxmargin.selection.folds import (
     kernel_models,
     path_models,
 )
-from proxmargin.selection.parameters import constructor
-from proxmargin.selection.predicting import PredictsWithBest
 from proxmargin.selection.relaxed import check_refits, check_relaxed, mixed_models, shares_of
-from proxmargin.selection.results import PublishesResults, out_of_fold
-from proxmargin.selection.routing import RoutesMetadata
-from proxmargin.selection.scoring import judge_of
-from proxmargin.selection.splitting import splitter_of
+from proxmargin.selection.results import CHOICES, PredictsWithBest, PublishesResults, out_of_fold
+from proxmargin.selection.scoring import RoutesMetadata, judge_of
+from proxmargin.selection.splitting import forget, no_convergence_warnings, splitter_of
 
-__all__ = ["CrossValidated"]
+
+def constructor(own: Mapping[str, Any], of: type, without: Collection[str]) -> Callable[..., None]:
+    """An ``__init__`` that stores its arguments as attributes, as scikit-learn requires.
+
+    Parameters
+    ----------
+    own : mapping from parameter to default
+        They come first, and can be given by position.
+    of : type
+        The class whose other parameters follow, by keyword only.
+    without : names
+        The parameters of that class that are left out.
+    """
+    mine = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=d) for n, d in own.items()]
+    others = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, parameter in signature(of).parameters.items()
+        if name not in without
+    ]
+    first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    accepted = Signature([first, *mine, *others])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = accepted.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        vars(self).update({n: value for n, value in bound.arguments.items() if n != "self"})
+
+    __init__.__signature__ = accepted  # type: ignore[attr-defined]
+    return __init__
+
 
 Array = NDArray[np.float64]
 

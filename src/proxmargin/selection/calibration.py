@@ -42,9 +42,14 @@ from proxmargin.inputs.validation import (
 from proxmargin.rounding import score_levels
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator
-from proxmargin.selection.fitting import forget, names_checked
-from proxmargin.selection.splitting import check_disjoint, routed_splitter, splitter_of
-from proxmargin.selection.weights import weight_argument
+from proxmargin.selection.splitting import (
+    check_disjoint,
+    forget,
+    names_checked,
+    routed_splitter,
+    splitter_of,
+    weight_argument,
+)
 
 __all__ = ["CalibratedMargin"]
 

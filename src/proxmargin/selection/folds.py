@@ -21,9 +21,9 @@ from proxmargin.paths.sharing import fitted_grid
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.selection.fitting import no_convergence_warnings
 from proxmargin.selection.relaxed import mixed_paths
 from proxmargin.selection.scoring import HeldOutRows, Judge, Models
+from proxmargin.selection.splitting import no_convergence_warnings
 
 __all__ = [
     "Fold",

@@ -20,8 +20,8 @@ from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import check_number, validated_features, validated_weights
 from proxmargin.runtime.optional import optional
 from proxmargin.selection.splitting import splitter_of
-from proxmargin.selection.stability.clusters import partners_of
 from proxmargin.selection.stability.selector import StabilitySelection
+from proxmargin.selection.stability.units import partners_of
 
 if TYPE_CHECKING:
     import pandas as pd

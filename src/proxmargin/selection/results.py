@@ -1,34 +1,83 @@
-"""What a search has found: the scores of its folds, and the choice among them."""
+"""What a search has found: the choice among the scores of its folds, and the chosen model."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.factors import unpenalised
 from proxmargin.estimators.frames import users_level
+from proxmargin.inputs.validation import offset_argument
 from proxmargin.paths.path import Path
 from proxmargin.paths.strength import Strength
 from proxmargin.runtime.optional import optional
-from proxmargin.selection.choice import standard_errors
 from proxmargin.selection.folds import Fold, Judged, ValidatedRows
 from proxmargin.selection.relaxed import NO_REFIT
+from proxmargin.selection.scoring import score_of
+from proxmargin.selection.splitting import names_checked
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishesResults", "out_of_fold"]
-
 Array = NDArray[np.float64]
+
+# mean scores closer than this count as equal: the order of summation alone may make them differ
+TIE = 1e-12
+
+
+def best(scores: Array) -> tuple[int, int]:
+    """Index of the highest mean score; among equals the first l1_ratio, then the strongest penalty.
+
+    Parameters
+    ----------
+    scores : (n_l1_ratios, n_strengths, n_folds)
+        From the strongest penalty.
+
+    Raises
+    ------
+    ValueError
+        No strength has a score on every fold.
+    """
+    means = _means(scores)
+    if not np.isfinite(means).any():
+        raise ValueError("the scoring gave no number for any strength; choose another one")
+    row, column = np.unravel_index(int(np.argmax(means >= means.max() - TIE)), means.shape)
+    return int(row), int(column)
+
+
+def within_one_error(scores: Array) -> tuple[int, int]:
+    """The strongest penalty whose mean is within one standard error of the best, at its l1_ratio.
+
+    Friedman, Hastie and Tibshirani (2010), section 5.
+    """
+    row, column = best(scores)
+    enough = _means(scores)[row, column] - standard_errors(scores)[row, column]
+    return row, int(np.argmax(_means(scores)[row] >= enough))
+
+
+def standard_errors(scores: Array) -> Array:
+    """Standard errors of the mean scores over the folds, (n_l1_ratios, n_strengths)."""
+    count = scores.shape[2]
+    spread = scores.std(axis=2, ddof=1) if count > 1 else np.zeros(scores.shape[:2])
+    return np.asarray(spread / np.sqrt(count))
+
+
+def _means(scores: Array) -> Array:
+    means = scores.mean(axis=2)
+    return np.where(np.isnan(means), -np.inf, means)
+
+
+CHOICES = {"best": best, "1se": within_one_error}
 
 
 def out_of_fold(
@@ -163,3 +212,57 @@ class PublishesResults:
             }
         )
         return frame
+
+
+def _plain_has(name: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(self.plain, name)
+
+
+class PredictsWithBest:
+    """Predictions by ``best_estimator_``, which is of the class ``plain``."""
+
+    plain: ClassVar[type[MarginEstimator]]
+    scoring: Any
+    best_estimator_: Any
+    _scores_with_weights: Callable[[], bool]
+
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
+
+        ``offset``, (n_samples,), is added to them; so in the methods below.
+        """
+        check_is_fitted(self, "best_estimator_")
+        with names_checked(self, X):
+            return self.best_estimator_.decision_function(X, **offset_argument(offset))
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The class with the largest score, (n_samples,)."""
+        check_is_fitted(self, "best_estimator_")
+        with names_checked(self, X):
+            return self.best_estimator_.predict(X, **offset_argument(offset))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
+        """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
+
+        ``sample_weight``, (n_samples,), weighs the samples; a scoring that takes no weights
+        ignores them with a warning.
+        """
+        check_is_fitted(self, "best_estimator_")
+        if sample_weight is not None and not self._scores_with_weights():
+            sample_weight = None
+        with names_checked(self, X):
+            return score_of(self.scoring, self.best_estimator_, X, y, sample_weight, offset)
+
+    @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+        """Probabilities of the classes, (n_samples, n_classes)."""
+        check_is_fitted(self, "best_estimator_")
+        with names_checked(self, X):
+            return self.best_estimator_.predict_proba(X, **offset_argument(offset))
+
+    @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+        """Logarithms of `predict_proba`."""
+        check_is_fitted(self, "best_estimator_")
+        with names_checked(self, X):
+            return self.best_estimator_.predict_log_proba(X, **offset_argument(offset))

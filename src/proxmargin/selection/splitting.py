@@ -1,17 +1,28 @@
-"""The folds of a value of ``cv``: whole groups where there are groups."""
+"""Folds, weights, warnings and feature names, as all classes that make many fits treat them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _get_feature_names,
+    _num_features,
+    has_fit_parameter,
+)
 
+from proxmargin.inputs.beyond_memory import is_beyond_memory
 from proxmargin.inputs.validation import check_folds
-
-__all__ = ["check_disjoint", "routed_splitter", "splitter_of"]
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 
@@ -61,3 +72,54 @@ def check_disjoint(folds: Iterable[tuple[Any, Any]], count: int) -> None:
                 f"cv: fold {number} holds out row {shared[0]} and {shared.size - 1} more that its "
                 "training part has, too: held-out scores need rows that the fit did not see"
             )
+
+
+def forget(estimator: Any) -> None:
+    """Drop what an earlier fit has learned."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+
+
+@contextmanager
+def no_convergence_warnings() -> Iterator[None]:
+    """Of single fits: one warning sums them up at the end. Filters are shared by all threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+@contextmanager
+def names_checked(estimator: Any, X: Any) -> Iterator[None]:
+    """Predictions by classifiers within another one, in whose name another number of features is
+    refused, and a warning is given, once, where the fit or ``X`` alone has feature names."""
+    named = hasattr(estimator, "feature_names_in_")
+    has_features = hasattr(estimator, "n_features_in_") and not is_beyond_memory(X)
+    if has_features:
+        with suppress(TypeError):  # what is no matrix is refused by the fitted classifier
+            if _num_features(X) != estimator.n_features_in_:
+                _check_n_features(estimator, X, reset=False)
+    if not has_features or named == (_get_feature_names(X) is not None):
+        yield
+        return
+    _check_feature_names(estimator, X, reset=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")
+        yield
+
+
+def weight_argument(estimator: Any) -> str:
+    """The argument of ``fit`` for the weights: of a pipeline that of its last step.
+
+    Raises
+    ------
+    TypeError
+        It takes none; names the last step.
+    """
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{weight_argument(last)}"
+    if isinstance(estimator, BaseSearchCV):  # whose fit passes its arguments on
+        return weight_argument(estimator.estimator)
+    raise TypeError(f"{type(estimator).__name__} takes no sample_weight")

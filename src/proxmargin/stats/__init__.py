@@ -14,9 +14,17 @@ from proxmargin.stats.folds import (
     corrected_resampled_interval,
     corrected_resampled_ttest,
 )
-from proxmargin.stats.holm import ControlComparison, against_control, holm
-from proxmargin.stats.ranks import Friedman, Nemenyi, friedman, nemenyi
-from proxmargin.stats.signed_ranks import SignedRanks, wilcoxon_signed_ranks
+from proxmargin.stats.ranks import (
+    ControlComparison,
+    Friedman,
+    Nemenyi,
+    SignedRanks,
+    against_control,
+    friedman,
+    holm,
+    nemenyi,
+    wilcoxon_signed_ranks,
+)
 
 __all__ = [
     "BayesianTTest",

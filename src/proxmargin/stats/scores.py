@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +14,18 @@ from scipy.stats import rankdata
 
 from proxmargin.rounding import levels
 
-__all__ = [
-    "Differences",
-    "Floats",
-    "ScoreTable",
-    "check_flag",
-    "check_fraction",
-    "pairs_frame",
-    "ranks_with_ties",
-    "read_numbers",
-    "read_scores",
-]
+CONFIDENCE: Final = 0.95  # of intervals; tests are at the level 1 - CONFIDENCE
+# in units of a score: smaller differences do not matter in practice (Corani and Benavoli 2015)
+ROPE: Final = 0.01
+
+
+def percent(share: float) -> str:
+    """``95 %`` for 0.95."""
+    return f"{100 * share:.3g} %"
+
+
+INTERVAL: Final = f"{percent(CONFIDENCE)} interval"  # its name in tables and charts
+
 
 Floats = NDArray[np.float64]
 

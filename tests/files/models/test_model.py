@@ -25,7 +25,8 @@ from proxmargin import (
 )
 from proxmargin.certificates.certificate import CertificateList
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.models import archive, known
+from proxmargin.files.models import archive
+from proxmargin.files.models import settings as known
 from proxmargin.files.models.model import describe_model
 from proxmargin.files.models.settings import from_plain, to_plain
 from proxmargin.losses import HuberizedHinge

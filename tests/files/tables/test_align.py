@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables.align import read_columns, read_for_model
+from proxmargin.files.tables.table import read_columns, read_for_model
 
 NAMES = ["size", "colour=blue", "colour=red"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables.column import frame_columns, series_column
+from proxmargin.files.tables.contents import frame_columns, series_column
 
 pd = pytest.importorskip("pandas")
 

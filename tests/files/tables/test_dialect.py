@@ -9,8 +9,8 @@ import pytest
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables.align import read_columns
-from proxmargin.files.tables.dialect import Dialect
+from proxmargin.files.tables.contents import Dialect
+from proxmargin.files.tables.table import read_columns
 
 SEMICOLONS = Dialect(separator=";", decimal=",")
 BARE = Dialect(header=False)

@@ -25,7 +25,7 @@ LITTLE = 2**24
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    for module in ("runtime.memory", "files.tables.streams", "files.tables.width"):
+    for module in ("runtime.memory", "files.tables.delimited", "files.tables.labels"):
         monkeypatch.setattr(f"proxmargin.{module}.free_bytes", lambda: LITTLE)
 
 
@@ -94,7 +94,7 @@ class TestWhatIsFree:
 
 class TestSvmlight:
     def test_a_wrong_index_is_named_with_its_line_and_number(self, written, monkeypatch):
-        monkeypatch.setattr("proxmargin.files.tables.width.free_bytes", lambda: 2**35)
+        monkeypatch.setattr("proxmargin.files.tables.labels.free_bytes", lambda: 2**35)
         monkeypatch.setattr("proxmargin.runtime.memory.free_bytes", lambda: 2**35)
         path = written("d.svm", b"# made\n1 1:0.5\n-1 3:1\n1 2:1 2147483647:1\n")
         with pytest.raises(DataError, match=r"2147483647 features.*line 4 has the index 214748364"):

@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables import npz
+from proxmargin.files.tables import matrices
 from proxmargin.runtime.optional import how_to_install
 
 
@@ -293,7 +293,7 @@ class TestNpz:
             read_data(tmp_path / "d.npz")
 
     def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(npz, "_TRUSTED_BYTES", 10_000)
+        monkeypatch.setattr(matrices, "_TRUSTED_BYTES", 10_000)
         path = self.write(tmp_path, np.savez_compressed, X=np.zeros((1000, 100)), y=self.y)
         with pytest.raises(DataError, match="would grow"):
             read_data(path)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from proxmargin import StabilitySelection
-from proxmargin.selection.stability import halves
+from proxmargin.selection.stability import half_samples
 from proxmargin.selection.stability.record import Record
 from tests.selection.stability.test_selector import LASSO, planted
 
@@ -37,7 +37,7 @@ def test_an_interrupted_run_continues_with_the_same_bits(
     data, whole, tmp_path, monkeypatch, threads
 ) -> None:
     path, calls = tmp_path / "halves.npz", []
-    original = halves.HalfSampleTask.entry
+    original = half_samples.HalfSampleTask.entry
 
     def interrupted(self, *arguments):
         calls.append(arguments)
@@ -45,7 +45,7 @@ def test_an_interrupted_run_continues_with_the_same_bits(
             signal.raise_signal(signal.SIGINT)
         return original(self, *arguments)
 
-    monkeypatch.setattr(halves.HalfSampleTask, "entry", interrupted)
+    monkeypatch.setattr(half_samples.HalfSampleTask, "entry", interrupted)
     if threads is None:
         with pytest.raises(KeyboardInterrupt, match=r"after 4 of 12 half-samples; .*halves.npz"):
             selector(path).fit(*data)
@@ -127,7 +127,7 @@ def test_a_damaged_file_is_refused(data, tmp_path) -> None:
 
 
 def test_a_file_that_cannot_be_written_fails_before_work(data, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(halves.HalfSampleTask, "entry", None)
+    monkeypatch.setattr(half_samples.HalfSampleTask, "entry", None)
     with pytest.raises(OSError, match="nowhere"):
         selector(tmp_path / "nowhere" / "halves.npz").fit(*data)
 

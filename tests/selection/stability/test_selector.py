@@ -25,7 +25,7 @@ from proxmargin import (
     StabilitySelection,
     margin_path,
 )
-from proxmargin.selection.stability.pairs import half_of
+from proxmargin.selection.stability.half_samples import half_of
 from tests.data import data_root, load_set
 
 LASSO = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
@@ -158,7 +158,7 @@ def test_clusters_are_those_of_complete_linkage() -> None:
     from scipy.spatial.distance import squareform
 
     from proxmargin.designs import as_design
-    from proxmargin.selection.stability.clusters import correlated
+    from proxmargin.selection.stability.units import correlated
 
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30, 4))[:, rng.integers(4, size=60)] + rng.standard_normal((30, 60))
@@ -230,7 +230,7 @@ def test_the_other_half_has_no_part_in_a_path(data) -> None:
     """Giants in rows outside of a half change none of its bits."""
     from proxmargin.designs import as_design
     from proxmargin.inputs.targets import Targets
-    from proxmargin.selection.stability.halves import HalfSampleTask
+    from proxmargin.selection.stability.half_samples import HalfSampleTask
 
     X, y = data
     targets = Targets.encode(y, None, None)

@@ -76,8 +76,8 @@ def _data(arguments: argparse.Namespace, model: Any) -> Any:
     """The features of the data, as the model was fitted to them."""
     if arguments.data is None:
         return None
-    from proxmargin.files.extras import pandas
-    from proxmargin.files.tables.align import read_for_model
+    from proxmargin.files.errors import pandas
+    from proxmargin.files.tables.table import read_for_model
 
     table = read_for_model(
         arguments.data, model, target=arguments.target, dialect=dialect_of(arguments)

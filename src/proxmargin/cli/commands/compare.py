@@ -25,7 +25,7 @@ from proxmargin.cli.saving import saved_first
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["register"]
 

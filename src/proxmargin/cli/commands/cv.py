@@ -24,7 +24,7 @@ from proxmargin.cli.search import search_of, strength_and_kind
 from proxmargin.comparing.results.layout import Listing, number
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["register"]
 
@@ -191,7 +191,7 @@ def _rows(model: Any) -> list[dict[str, Any]]:
 
 def _simplest(model: Any) -> int:
     """The place among the rows of what ``selection='1se'`` chooses."""
-    from proxmargin.selection.choice import within_one_error
+    from proxmargin.selection.results import within_one_error
 
     row, column = within_one_error(model.cv_scores_)
     return int(row * model.cv_scores_.shape[1] + column)

@@ -32,7 +32,7 @@ from proxmargin.cli.saving import saved_first, with_imputer
 from proxmargin.cli.search import asks_for_choice, chosen_strength, search_of
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["register"]
 

@@ -39,8 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _is_model(name: str) -> bool:
     """Whether a file is a model: by its suffix, or else by its content."""
-    from proxmargin.files.models.archive import holds
-    from proxmargin.files.models.manifest import MANIFEST
+    from proxmargin.files.models.archive import MANIFEST, holds
 
     return Path(name).suffix.lower() == MODEL_SUFFIX or holds(name, MANIFEST)
 

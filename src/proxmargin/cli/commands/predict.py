@@ -23,7 +23,7 @@ from proxmargin.cli.output import check_output, print_json
 from proxmargin.cli.saving import saved_first, text_replaced
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["register"]
 
@@ -57,7 +57,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from proxmargin.files.models.model import load_model
-    from proxmargin.files.tables.align import read_for_model
+    from proxmargin.files.tables.table import read_for_model
 
     check_output(arguments.output)
     model = load_model(arguments.model)

@@ -29,7 +29,7 @@ from proxmargin.cli.saving import saved_first, text_replaced
 from proxmargin.comparing.results.layout import Listing, number
 
 if TYPE_CHECKING:
-    from proxmargin.files.tables.table import Table
+    from proxmargin.files.tables.contents import Table
 
 __all__ = ["register"]
 

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.comparing.evidence.basis import MetricRange
 from proxmargin.comparing.evidence.pairs import ModelPairs, student
-from proxmargin.stats.levels import CONFIDENCE, ROPE
 from proxmargin.stats.scores import (
+    CONFIDENCE,
+    ROPE,
     SAME,
     Floats,
     check_flag,

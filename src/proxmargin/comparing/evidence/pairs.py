@@ -10,8 +10,8 @@ from scipy.stats import t
 
 from proxmargin.comparing.evidence.basis import MetricRange
 from proxmargin.stats import holm
+from proxmargin.stats.folds import Student, resampled
 from proxmargin.stats.scores import Floats, ScoreTable, pairs_frame
-from proxmargin.stats.student import Student, resampled
 
 __all__ = ["ModelPairs", "student"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.comparing.evaluating.work import Outcome
 from proxmargin.comparing.evidence import COLUMNS
 from proxmargin.comparing.results.selected import feature_rows
-from proxmargin.runtime.plain import plain
+from proxmargin.runtime.brief import plain
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison

@@ -11,7 +11,7 @@ from proxmargin.comparing.evaluating.candidates import MAJORITY
 from proxmargin.comparing.evidence import LIKELY
 from proxmargin.comparing.results.layout import Listing, number
 from proxmargin.comparing.results.standings import deviation
-from proxmargin.stats.levels import CONFIDENCE, INTERVAL, ROPE, percent
+from proxmargin.stats.scores import CONFIDENCE, INTERVAL, ROPE, percent
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison

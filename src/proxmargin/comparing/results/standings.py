@@ -14,7 +14,7 @@ from proxmargin.comparing.evaluating.work import Outcome
 from proxmargin.comparing.evidence import COLUMNS, Evidence, basis_of
 from proxmargin.comparing.results.selected import selection_stability
 from proxmargin.comparing.running.setup import MetricFacts, Setup
-from proxmargin.stats.levels import CONFIDENCE, ROPE
+from proxmargin.stats.scores import CONFIDENCE, ROPE
 
 __all__ = ["ModelResult", "evidence_of", "row_of", "standings_of"]
 

@@ -10,7 +10,7 @@ from functools import cache
 from threading import Thread, current_thread, main_thread
 from typing import TypeVar
 
-from proxmargin.runtime.cluster import Carried
+from proxmargin.runtime.threads import Carried
 
 __all__ = ["performed_apart"]
 

@@ -2,7 +2,7 @@
 
 ``run.json`` holds the setup and the identity of data and settings, ``tasks/00007.json`` the outcome
 of a task with a digest, ``models/`` the final models. All files are written whole or not at all
-(`proxmargin.runtime.atomic`); a task file that is damaged all the same counts as not finished. One
+(`proxmargin.runtime.files`); a task file that is damaged all the same counts as not finished. One
 process at a time works in it (`proxmargin.comparing.running.lock`).
 """
 
@@ -23,7 +23,7 @@ from proxmargin.comparing.evaluating.work import Outcome
 from proxmargin.comparing.running.lock import locked
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.resuming.identity import Identity
-from proxmargin.runtime.atomic import replaced
+from proxmargin.runtime.files import replaced
 
 __all__ = ["RunDirectory", "read_run", "seed_of"]
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from proxmargin.runtime.locks import taken
+from proxmargin.runtime.files import taken
 
 __all__ = ["locked"]
 

@@ -19,8 +19,8 @@ from proxmargin.comparing.running.directory import RunDirectory
 from proxmargin.comparing.running.schedule import is_missing, label, unhindered
 from proxmargin.comparing.running.setup import Setup
 from proxmargin.inputs.preprocessing import Preprocessed
-from proxmargin.runtime.cluster import Carried
 from proxmargin.runtime.progress import ProgressBar
+from proxmargin.runtime.threads import Carried
 
 __all__ = ["Performance"]
 

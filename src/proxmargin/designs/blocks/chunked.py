@@ -17,7 +17,7 @@ from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.designs.convert import as_design
-from proxmargin.runtime.scratch import mapped, mapped_empty
+from proxmargin.runtime.memory import mapped, mapped_empty
 
 __all__ = ["ChunkedDesign", "Scan", "scanned"]
 

@@ -20,8 +20,8 @@ from proxmargin.designs.blocks.placement import Client, Group, Node, Placement, 
 from proxmargin.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.designs.compressed import canonical
 from proxmargin.designs.convert import as_design
+from proxmargin.runtime.memory import mapped_empty
 from proxmargin.runtime.optional import library_of, optional
-from proxmargin.runtime.scratch import mapped_empty
 
 __all__ = ["BlockFacts", "DaskDesign", "gathered", "on_workers"]
 

@@ -27,7 +27,7 @@ from proxmargin.designs.blocks.base import BlockedDesign, ColumnsOfBlocks
 from proxmargin.designs.blocks.tasks import AllOf, Arrays, Combine, CombinedAll, Task, apart
 from proxmargin.designs.row_view import RowView
 from proxmargin.designs.standardized import StandardizedDesign
-from proxmargin.runtime.scratch import copied
+from proxmargin.runtime.memory import copied
 
 __all__ = ["SharedBlocks", "blocks_under", "each_in_common", "over"]
 

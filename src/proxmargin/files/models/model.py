@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,27 +26,158 @@ import numpy as np
 from proxmargin.certificates.certificate import CertificateList
 from proxmargin.estimators.coefficients import Ranked
 from proxmargin.estimators.registry import CROSS_VALIDATED
-from proxmargin.files.errors import ModelFileError
-from proxmargin.files.models import fitted, known
-from proxmargin.files.models.archive import Archive, opened_archive, write_archive
-from proxmargin.files.models.certificates import certificate_from_plain, certificate_to_plain
-from proxmargin.files.models.forms import form_of
-from proxmargin.files.models.imputed import put_together, taken_apart
-from proxmargin.files.models.manifest import (
+from proxmargin.files.errors import ModelFileError, listed
+from proxmargin.files.models import fitted
+from proxmargin.files.models.archive import (
     MANIFEST,
     SIGNATURE,
+    Archive,
     Sign,
     Verify,
     document_of,
+    opened_archive,
     read_manifest,
     read_member,
     signature_of,
+    write_archive,
 )
-from proxmargin.files.models.settings import complete_settings, to_plain
-from proxmargin.files.models.validity import refuse_invalid
-from proxmargin.files.wording import listed
+from proxmargin.files.models.fitted import form_of
+from proxmargin.files.models.settings import (
+    COMPOSED,
+    ESTIMATORS,
+    OTHERS,
+    certificate_from_plain,
+    certificate_to_plain,
+    complete_settings,
+    is_known,
+    named,
+    to_plain,
+)
+from proxmargin.inputs.validation import check_number
+from proxmargin.kernels import Kernel, named_kernel
+from proxmargin.runtime.brief import brief
 
-__all__ = ["describe_model", "leading_features", "load_model", "save_model"]
+
+def taken_apart(estimator: Any) -> tuple[Any, dict[str, Any] | None]:
+    """The model of a pipeline that begins with an imputer, with the names of its columns; and the
+    imputer as plain values. Any other estimator is returned as it is.
+
+    Raises
+    ------
+    ModelFileError
+        The pipeline has other steps than an imputer and a model.
+    """
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(estimator, Pipeline):
+        return estimator, None
+    *before, (_, model) = estimator.steps
+    objection = _objection([step for _, step in before])
+    if objection is not None:
+        raise ModelFileError(
+            f"A pipeline can be stored if it is a SimpleImputer of NaN and a model: {objection}."
+        )
+    transformer, model = before[0][1], copy(model)
+    if hasattr(transformer, "feature_names_in_"):
+        model.feature_names_in_ = transformer.feature_names_in_
+    values = [float(each) for each in transformer.statistics_]
+    return model, {"strategy": transformer.strategy, "values": values}
+
+
+def put_together(model: Any, imputed: Any) -> Any:
+    """The pipeline of the imputer that a file describes and the model; the model without one."""
+    if imputed is None:
+        return model
+    from proxmargin.inputs.preprocessing import STRATEGIES, Preprocessed, refilled
+
+    whole = isinstance(imputed, dict) and set(imputed) == {"strategy", "values"}
+    if not whole or imputed["strategy"] not in STRATEGIES:
+        raise ModelFileError("it describes an imputer that there is not")
+    values = imputed["values"]
+    numbers = isinstance(values, list) and all(type(each) in (int, float) for each in values)
+    if not numbers or len(values) != model.n_features_in_:
+        raise ModelFileError("its imputer does not have one number for each feature")
+    names = model.__dict__.pop("feature_names_in_", None)
+    filled = refilled(imputed["strategy"], np.array(values, np.float64), names)
+    return Preprocessed.of(filled, model)
+
+
+def _objection(steps: list[Any]) -> str | None:
+    """Why these steps before a model cannot be stored, or None."""
+    from sklearn.impute import SimpleImputer
+
+    if len(steps) != 1 or type(steps[0]) is not SimpleImputer:
+        return f"this one has {', '.join(type(step).__name__ for step in steps) or 'no imputer'}"
+    transformer = steps[0]
+    if not hasattr(transformer, "statistics_"):
+        return "this one is not fitted"
+    if (
+        not _are_numbers(transformer.statistics_)
+        or transformer.add_indicator
+        or transformer.strategy == "most_frequent"
+    ):
+        return "this imputer adds or removes columns, or fills in no numbers"
+    missing = transformer.missing_values
+    is_nan = isinstance(missing, float) and np.isnan(missing)
+    return None if is_nan else f"this one fills in {missing!r}"
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether all values that an imputer fills in are finite; those of a constant are objects."""
+    try:
+        return bool(np.isfinite(np.asarray(values, dtype=np.float64)).all())
+    except (TypeError, ValueError):
+        return False
+
+
+# rules for gamma that need the data
+_GAMMA_RULES = ("scale", "auto")
+
+
+def refuse_invalid(estimator: Any) -> None:
+    """Refuse an estimator whose parameters do not pass the checks of its `fit`.
+
+    Raises
+    ------
+    ModelFileError
+        With the reason only.
+    """
+    for check in _checks(estimator):
+        try:
+            check()
+        except Exception as error:  # values of any type meet comparisons not made for them
+            name = type(estimator).__name__
+            raise ModelFileError(
+                f"its settings are none of a {name}: {brief(error, 400)}"
+            ) from error
+
+
+def _checks(estimator: Any) -> Iterator[Callable[[], object]]:
+    yield estimator._check_parameters
+    yield estimator._check_model
+    yield partial(_check_class_weight, estimator.class_weight)
+    if hasattr(estimator, "kernel"):
+        yield partial(_check_kernel, estimator)
+
+
+def _check_class_weight(weights: Any) -> None:
+    if weights is None or (isinstance(weights, str) and weights == "balanced"):
+        return
+    if not isinstance(weights, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {weights!r}")
+    for label, weight in weights.items():
+        check_number(f"class_weight[{label!r}]", weight, low=0.0)
+
+
+def _check_kernel(estimator: Any) -> None:
+    kernel, gamma = estimator.kernel, estimator.gamma
+    if isinstance(kernel, str | Kernel):
+        known = isinstance(gamma, str) and gamma in _GAMMA_RULES
+        options = {"degree": estimator.degree, "coef0": estimator.coef0}
+        named_kernel(kernel, gamma=1.0 if known else gamma, X=None, **options)
+        return
+    raise ValueError(f"kernel must be a name or a kernel of this library, got {kernel!r}")
+
 
 TOP_FEATURES = 10  # that the facts about a model name
 
@@ -152,13 +284,13 @@ def _chosen(estimator: Any) -> Any:
 
 def _refuse_unknown(estimator: Any) -> None:
     name = type(estimator).__name__
-    instead = {**known.COMPOSED, **known.OTHERS}
+    instead = {**COMPOSED, **OTHERS}
     if name in instead:
         raise ModelFileError(f"A {name} cannot be stored: {instead[name]}.")
-    if not known.is_known(known.ESTIMATORS, estimator):
+    if not is_known(ESTIMATORS, estimator):
         raise ModelFileError(
             f"A {type(estimator).__qualname__} cannot be stored; models that can: "
-            f"{listed(known.ESTIMATORS, quote=False, at_most=len(known.ESTIMATORS))}."
+            f"{listed(ESTIMATORS, quote=False, at_most=len(ESTIMATORS))}."
         )
 
 
@@ -180,7 +312,7 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, An
 
 def _unfitted(name: Any, plain: Any) -> Any:
     """The estimator with settings that it could have been fitted with."""
-    kind = known.named(known.ESTIMATORS, name) if isinstance(name, str) else None
+    kind = named(ESTIMATORS, name) if isinstance(name, str) else None
     if kind is None:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
     parameters = list(inspect.signature(kind).parameters)

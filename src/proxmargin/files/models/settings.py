@@ -9,18 +9,76 @@ tag: ``{"tuple": [...]}``, ``{"entries": [[key, value], ...]}``, ``{"float": "na
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import is_dataclass
 from functools import cache, singledispatch
-from typing import Any, get_args, get_type_hints
+from inspect import isabstract
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
-from proxmargin.files.errors import ModelFileError
-from proxmargin.files.models import known
-from proxmargin.files.wording import listed
+from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.estimators.registry import MODELS, model_names
+from proxmargin.files.errors import ModelFileError, listed
+
+# name in the file -> (module, attribute)
+Allowed = dict[str, tuple[str, str]]
+
+ESTIMATORS: Allowed = {name: ("proxmargin", name) for name in sorted(model_names())}
+
+# estimators that hold other estimators, of any library: what to do instead
+COMPOSED: Mapping[str, str] = {
+    name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving
+}
+# no models of one set of coefficients: what to do instead
+OTHERS: Mapping[str, str] = {
+    "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features",
+    "CalibratedMargin": "save its estimator, fitted to all samples, and calibrate the loaded one "
+    "again: CalibratedMargin(load_model(path)).fit(X, y)",
+}
+
+# the packages of kernels, losses and penalties, and the table of solvers, which knows them all
+_PART_HOMES = (
+    "proxmargin.kernels",
+    "proxmargin.losses",
+    "proxmargin.penalties",
+    "proxmargin.solvers.names",
+)
+
+
+@cache
+def parts() -> Allowed:
+    """Losses, penalties, kernels and solvers: the dataclasses there that are `is_portable`."""
+    return {
+        name: (home, name)
+        for home in _PART_HOMES
+        for name, value in vars(importlib.import_module(home)).items()
+        if _is_part(value)
+    }
+
+
+def _is_part(value: object) -> bool:
+    concrete = isinstance(value, type) and is_dataclass(value) and not isabstract(value)
+    return concrete and getattr(value, "is_portable", False)
+
+
+def named(allowed: Mapping[str, tuple[str, str]], name: str) -> type | None:
+    """The class of that name, or None where the list does not have it."""
+    if name not in allowed:
+        return None
+    module, attribute = allowed[name]
+    found: type = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def is_known(allowed: Mapping[str, tuple[str, str]], value: object) -> bool:
+    """Whether the object is exactly of a listed class (a subclass would come back changed)."""
+    return named(allowed, type(value).__name__) is type(value)
+
 
 # kinds of arrays that are stored
 _ARRAYS = frozenset("biufU")
@@ -39,7 +97,7 @@ def to_plain(value: Any, where: str) -> Any:
     ModelFileError
         The value cannot be stored; the message names the parameter `where` it was found.
     """
-    if not known.is_known(known.parts(), value):
+    if not is_known(parts(), value):
         kind = "a function" if inspect.isroutine(value) else f"of type {type(value).__qualname__}"
         raise ModelFileError(
             f"The parameter {where!r} cannot be stored: it is {kind}; numbers, strings, None, "
@@ -161,7 +219,7 @@ def _float(plain: dict[str, Any], where: str) -> float:
 
 def _part(plain: dict[str, Any], where: str) -> Any:
     name = _expect(plain["part"], str, where)
-    kind = known.named(known.parts(), name)
+    kind = named(parts(), name)
     if kind is None:
         raise ModelFileError(f"{where!r} names {name!r}, which is no part of the library")
     fields = {field.name for field in dataclasses.fields(kind) if field.init}
@@ -241,3 +299,52 @@ def _expect(plain: Any, kind: type, where: str) -> Any:
     if not isinstance(plain, kind):
         raise ModelFileError(f"{where!r} should be a {kind.__name__}")
     return plain
+
+
+AnyCertificate: TypeAlias = Certificate | CertificateList
+
+
+def certificate_to_plain(certificate: AnyCertificate) -> Any:
+    """One object for one problem, a list for one problem per class."""
+    if isinstance(certificate, CertificateList):
+        return [_one_to_plain(one) for one in certificate]
+    return _one_to_plain(certificate)
+
+
+def certificate_from_plain(plain: Any) -> AnyCertificate:
+    """The certificate that was stored.
+
+    Raises
+    ------
+    ModelFileError
+        A field is missing, unknown or of the wrong type.
+    """
+    if isinstance(plain, list) and plain:
+        return CertificateList([_one_from_plain(one) for one in plain])
+    return _one_from_plain(plain)
+
+
+@cache
+def _fields() -> dict[str, type]:
+    return get_type_hints(Certificate)
+
+
+def _one_to_plain(certificate: Certificate) -> dict[str, Any]:
+    return {
+        name: to_plain(getattr(certificate, name), f"certificate_.{name}") for name in _fields()
+    }
+
+
+def _one_from_plain(plain: Any) -> Certificate:
+    if not isinstance(plain, dict) or set(plain) != set(_fields()):
+        raise ModelFileError("the certificate does not have the fields of a certificate")
+    return Certificate(**{name: _field(plain[name], name, t) for name, t in _fields().items()})
+
+
+def _field(plain: Any, name: str, kind: type) -> Any:
+    value = from_plain(plain, name)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ModelFileError(f"the certificate's {name} should be a {kind.__name__}")
+    return value

@@ -10,9 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError
-from proxmargin.files.tables.column import Column
-from proxmargin.files.tables.contents import Table, TableRequest, Wanted
+from proxmargin.files.errors import DataError, listed, plural
+from proxmargin.files.tables.contents import Column, Table, TableRequest, Wanted
 from proxmargin.files.tables.encoding import (
     Feature,
     feature_matrix,
@@ -25,13 +24,12 @@ from proxmargin.files.tables.labels import (
     TARGET_NAMES,
     class_labels,
     group_names,
+    refuse_too_wide,
+    sample_weights,
     warn_of_default_target,
     written_labels,
 )
 from proxmargin.files.tables.matrices import same_width
-from proxmargin.files.tables.weights import sample_weights
-from proxmargin.files.tables.width import refuse_too_wide
-from proxmargin.files.wording import listed, plural
 
 _USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
 _OR_TARGET = "; if one of them has the labels, name it (target=NAME)"

@@ -1,25 +1,175 @@
-"""Comma- and tab-separated text, and its kin."""
+"""Text files: comma- and tab-separated tables and their kin, and the svmlight format."""
 
 from __future__ import annotations
 
 import csv
+import io
+import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
 
-from proxmargin.files.errors import DataError
-from proxmargin.files.extras import pandas
-from proxmargin.files.tables.column import Column, frame_columns
+from proxmargin.files.errors import DataError, listed, pandas
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.dialect import Dialect
-from proxmargin.files.tables.streams import Cost, NulFound, opened_text
-from proxmargin.files.wording import listed
+from proxmargin.files.tables.contents import Column, Dialect, frame_columns
+from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.runtime.brief import brief, shown
+from proxmargin.runtime.files import unpacked_bytes
+from proxmargin.runtime.memory import free_bytes, in_words
+
+# bytes that are asked of the system at a time
+_PIECE = 1 << 17
+# longest line, bytes: a sample of some million values
+_LONGEST_LINE = 1 << 27
+# a line is held several times at once, cell by cell: the share of the free memory it may have
+_LINE_SHARE = 64
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Bytes of memory that follow from what a file holds, besides one a byte of text."""
+
+    line: int = 0
+    colon: int = 0
+
+    def of(self, piece: bytes, lines: int) -> int:
+        colons = piece.count(b":") if self.colon else 0
+        return len(piece) + self.line * lines + self.colon * colons
+
+
+class NulFound(ValueError):
+    """A NUL character in text; C code takes it for the end of a cell."""
+
+
+@contextmanager
+def opened_bytes(path: Path, cost: Cost) -> Iterator[BinaryIO]:
+    """The unpacked bytes of a file.
+
+    Raises
+    ------
+    DataError
+        While it is read: a line has no end, or more memory must follow than is free.
+    OSError
+        As of `unpacked_bytes`.
+    """
+    with unpacked_bytes(path) as packed:
+        yield io.BufferedReader(_Watched(packed, path, cost), _PIECE)
+
+
+@contextmanager
+def opened_text(path: Path, cost: Cost, codec: str) -> Iterator[TextIO]:
+    """The text of a file; read in pieces, it raises `NulFound` at a NUL.
+
+    Line ends of all kinds become newlines: pandas loses an empty cell after a lone carriage return.
+    """
+    with opened_bytes(path, cost) as stream:
+        yield _Text(stream, encoding=codec, newline=None)
+
+
+class _Text(io.TextIOWrapper):
+    def read(self, size: int | None = -1, /) -> str:
+        text = super().read(size)
+        if "\0" in text:
+            raise NulFound
+        return text
+
+
+class _Watched(io.RawIOBase):
+    """Passes bytes on and adds up what they will cost."""
+
+    def __init__(self, source: BinaryIO, path: Path, cost: Cost) -> None:
+        self._source, self._path, self._cost = source, path, cost
+        self._free = free_bytes()
+        self._longest = min(_LONGEST_LINE, self._free // _LINE_SHARE)
+        self._needed = self._lines = self._unended = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        piece = self._source.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._look_at(piece)
+        return len(piece)
+
+    def _look_at(self, piece: bytes) -> None:
+        end = b"\n" if b"\n" in piece else b"\r"
+        lines = piece.count(end)
+        self._lines += lines
+        self._needed += self._cost.of(piece, lines)
+        after = len(piece) - 1 - piece.rfind(end)
+        self._unended = after if lines else self._unended + len(piece)
+        if self._unended > self._longest:
+            raise DataError(
+                f"{self._path}: line {self._lines + 1} is longer than {in_words(self._longest)}; "
+                "the file is damaged, or it is no text with one sample a line."
+            )
+        if self._needed > self._free:
+            raise DataError(
+                f"{self._path}: the first {self._lines} lines need {in_words(self._needed)} of "
+                f"memory, and {in_words(self._free)} is free; read fewer rows or columns, or use a "
+                "machine with more memory."
+            )
+
+
+# an entry is a value and an index, converted once; a line has a label and a place where it starts
+_COST = Cost(line=24, colon=24)
+
+
+def read_svmlight(path: Path) -> PlainMatrix:
+    """The file as a sparse matrix; indices start at 1, or at 0 where the file uses index 0."""
+    with _opened_svmlight(path) as stream:
+        X, y = load_svmlight_file(stream)
+    width = int(X.shape[1])
+    return PlainMatrix(
+        str(path),
+        sp.csr_array(X),
+        y,
+        trailing_zeros_implied=True,
+        last_feature=lambda: _last_feature(path, width),
+    )
+
+
+@contextmanager
+def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with opened_bytes(path, _COST) as stream:
+            yield stream
+    except DataError:
+        raise
+    except (ValueError, OverflowError, OSError) as error:
+        raise DataError(
+            f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
+            f"indices rising): {brief(error).rstrip('.')}."
+        ) from error
+
+
+def _last_feature(path: Path, width: int) -> str:
+    """The line with the largest index, which may be a slip of the pen."""
+    for index in (width, width - 1):  # counted from 1, or from 0
+        line = _line_with(path, index)
+        if line:
+            return (
+                f"line {line} has the index {index}: correct it if it is wrong, or use a machine "
+                "with more memory"
+            )
+    return "use a machine with more memory"
+
+
+def _line_with(path: Path, index: int) -> int | None:
+    entry = re.compile(rb"\s\+?0*%d\s*:" % index)
+    with _opened_svmlight(path) as stream:
+        lines = enumerate(stream, 1)
+        return next((n for n, line in lines if entry.search(line.partition(b"#")[0])), None)
+
 
 # Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
@@ -36,7 +186,7 @@ _TEXT_ONLY = Cost()
 _ROLES = 2
 
 
-def read(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
+def read_delimited(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
     """A text table with this separator.
 
     Raises

@@ -12,10 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.estimators.frames import users_level
-from proxmargin.files.errors import DataError
-from proxmargin.files.tables.column import Column
-from proxmargin.files.tables.contents import FeatureMatrix
-from proxmargin.files.wording import listed, plural
+from proxmargin.files.errors import DataError, listed, plural
+from proxmargin.files.tables.contents import Column, FeatureMatrix
 from proxmargin.runtime.memory import shortage
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.

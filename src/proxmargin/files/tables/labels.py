@@ -1,9 +1,10 @@
-"""From a target column to class labels."""
+"""From columns to labels, groups and weights of the samples."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.estimators.frames import users_level
-from proxmargin.files.errors import DataError
-from proxmargin.files.extras import pandas
-from proxmargin.files.tables.column import Column
-from proxmargin.files.tables.contents import Table
-from proxmargin.files.wording import listed, plural
-from proxmargin.runtime.memory import shortage
+from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.tables.contents import Column, Table
+from proxmargin.runtime.memory import free_bytes, shortage
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
 _EXACT_INTEGERS = 2.0**53
@@ -182,3 +180,84 @@ def _is_continuous(labels: NDArray[Any]) -> bool:
 def _is_whole(labels: NDArray[Any]) -> bool:
     exact = labels.astype(np.float64)  # half precision has no number as large
     return bool(np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact)))
+
+
+def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
+    """The weights, one a sample, as floats.
+
+    Raises
+    ------
+    DataError
+        A weight is missing, infinite, negative or no number, by data row (from 1); or all are zero.
+    """
+    if not column.is_numeric:
+        row = int(np.flatnonzero(~column.missing & ~_are_numbers(column))[0])
+        raise DataError(
+            f"{source}: the weights {column.name!r} must be numbers, and row {row + 1} (counting "
+            f"data rows from 1) holds {str(column.values[row])[:40]!r}."
+        )
+    weights = np.where(column.missing, 0.0, column.values.astype(np.float64))
+    for kind, wrong in (
+        ("missing", column.missing),
+        ("infinite", column.infinite()),
+        ("negative", weights < 0),
+    ):
+        rows = np.flatnonzero(wrong)
+        if rows.size:
+            raise DataError(
+                f"{source}: the weights {column.name!r} are {kind} in {plural(rows.size, 'row')} "
+                f"(row {listed(rows + 1, quote=False)}, counting data rows from 1); a weight of 0 "
+                "leaves a row out."
+            )
+    if not weights.any():
+        raise DataError(f"{source}: the weights {column.name!r} are all zero.")
+    return weights
+
+
+def _are_numbers(column: Column) -> NDArray[np.bool_]:
+    return np.array([_is_number(cell) for cell in column.values.tolist()], dtype=bool)
+
+
+def _is_number(cell: object) -> bool:
+    """As pandas reads numbers: without the underscores that Python allows."""
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return "_" not in str(cell)
+
+
+# vectors as long as the coefficients that a fit holds at once: 5 to 16, depending on the solver
+_VECTORS = 8
+_REMEDY = "choose fewer features, check that the target holds classes, or use more memory"
+
+
+def refuse_too_wide(
+    source: str,
+    n_features: int,
+    y: NDArray[Any],
+    last_feature: Callable[[], str] | None = None,
+) -> None:
+    """Refuse features and classes whose coefficients cannot be fitted in the free memory.
+
+    Parameters
+    ----------
+    y : (n_samples,) labels
+    last_feature : callable, optional
+        Says where the last feature is from and what to do, where one entry makes many features.
+
+    Raises
+    ------
+    DataError
+    """
+    vector = 8 * _VECTORS * n_features
+    if vector * max(len(y), 1) <= free_bytes():
+        return  # however many classes there are
+    classes = int(np.unique(y).size)
+    short = shortage(vector * (1 if classes <= 2 else classes))
+    if short:
+        remedy = last_feature() if last_feature else _REMEDY
+        raise DataError(
+            f"{source}: a model of {plural(n_features, 'feature')} and {classes} classes needs "
+            f"{short}; {remedy}."
+        )

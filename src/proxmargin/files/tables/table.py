@@ -1,15 +1,197 @@
-"""Reading a data file into features and labels."""
+"""Reading a data file into features and labels: which reader opens which file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from proxmargin.files.tables.contents import Table, TableRequest
-from proxmargin.files.tables.dialect import USUAL, Dialect
-from proxmargin.files.tables.sources import open_source
+from proxmargin.files.errors import DataError, listed, pandas, pyarrow
+from proxmargin.files.tables.columns import NamedColumns
+from proxmargin.files.tables.contents import (
+    USUAL,
+    Column,
+    Dialect,
+    Table,
+    TableRequest,
+    TableSource,
+    Wanted,
+    series_column,
+)
+from proxmargin.files.tables.delimited import read_delimited, read_svmlight
+from proxmargin.files.tables.matrices import EMBEDDED, embedded_set, read_npz
+from proxmargin.runtime.brief import brief
+from proxmargin.runtime.files import PACKINGS
+from proxmargin.runtime.memory import shortage
 
-__all__ = ["Dialect", "Table", "read_data"]
+# A column of equal cells takes next to nothing in a Parquet file, and in memory as much as others:
+# bytes of a cell in the table and in the features.
+_CELL_BYTES = 16
+
+
+def read_parquet(path: Path) -> NamedColumns:
+    """A Parquet file."""
+    return _read(path, "Parquet", lambda: _parquet_table(path))
+
+
+def read_arrow(path: Path) -> NamedColumns:
+    """An Arrow file, Arrow stream or Feather file."""
+    return _read(path, "Arrow or Feather", lambda: _arrow_table(path))
+
+
+def _parquet_table(path: Path) -> Any:
+    # the file alone: `read_table` would also read columns from folder names such as `year=2020`
+    file = pyarrow("parquet").ParquetFile(str(path))
+    rows, columns = file.metadata.num_rows, file.metadata.num_columns
+    short = shortage(_CELL_BYTES * rows * columns)
+    if short:
+        raise DataError(
+            f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or columns."
+        )
+    return file.read()
+
+
+def _arrow_table(path: Path) -> Any:
+    pa = pyarrow()
+    try:
+        return pyarrow("feather").read_table(str(path), memory_map=False)
+    except pa.ArrowInvalid:
+        with pa.OSFile(str(path), "rb") as stream:
+            return pyarrow("ipc").open_stream(stream).read_all()
+
+
+def _read(path: Path, kind: str, load_table: Callable[[], Any]) -> NamedColumns:
+    pandas()
+    with _readable(path, kind):
+        table = load_table()
+        table.validate(full=True)  # offsets of a damaged file may point anywhere
+        names = _names(table)
+    if not names:
+        raise DataError(f"{path}: the file has no columns.")
+    if not table.num_rows:
+        raise DataError(f"{path}: there are columns but no data rows.")
+
+    def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
+        # a type knows whether it is text, so `text` needs no second reading here
+        with _readable(path, kind):
+            return _columns(path, table.select(list(wanted)))
+
+    return NamedColumns(str(path), names, load)
+
+
+@contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # damage surfaces as anything, down to decimal.InvalidOperation
+        reason = brief(str(error).partition("\n")[0]).rstrip(".")
+        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
+
+
+def _names(table: Any) -> list[str]:
+    """The columns, without a row index that pandas wrote along."""
+    metadata = table.schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+    return [name for name in table.column_names if name not in index]
+
+
+def _columns(path: Path, table: Any) -> list[Column]:
+    types = pyarrow().types
+    nested = [field.name for field in table.schema if types.is_nested(field.type)]
+    if nested:
+        raise DataError(f"{path}: columns of lists or records cannot be used: {listed(nested)}.")
+    columns = (table.column(j).to_pandas() for j in range(table.num_columns))
+    return [series_column(n, c) for n, c in zip(table.column_names, columns, strict=True)]
+
+
+Reader = Callable[[Path], TableSource]
+
+# text is read compressed, too
+_PACKED = ("", *PACKINGS)
+_SVMLIGHT = [
+    f"{kind}{packed}" for kind in (".svm", ".svmlight", ".libsvm", ".txt") for packed in _PACKED
+]
+
+# suffixes of text tables, and what separates their cells if nothing else is said
+SEPARATORS = {
+    f"{kind}{packed}": mark for kind, mark in ((".csv", ","), (".tsv", "\t")) for packed in _PACKED
+}
+# files that may be tables too: they are where a separator is given
+_PERHAPS_TABLES = tuple(f".txt{packed}" for packed in _PACKED)
+
+READERS: dict[str, Reader] = {
+    **dict.fromkeys(_SVMLIGHT, read_svmlight),
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+    ".npz": read_npz,
+}
+
+
+def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
+    """The opened data file, or the embedded set of that name.
+
+    Raises
+    ------
+    DataError
+        There is no such file or set, its suffix is unknown, or it is no text and a dialect is
+        given.
+    """
+    if source in EMBEDDED:
+        _refuse_dialect(str(source), dialect)
+        return embedded_set(str(source))
+    path = Path(source)
+    _refuse_unreadable(path)
+    suffix = _suffix(path)
+    separator = dialect.separator or SEPARATORS.get(suffix)
+    if separator and (suffix not in READERS or suffix in _PERHAPS_TABLES):
+        return read_delimited(path, separator, dialect)
+    if suffix not in READERS:
+        raise DataError(
+            f"{path}: unknown kind of file; {_known()}. A text table with another suffix is read "
+            "where its separator is given (separator=)."
+        )
+    _refuse_dialect(str(path), dialect)
+    return READERS[suffix](path)
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    known = (suffix for suffix in (*READERS, *SEPARATORS) if name.endswith(suffix))
+    return max(known, key=len, default="")
+
+
+def _refuse_dialect(source: str, dialect: Dialect) -> None:
+    if dialect != USUAL:
+        raise DataError(
+            f"{source}: this is no text table, so separator, decimal mark, encoding and header "
+            "do not apply."
+        )
+
+
+def _refuse_unreadable(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError):
+        raise DataError(
+            f"There is no file {str(path)!r}, nor a data set of that name; {_known()}."
+        ) from None
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; name one data file in it.")
+    if size == 0 and path.is_file():
+        raise DataError(f"{path}: the file is empty.")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"{path}: the file may not be read (permission denied).")
+
+
+def _known() -> str:
+    suffixes = listed([*SEPARATORS, *READERS], quote=False, at_most=99)
+    names = listed(EMBEDDED, quote=False, at_most=len(EMBEDDED))
+    return f"known are the suffixes {suffixes}, and the embedded sets {names}"
 
 
 def read_data(
@@ -69,3 +251,82 @@ def read_data(
     """
     request = TableRequest(target, encode, labelled, tuple(ignore), groups, weights, blanks)
     return open_source(source, dialect).table(request)
+
+
+def read_columns(
+    source: str | os.PathLike[str],
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    *,
+    target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
+    ids: str | int | None = None,
+    blanks: bool = False,
+    dialect: Dialect = USUAL,
+) -> Table:
+    """The columns a model was fitted on, in its order.
+
+    Columns are found by name: a numeric column by its own, and ``column=level`` by comparing the
+    column's text with the level (a level the model has not seen gives zeros). Other columns are
+    ignored. Where the file or the model has no names, the number of columns must agree; an
+    svmlight file may have fewer, because it leaves out zeros.
+
+    Parameters
+    ----------
+    source : str or path
+        As for `read_data`.
+    feature_names : sequence of str, or None
+        The model's ``feature_names_in_``.
+    n_features : int
+        The model's ``n_features_in_``.
+    target : str or int, optional
+        The column with the labels. By default the only column with a usual name (target, label,
+        class, y) that is no feature of the model; there need not be one.
+    ignore : sequence of str or int
+        Columns that are neither features nor the target, by name or by position; of use where the
+        model has no names, as other columns are ignored anyway where it has.
+    ids : str or int, optional
+        A column, such as the names of the samples, that is kept as `Table.ids`. It may be the
+        target or a feature, too; a model without names takes it for none.
+    blanks : bool
+        Keep missing cells, as in `read_data`.
+    dialect : Dialect
+        How a text table is written.
+
+    Returns
+    -------
+    Table
+        With ``y=None`` where the file has no labels.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or lacks columns; the message names them.
+    """
+    wanted = Wanted(feature_names, int(n_features), target, tuple(ignore), ids, blanks)
+    return open_source(source, dialect).for_model(wanted)
+
+
+def read_for_model(
+    source: str | os.PathLike[str],
+    model: Any,
+    *,
+    target: str | int | None = None,
+    ignore: Sequence[str | int] = (),
+    ids: str | int | None = None,
+    dialect: Dialect = USUAL,
+) -> Table:
+    """The columns that a fitted estimator wants, with blanks if it fills them in; see
+    `read_columns`."""
+    names = getattr(model, "feature_names_in_", None)
+    feature_names = None if names is None else [str(name) for name in names]
+    return read_columns(
+        source,
+        feature_names,
+        model.n_features_in_,
+        target=target,
+        ignore=ignore,
+        ids=ids,
+        blanks=getattr(model, "fills_blanks", False),
+        dialect=dialect,
+    )

@@ -20,7 +20,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rounding import TINY
 from proxmargin.rows import largest_of_rows
-from proxmargin.runtime.scratch import beside, empty_beside
+from proxmargin.runtime.memory import beside, empty_beside
 from proxmargin.traits import Trait
 
 __all__ = ["MarginSum"]

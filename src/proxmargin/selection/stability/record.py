@@ -17,16 +17,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.resuming.identity import Identity
-from proxmargin.runtime.atomic import replaced
-from proxmargin.selection.stability.halves import PathEntry
+from proxmargin.runtime.files import replaced
 
-__all__ = ["Record", "seed_in"]
+Index = NDArray[np.intp]
 
 EVERY = 2.0  # seconds between two writes
 # errors of NumPy and JSON on damaged archives
 DAMAGE = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 FACTS = "facts"
 ARRAYS = ("numbers", "sizes", "units", "strengths", "fits", "unmet", "worst")
+
+
+@dataclass(frozen=True, eq=False)
+class PathEntry:
+    """The units (features, or clusters of them) that entered the path of a half-sample.
+
+    Attributes
+    ----------
+    units : (n_entered,) integers
+        In the order of entry.
+    strengths : (n_entered,) integers
+        The index of the strength at which each entered.
+    fits, unmet : int
+        Numbers of fits, and of those that did not meet their tolerance.
+    worst : float
+        The largest relative gap of these.
+    """
+
+    units: Index
+    strengths: Index
+    fits: int
+    unmet: int
+    worst: float
 
 
 @dataclass

@@ -35,10 +35,14 @@ from proxmargin.runtime.brief import shown
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.selection.fitting import forget
-from proxmargin.selection.stability.half_samples import HalfSamples, Samples
-from proxmargin.selection.stability.halves import HalfSampleTask, PathEntry
-from proxmargin.selection.stability.pairs import check_classes
+from proxmargin.selection.splitting import forget
+from proxmargin.selection.stability.half_samples import (
+    HalfSamples,
+    HalfSampleTask,
+    Samples,
+    check_classes,
+)
+from proxmargin.selection.stability.record import PathEntry
 from proxmargin.selection.stability.terms import SelectionTerms
 from proxmargin.selection.stability.units import units_of
 

@@ -1,22 +1,95 @@
-"""What competes in a selection: features, or clusters of them."""
+"""What competes in a selection: features, or clusters whose correlations are all at least a level.
+
+Clusters are found without a p x p matrix.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 
 from proxmargin.designs import Design, moments
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.factors import checked_factors
 from proxmargin.estimators.frames import users_level
-from proxmargin.selection.stability.clusters import correlated
-
-__all__ = ["units_of"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+BLOCK = 1024  # features whose correlations with all others are computed together
+ROUNDING = 1e-9  # of a correlation: a level of 1 joins copies of a feature
+
+
+def correlated(design: Design, weights: Array, level: float) -> Index:
+    """A cluster for each feature, (n_features,): complete linkage, cut at ``level``.
+
+    Any two features of a cluster have an absolute correlation of at least ``level``. Clusters are
+    numbered by their first features. A constant feature is a cluster of its own.
+
+    Parameters
+    ----------
+    weights : (n_samples,)
+        They sum to one.
+    level : float in (0, 1]
+    """
+    p = design.n_features
+    parts = []
+    for _, block in _blocks(design, weights, np.arange(p)):
+        block[np.abs(block) < level - ROUNDING] = 0.0  # complete linkage joins no such pair
+        parts.append(sparse.csr_array(block))
+    graph = sparse.csr_array(sparse.vstack(parts))
+    _, component = connected_components(graph, directed=False)
+    return _numbered(_split(graph, component.astype(np.intp), level))
+
+
+def partners_of(design: Design, weights: Array, features: Index) -> Iterator[Array]:
+    """The correlations of each of some features with all, one after the other, (n_features,)."""
+    for _, block in _blocks(design, weights, features):
+        yield from block
+
+
+def _split(graph: sparse.csr_array, component: Index, level: float) -> Index:
+    """Clusters within each connected component, which complete linkage never joins."""
+    cluster, taken = np.empty(component.size, np.intp), 0
+    order = np.argsort(component, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(component[order])) + 1):
+        labels = np.zeros(members.size, np.intp)
+        if members.size > 1:
+            near = np.abs(graph[members][:, members].toarray())
+            apart = 1.0 - np.minimum(near, 1.0)
+            np.fill_diagonal(apart, 0.0)
+            tree = linkage(squareform((apart + apart.T) / 2.0, checks=False), "complete")
+            found = fcluster(tree, 1.0 - level + ROUNDING, "distance")
+            labels = found.astype(np.intp) - 1
+        cluster[members] = taken + labels
+        taken += int(labels.max()) + 1
+    return cluster
+
+
+def _numbered(cluster: Index) -> Index:
+    """The same clusters, numbered in the order of their first features."""
+    _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+    place = np.empty(first.size, np.intp)
+    place[np.argsort(first)] = np.arange(first.size)
+    return place[inverse]
+
+
+def _blocks(design: Design, weights: Array, features: Index) -> Iterator[tuple[int, Array]]:
+    """Correlations of some features with all, some rows at a time; zero for constant features."""
+    centre, scale = moments(design, weights, constant=np.inf)
+    for start in range(0, features.size, BLOCK):
+        index = features[start : start + BLOCK]
+        columns = (design.dense_columns(index) - centre[index]) / scale[index]
+        # columns sum to zero with these weights, so that the other side needs no centring
+        products = design.adjoint(weights[:, None] * columns) / scale[:, None]
+        yield start, np.clip(np.ascontiguousarray(products.T), -1.0, 1.0)
 
 
 def units_of(

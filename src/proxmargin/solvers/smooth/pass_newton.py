@@ -25,7 +25,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.shifted import Shifted
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS
-from proxmargin.runtime.scratch import empty_beside
+from proxmargin.runtime.memory import empty_beside
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.secants import Secants
 from proxmargin.traits import Trait
