@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.margins.margin_sum import MarginSum
@@ -167,7 +168,7 @@ class Problem(Remembers):
         Gram matrices and covariances of data with large means suffer from cancellation. A kernel
         matrix, which has no features, stays as it is.
         """
-        if self.intercept.is_shift_invariant and self.design.kernel_matrix is None:
+        if self.intercept.is_shift_invariant and not isinstance(self.design, KernelDesign):
             design = centred(self.design, self.loss.shares)
             return Centred(design, design.centre)
         return Centred(self.design, np.zeros(self.design.n_features))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from proxmargin.designs import DenseDesign
-from proxmargin.designs.kernel import kernel_matrix
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.kernels import Rbf
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrices import kernel_matrix
 from proxmargin.losses import (
     CrammerSinger,
     DistanceWeighted,

@@ -10,11 +10,11 @@ from proxmargin.certificates.representer import (
     represented_by_few,
     represented_together,
 )
-from proxmargin.designs.kernel import kernel_matrix
-from proxmargin.designs.kernel_design import KernelDesign
-from proxmargin.designs.low_rank import factorise
 from proxmargin.estimators.models.kernel_rounds import on_factor
 from proxmargin.kernels import Rbf
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.low_rank import factorise
+from proxmargin.kernels.matrices import kernel_matrix
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic, Loss, MarginSum, TailMean

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from proxmargin.designs.sweep import swept
+from proxmargin.designs.base import Design
 from tests.cases import DESIGNS, as_seen, small_matrix
 
 CHUNKED = [name for name in DESIGNS if "chunks" in name]
@@ -92,6 +92,6 @@ def test_moments_of_chunks_do_not_suffer_from_large_means(rng) -> None:
 def test_the_default_sweep_is_that_of_one_block(rng) -> None:
     matrix = rng.standard_normal((20, 3))
     given = (rng.random(3), 0.1, partial(derivatives), (np.ones(20),), np.zeros(3), None)
-    chunked, whole = CHUNKS(matrix, 1000).sweep(*given), swept(CHUNKS(matrix, 1000), *given)
+    chunked, whole = CHUNKS(matrix, 1000).sweep(*given), Design.sweep(CHUNKS(matrix, 1000), *given)
     np.testing.assert_array_equal(chunked.scores, whole.scores)
     assert chunked.gram is None

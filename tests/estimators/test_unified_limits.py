@@ -23,7 +23,7 @@ from proxmargin import (
     NuSVC,
     nu_range,
 )
-from proxmargin.designs.kernel_checks import IndefiniteKernelError
+from proxmargin.kernels.checks import IndefiniteKernelError
 from proxmargin.losses import DistanceWeighted, HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.penalties import Ball
 from tests.cases import KERNEL_MACHINES

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin import kappa_max, nu_range
-from proxmargin.designs.kernel import kernel_matrix
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.kernels import Polynomial, Rbf
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrices import kernel_matrix
 from proxmargin.limits.kappa import clear_kappa, largest_kappa
 from proxmargin.limits.nu import smallest_nu
 

@@ -15,11 +15,11 @@ from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify as certified
 from proxmargin.certificates.gap import Gap, lower_bound
 from proxmargin.certificates.representer import enclosed_model
-from proxmargin.designs.kernel import kernel_matrix
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.kernel_machine import KernelMachine
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrices import kernel_matrix
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY, UNIT
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.problem import Problem
 
 __all__ = ["is_dual_rounding"]
@@ -35,7 +36,7 @@ def _cost(problem: Problem, gap: Gap) -> float:
     the share by which the largest error exceeds the strength.
     """
     design, penalty = problem.design, problem.penalty
-    if design.kernel_matrix is not None:
+    if isinstance(design, KernelDesign):
         return 0.0
     squares, centre = np.spacing(np.abs(gap.dual_point)) ** 2 / 12.0, np.zeros(design.n_features)
     errors = np.column_stack([design.column_squares(each, centre) for each in squares.T])

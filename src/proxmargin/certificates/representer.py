@@ -18,7 +18,8 @@ import numpy as np
 
 from proxmargin.certificates.certify import REFINED_FRACTION, safe_multiple
 from proxmargin.certificates.gap import Gap
-from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.kernels.kernel_design import kernel_matrix_of
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, Lost, gamma
@@ -98,7 +99,7 @@ def certify_represented(
     tol : float
         The relative gap that is to be proved, as in `represented`.
     """
-    matrix, beta = problem.design.kernel_matrix, point.coef
+    matrix, beta = kernel_matrix_of(problem.design), point.coef
     assert matrix is not None
     q = -problem.penalty.l2 * beta if dual is None else dual
     size = float(np.vdot(beta, beta))

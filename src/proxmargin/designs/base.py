@@ -5,19 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.designs.sweep import Pointwise, Sweep, swept
+from proxmargin.designs.sweep import Pointwise, Sweep, two_sided
 from proxmargin.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers, cached_property
-
-if TYPE_CHECKING:
-    from proxmargin.designs.kernel import KernelMatrix
-    from proxmargin.designs.sparse import SparseDesign
 
 __all__ = ["Array", "Design", "PassCounter", "Stored", "evenly", "subtract_outer"]
 
@@ -123,10 +119,8 @@ class Design(Remembers, ABC):
     recall_error: float = 0.0
     """Relative difference in each term between `adjoint` and the product of a like dual point that
     may be answered instead."""
-    compressed: SparseDesign | None = None
-    """The design itself if it is a CSR or CSC matrix."""
-    kernel_matrix: KernelMatrix | None = None
-    """The kernel matrix, if the design is one."""
+    compressed: Any = None
+    """The `SparseDesign` if it is a CSR or CSC matrix."""
 
     @property
     def stored(self) -> Stored:
@@ -169,7 +163,14 @@ class Design(Remembers, ABC):
         wanted : (k,), optional
             Features whose Hessian is to be computed.
         """
-        return swept(self, coef, intercept, pointwise, cut, centre, wanted)
+        scores = self.scores(coef[:, None])[:, 0] + intercept
+        dual, curvature = pointwise(scores, *cut)
+        sides = two_sided(dual, curvature)
+        gram = None
+        if wanted is not None:
+            part = self if wanted.size == self.n_features else self.columns(wanted)
+            gram = part.gram(curvature, centre[wanted])
+        return Sweep(scores, dual, self.adjoint(sides), sides.sum(axis=0), gram)
 
     @abstractmethod
     def row_squares(self, weights: Array, centre: Array) -> Array:

@@ -56,7 +56,7 @@ class RowView(Design):
         return min(self.n_samples, self.whole.summands)  # zeros are added exactly
 
     @property
-    def compressed(self) -> SparseDesign | None:  # type: ignore[override]
+    def compressed(self) -> SparseDesign | None:
         return None if self.whole.compressed is None else self.copied.compressed
 
     @property

@@ -47,7 +47,7 @@ class SparseDesign(Design):
         self._by_rows = matrix.format == "csr"
 
     @property
-    def compressed(self) -> SparseDesign:  # type: ignore[override]
+    def compressed(self) -> SparseDesign:
         return self
 
     def scores(self, coef: Array) -> Array:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from proxmargin.designs.base import Design
-
-__all__ = ["Pointwise", "Sweep", "swept", "two_sided"]
+__all__ = ["Pointwise", "Sweep", "two_sided"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -43,26 +40,6 @@ class Sweep(NamedTuple):
     gram: Array | None
 
 
-def two_sided(dual: Array, bend: Array) -> Array:
-    """Positive and negative part of ``dual``, and ``bend``, as columns: (n_samples, 3)."""
-    return np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), bend])
-
-
-def swept(
-    design: Design,
-    coef: Array,
-    intercept: float,
-    pointwise: Pointwise,
-    cut: tuple[Array, ...],
-    centre: Array,
-    wanted: Index | None,
-) -> Sweep:
-    """`Sweep` of a design in memory, see `Design.sweep`."""
-    scores = design.scores(coef[:, None])[:, 0] + intercept
-    dual, bend = pointwise(scores, *cut)
-    sides = two_sided(dual, bend)
-    gram = None
-    if wanted is not None:
-        part = design if wanted.size == design.n_features else design.columns(wanted)
-        gram = part.gram(bend, centre[wanted])
-    return Sweep(scores, dual, design.adjoint(sides), sides.sum(axis=0), gram)
+def two_sided(dual: Array, curvature: Array) -> Array:
+    """Positive and negative part of ``dual``, and ``curvature``, as columns: (n_samples, 3)."""
+    return np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), curvature])

@@ -27,6 +27,7 @@ from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.parameters import DataParameters, SolvingParameters
 from proxmargin.estimators.runs import Runs, at_once, for_each
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report
@@ -131,7 +132,7 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         """Threads that solve problems on their own; one where data are read in passes, which
         problems share, and where they share kernel values."""
         count, design = len(assembly.problems), assembly.problems[0].design
-        shared = design.passes_only or design.kernel_matrix is not None
+        shared = design.passes_only or isinstance(design, KernelDesign)
         if count == 1 or shared:
             return 1
         return min(threads_here(self.n_jobs), count)

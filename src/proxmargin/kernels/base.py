@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.samples import TILE_COLUMNS, TILE_ROWS, by_rows, dense_rows
+from proxmargin.magnitudes import check_magnitude
 from proxmargin.rounding import UNIT, Lost
+from proxmargin.runtime.brief import shown
 
-__all__ = ["FUNCTION_ULPS", "Array", "Centred", "Index", "Kernel"]
+__all__ = [
+    "FUNCTION_ULPS",
+    "Array",
+    "Centred",
+    "Index",
+    "Kernel",
+    "check_coef0",
+    "check_gamma",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -164,3 +176,14 @@ class Centred(Kernel):
     def diagonal(self, X: Any) -> Array:
         blocks = dense_rows(by_rows(X), TILE_ROWS)
         return np.concatenate([self.kernel.diagonal(lines - self.origin) for _, lines in blocks])
+
+
+def check_gamma(gamma: Any) -> None:
+    if not isinstance(gamma, Real) or not (isfinite(gamma) and float(gamma) > 0):
+        raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
+
+
+def check_coef0(coef0: Any) -> None:
+    if not isinstance(coef0, Real) or not isfinite(coef0):
+        raise ValueError(f"coef0 is a finite number, not {shown(coef0)}")
+    check_magnitude("coef0", float(coef0), positive=False)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from proxmargin.kernels.base import Array, Kernel
-from proxmargin.kernels.custom import Custom
-from proxmargin.kernels.linear import Linear
-from proxmargin.kernels.parameters import resolve_gamma
-from proxmargin.kernels.polynomial import Polynomial
-from proxmargin.kernels.precomputed import Precomputed
+import numpy as np
+
+from proxmargin.designs.base import CONSTANT_VARIANCE, Design
+from proxmargin.designs.convert import as_design
+from proxmargin.designs.samples import compressed
+from proxmargin.kernels.base import Array, Kernel, check_gamma
+from proxmargin.kernels.functions import Custom, Linear, Polynomial, Precomputed, Sigmoid
 from proxmargin.kernels.rbf import Rbf
-from proxmargin.kernels.sigmoid import Sigmoid
 from proxmargin.runtime.brief import shown
 
-__all__ = ["named_kernel"]
+__all__ = ["named_kernel", "resolve_gamma"]
 
 
 def named_kernel(
@@ -59,3 +59,47 @@ def named_kernel(
         names = ", ".join(repr(name) for name in builders)
         raise ValueError(f"kernel is one of {names} or a function, not {shown(kernel)}")
     return builders[kernel]()
+
+
+def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
+    """The number behind ``gamma``, by scikit-learn's rules.
+
+    Parameters
+    ----------
+    gamma : 'scale', 'auto' or float > 0
+        ``1 / (n_features var(X))`` with the variance of all entries (1 where that is zero), or
+        ``1 / n_features``.
+    X : (n_samples, n_features), dense or sparse, or a `Design`
+    weights : (n_samples,) >= 0, optional
+        Of the samples: weight 2 is the same as a repeated row.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    if isinstance(gamma, str):
+        rules: dict[str, Callable[[Design, Array | None], float]] = {"scale": _scale, "auto": _auto}
+        if gamma not in rules:
+            raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
+        return rules[gamma](as_design(compressed(X)), weights)
+    check_gamma(gamma)
+    return float(gamma)
+
+
+def _scale(design: Design, weights: Array | None) -> float:
+    given = np.ones(design.n_samples) if weights is None else weights
+    mean, variance = _moments(design, given / given.sum())
+    middle = float(mean.mean())
+    spread = float((variance + (mean - middle) ** 2).mean())
+    return 1.0 / (design.n_features * spread) if spread > CONSTANT_VARIANCE * middle**2 else 1.0
+
+
+def _moments(design: Design, shares: Array) -> tuple[Array, Array]:
+    """Mean and variance of each feature, (n_features,)."""
+    mean = design.adjoint(shares[:, None])[:, 0]
+    return mean, design.column_squares(shares, mean)
+
+
+def _auto(design: Design, weights: Array | None) -> float:
+    return 1.0 / design.n_features

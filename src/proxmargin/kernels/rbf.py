@@ -22,8 +22,7 @@ from proxmargin.designs.samples import (
     row_squares,
     squared_distances,
 )
-from proxmargin.kernels.base import FUNCTION_ULPS, Array, Index, Kernel
-from proxmargin.kernels.parameters import check_gamma
+from proxmargin.kernels.base import FUNCTION_ULPS, Array, Index, Kernel, check_gamma
 from proxmargin.kernels.products import ProductKernel
 from proxmargin.rounding import EPS, UNIT, Lost, gamma
 

@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxmargin.designs import DenseDesign, Design, as_design
-from proxmargin.designs.low_rank import factorise
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_weights
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.low_rank import factorise
 from proxmargin.losses.base import Array
 
 __all__ = ["KERNEL_RANK", "Featured", "checked", "with_features"]
@@ -76,13 +77,12 @@ def with_features(design: Design, deadline: float = np.inf) -> Featured:
     A factor restricts models to combinations of its pivots: its kappa_max is a lower bound of the
     kernel's, and its nu_min an upper bound.
     """
-    if design.kernel_matrix is None:
+    if not isinstance(design, KernelDesign):
         return Featured(design, True, True)
     return design.remembered(_factored, deadline=deadline)
 
 
-def _factored(design: Design, deadline: float) -> Featured:
-    assert design.kernel_matrix is not None
+def _factored(design: KernelDesign, deadline: float) -> Featured:
     found = factorise(design.kernel_matrix, rank=KERNEL_RANK, deadline=deadline)
     columns = found.factor if found.rank else np.zeros((design.n_samples, 1))
     is_whole = found.rank >= KERNEL_RANK or found.is_accurate

@@ -11,7 +11,7 @@ from math import inf
 
 import numpy as np
 
-from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.losses.base import Array
 
 __all__ = ["class_shares", "fisher_limit", "halves", "meeting_share"]

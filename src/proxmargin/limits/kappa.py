@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.inputs.validation import check_choice
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.limits.equal_samples import class_shares, fisher_limit, halves
 from proxmargin.losses.base import Array
@@ -143,7 +144,7 @@ def largest_kappa(
     deadline : float
         On the clock of `proxmargin.compiled.clock`; after it the bounds found so far are returned.
     """
-    if design.kernel_matrix is not None:
+    if isinstance(design, KernelDesign):
         return _with_kernel(design, signs, shares, model, infinite, deadline)
     classes = np.packbits(signs > 0).tobytes()  # hashable: every class of a design is kept
     return design.remembered(
@@ -161,7 +162,7 @@ def clear_kappa(
     ``|v+| + |v-| <= sqrt(2) |v|``, its ``1 / sqrt(2)`` leaves no smaller margin. Features have no
     such bound, as the rank of few of them is clear.
     """
-    if design.kernel_matrix is None:
+    if not isinstance(design, KernelDesign):
         return NEVER
     featured = with_features(design, deadline)
     spectrum = Spectrum.of(Spread(featured.design, signs, shares))
@@ -170,7 +171,7 @@ def clear_kappa(
 
 
 def _with_kernel(
-    design: Design, signs: Array, shares: Array, model: str, infinite: float, deadline: float
+    design: KernelDesign, signs: Array, shares: Array, model: str, infinite: float, deadline: float
 ) -> Largest:
     """`largest_kappa` with a kernel.
 
@@ -179,7 +180,6 @@ def _with_kernel(
     if rounding would decide where they end.
     """
     matrix = design.kernel_matrix
-    assert matrix is not None
     if matrix.is_strict:
         sides = class_shares(matrix, signs, shares)
         limit = fisher_limit(*sides)

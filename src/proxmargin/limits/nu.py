@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.designs.standardized import rescaled
+from proxmargin.kernels.kernel_design import kernel_matrix_of
 from proxmargin.limits.binary_data import checked, with_features
 from proxmargin.limits.equal_samples import class_shares, meeting_share
 from proxmargin.limits.reduced_hulls import FEASIBILITY_TOLERANCE, meeting_nu
@@ -106,7 +107,7 @@ def smallest_nu(
         Where it was not solved until the deadline.
     """
     _check_time(deadline)
-    matrix = design.kernel_matrix
+    matrix = kernel_matrix_of(design)
     if matrix is not None and matrix.is_strict:
         return meeting_share(*class_shares(matrix, signs, shares))
     design = with_features(design).design

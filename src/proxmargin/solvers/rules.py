@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.losses import MinimaxFisher, MinimaxProbability
 from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.problem import Problem
@@ -417,7 +418,7 @@ def rules_for(problem: Problem) -> tuple[Rule, ...]:
     """
     if problem.design.passes_only:
         return PASS_RULES
-    if problem.design.kernel_matrix is not None:
+    if isinstance(problem.design, KernelDesign):
         return KERNEL_RULES
     if Trait.BUDGET in problem.traits:
         return BUDGET

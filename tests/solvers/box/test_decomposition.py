@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from proxmargin import L2SVC, SVC, LogisticRegression, NuSVC
 from proxmargin.certificates.representer import certify_represented, represented
-from proxmargin.designs.kernel import kernel_matrix
-from proxmargin.designs.kernel_checks import IndefiniteKernelError
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.kernels import Precomputed, Rbf
+from proxmargin.kernels.checks import IndefiniteKernelError
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrices import kernel_matrix
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from proxmargin.designs.base import Design, Index
-from proxmargin.designs.sweep import swept
 from proxmargin.rounding import UNIT, Enclosed, gamma
 
 __all__ = [
@@ -174,7 +173,7 @@ def precise_adjoint(block: Design, shared: Arrays, cut: Arrays) -> Answer:
 
 def sweep(block: Design, shared: Arrays, cut: Arrays) -> Answer:
     coef, intercept, pointwise, centre, wanted = shared
-    found = swept(block, coef, intercept, pointwise, cut, centre, wanted)
+    found = block.sweep(coef, intercept, pointwise, cut, centre, wanted)
     small = (found.pulled, found.sums)
     return (found.scores, found.dual), small if found.gram is None else (*small, found.gram)
 

@@ -22,6 +22,7 @@ from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, p
 from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_strength
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.outcome import Solution, Status
@@ -272,7 +273,7 @@ def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, f
     """
     design = problem.design
     entries, most = design.n_samples * design.n_features, MAX_TALL_ENTRIES
-    if design.kernel_matrix is not None:
+    if isinstance(design, KernelDesign):
         most = KERNEL_RANK**2
     elif design.n_samples < design.n_features:
         most = MAX_PROGRAM_ENTRIES
@@ -428,7 +429,7 @@ def _order_of_samples(design: Design) -> Index:
     """
     if design.n_samples <= DISTANCE_SAMPLES or design.passes_only:
         return np.arange(design.n_samples)
-    if design.kernel_matrix is not None:
+    if isinstance(design, KernelDesign):
         return design.kernel_matrix.order
     direction = np.random.default_rng(0).random((design.n_features, 1))
     return np.argsort(design.scores(direction)[:, 0], kind="stable")

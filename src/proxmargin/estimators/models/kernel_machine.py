@@ -17,9 +17,6 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.representer import Representer, certify_represented
 from proxmargin.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
 from proxmargin.designs.compressed import far_columns, shifted
-from proxmargin.designs.kernel import ComputedKernel, kernel_matrix
-from proxmargin.designs.kernel_checks import check_definite, check_digits, check_size
-from proxmargin.designs.kernel_design import KernelDesign
 from proxmargin.designs.samples import by_rows, compressed, holds_objects, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
 from proxmargin.estimators.base import MarginEstimator
@@ -38,6 +35,9 @@ from proxmargin.estimators.runs import for_each
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
+from proxmargin.kernels.checks import check_definite, check_digits, check_size
+from proxmargin.kernels.kernel_design import KernelDesign, kernel_matrix_of
+from proxmargin.kernels.matrices import ComputedKernel, kernel_matrix
 from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.solver import UnsuitableSolverError
@@ -394,7 +394,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         """Whether Newton's method on the exact kernel may take the place of large factors."""
         if self.solver != "auto" or self.rank is not None:
             return False
-        matrix, newton = problems[0].design.kernel_matrix, DualNewton()
+        matrix, newton = kernel_matrix_of(problems[0].design), DualNewton()
         definite = matrix is not None and matrix.is_definite
         return definite and not any(newton.objection(problem) for problem in problems)
 

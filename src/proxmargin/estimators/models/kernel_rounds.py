@@ -20,8 +20,8 @@ from proxmargin.certificates.representer import (
 )
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import DenseDesign
-from proxmargin.designs.kernel import KernelMatrix
-from proxmargin.designs.low_rank import LowRankFactor, factorise
+from proxmargin.kernels.low_rank import LowRankFactor, factorise
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array

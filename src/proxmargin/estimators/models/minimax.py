@@ -25,6 +25,7 @@ from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, p
 from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
@@ -82,7 +83,7 @@ class _MinimaxMachine(KernelMachine):
                 now = clock()
                 part = KAPPA_TIME * max(deadline - now, 0.0) / (len(classes) - len(losses))
                 data = design, signs, targets.shares
-                until = now + part if design.kernel_matrix is None else factor_until
+                until = factor_until if isinstance(design, KernelDesign) else now + part
                 most = largest_kappa(*data, self._model, infinite=UNCERTAIN_KAPPA, deadline=until)
                 clear = clear_kappa(*data, self._model, deadline=until)
                 context.largest.append(most if clear.is_known else Largest(most.lower, np.inf))

@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
-from proxmargin.designs.kernel import KernelMatrix
-from proxmargin.designs.kernel_checks import IndefiniteKernelError
+from proxmargin.kernels.checks import IndefiniteKernelError
+from proxmargin.kernels.kernel_design import KernelDesign, kernel_matrix_of
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
     GapState,
@@ -170,7 +171,7 @@ class BlockDecomposition(Solver[Blocks]):
             return "it needs a ridge penalty"
         if not problem.intercept.is_shift_invariant:
             return "it needs a free intercept"
-        if problem.design.kernel_matrix is None:
+        if not isinstance(problem.design, KernelDesign):
             return "it needs a kernel matrix: a nonlinear kernel"
         return None
 
@@ -402,7 +403,7 @@ def _evenly(terms: BoxedDual, most: int) -> Index:
 
 
 def _matrix(problem: Problem) -> KernelMatrix:
-    matrix = problem.design.kernel_matrix
+    matrix = kernel_matrix_of(problem.design)
     assert matrix is not None
     return matrix
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
+from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.loop.solver import CLAIM_FRACTION, GapState
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
@@ -128,7 +129,7 @@ class DualNewton(InSamples[WeightsOfSamples]):
 
 def _is_kernel(problem: Problem) -> bool:
     """Whether the design is a kernel matrix, whose coefficients are weights of samples."""
-    return problem.design.kernel_matrix is not None
+    return isinstance(problem.design, KernelDesign)
 
 
 def _kernel(problem: Problem) -> Array:

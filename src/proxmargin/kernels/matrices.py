@@ -1,28 +1,27 @@
-"""Kernel matrices over the training samples, read by rows."""
+"""Kernel matrices that are given, and those that are computed from the samples."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.products import compensated, products
+from proxmargin.compiled.products import products
 from proxmargin.designs.base import Array, Index, PassCounter
 from proxmargin.designs.dense import DenseDesign
-from proxmargin.designs.kept_square import KeptSquare
-from proxmargin.designs.kernel_checks import (
+from proxmargin.designs.memory import on_small_pages
+from proxmargin.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
+from proxmargin.kernels.base import Kernel
+from proxmargin.kernels.checks import (
     check_function,
     checked_precomputed,
     looks_single,
     precision_of,
 )
-from proxmargin.designs.memory import on_small_pages
-from proxmargin.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
-from proxmargin.kernels import Custom, Kernel, Precomputed
+from proxmargin.kernels.functions import Custom, Precomputed
+from proxmargin.kernels.matrix import BLOCK_ENTRIES, KernelMatrix, pieces
 from proxmargin.kernels.products import ProductKernel
 from proxmargin.rounding import EPS, Lost
 from proxmargin.rows import first_of_equals, live_rows, order_of_rows
@@ -30,7 +29,6 @@ from proxmargin.runtime.memoisation import cached_property
 
 __all__ = [
     "ComputedKernel",
-    "KernelMatrix",
     "StoredKernel",
     "kernel_matrix",
 ]
@@ -38,133 +36,11 @@ __all__ = [
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values
 GATHER_ENTRIES = 1 << 18  # stored entries gathered at a time: 2 MB
-BLOCK_ENTRIES = 1 << 22  # entries computed at a time: 32 MB
-FEWEST_ROWS = 16  # in a block, whatever its size
 GATHERED_SHARE = 0.5  # share of rows above which a product with the whole matrix is faster
 SYMMETRIC_ROWS = 4  # rows over the cache's capacity, above which symmetry halves the kernel values
 SQUARE_SIDE = 1024  # side of the square blocks used then: 8 MB
 # rounding
-PIVOT_ULPS = 64  # Cholesky pivot in ulps of the diagonal, below which it is rounding
 SINGLE = float(np.finfo(np.float32).eps)
-
-
-class KernelMatrix(ABC):
-    """The symmetric matrix K of a kernel at all pairs of training samples.
-
-    Attributes
-    ----------
-    n_samples : int
-    counter : PassCounter
-        Passes over the matrix so far: one for every ``n_samples`` rows.
-    is_definite : bool
-        Whether K is known to be positive semidefinite up to rounding.
-    is_strict : bool
-        Whether K of distinct samples is known to be positive definite, in exact arithmetic.
-    precision : float
-        Relative precision of the entries: a machine epsilon, or more.
-    product_bytes : int
-        Bytes that a product of BLAS reads at a time.
-    """
-
-    n_samples: int
-    counter: PassCounter
-    is_definite: bool
-    is_strict: bool = False
-    precision: float
-    product_bytes: int
-
-    @abstractmethod
-    def matvec(self, right: Array) -> Array:
-        """``K @ right``, (n_samples, n_outputs); rows of ``right`` that are zero cost nothing."""
-
-    def precise_matvec(self, right: Array) -> tuple[Array, Lost]:
-        """`matvec` by compensated summation, with the error bound of the kernel values.
-
-        The error of the sums does not grow with the number of samples."""
-        total, low = np.zeros(right.shape), np.zeros(right.shape)
-        for index in _pieces(live_rows(right), BLOCK_ENTRIES // max(self.n_samples, 1)):
-            rows, term = self.rows(index), np.empty(right.shape)
-            for k in range(right.shape[1]):
-                out = np.empty((2, self.n_samples))
-                compensated.across(rows, np.ascontiguousarray(right[index, k]), *out)
-                term[:, k] = out[0]
-            summed = total + term
-            back = summed - total
-            low += (total - (summed - back)) + (term - back)
-            total = summed
-        return total + low, self.lost
-
-    @abstractmethod
-    def rows(self, index: Index) -> Array:
-        """``K[index]``, (n_index, n_samples)."""
-
-    @abstractmethod
-    def block(self, rows: Index, columns: Index) -> Array:
-        """``K[rows][:, columns]``; only these entries are computed."""
-
-    def single_block(self, rows: Index, columns: Index) -> NDArray[Any]:
-        """`block`, in single precision where that takes less time."""
-        return self.block(rows, columns)
-
-    @abstractmethod
-    def diagonal(self) -> Array:
-        """(n_samples,)"""
-
-    @abstractmethod
-    def part(self, index: Index) -> KernelMatrix:
-        """The matrix of some of the samples; shares this one's counter of passes."""
-
-    def square(self, dtype: np.dtype[Any]) -> KeptSquare:
-        """The matrix of a changing set of samples in this precision; that in another is dropped."""
-        known: KeptSquare | None = self.__dict__.get("_square")
-        if known is None or known.store.dtype != dtype:
-            known = self.__dict__["_square"] = KeptSquare(self, dtype)
-        return known
-
-    def taken_together(self, weights: Array) -> Array:
-        """Weights (n_samples, n_outputs) with those of equal samples merged into the first one.
-
-        By default samples are not compared, and the weights are returned as they are.
-        """
-        return weights
-
-    def first_of_equals(self) -> Index:
-        """For each sample the first that is equal to it, (n_samples,).
-
-        By default samples are not compared: each is its own.
-        """
-        return np.arange(self.n_samples)
-
-    @cached_property
-    def order(self) -> Index:
-        """The samples in an order that depends on them alone, not on that of the rows.
-
-        Equal ones, and of a given matrix also those with the same diagonal entry, least entry and
-        median, follow each other in that of the rows.
-        """
-        return np.arange(self.n_samples)
-
-    @cached_property
-    def roots(self) -> Array:
-        """``sqrt(K_ii)``: by Cauchy and Schwarz ``|K_ij|`` is at most a product of two."""
-        roots: Array = np.sqrt(np.maximum(self.diagonal(), 0.0))
-        return roots
-
-    @property
-    def rounding(self) -> float:
-        """Mean relative error of an entry, over the largest one; stored entries are exact."""
-        return EPS
-
-    @cached_property
-    def lost(self) -> Lost:
-        """Bound on the rounding of the kernel values; zero for stored entries."""
-        nothing = np.zeros(self.n_samples)
-        return Lost(0.0, nothing, nothing)
-
-    @property
-    def negative(self) -> float:
-        """Negative eigenvalue over the diagonal up to which it is rounding."""
-        return self.precision ** (2 / 3)
 
 
 class StoredKernel(KernelMatrix):
@@ -198,7 +74,7 @@ class StoredKernel(KernelMatrix):
         if live.size > GATHERED_SHARE * self.n_samples:
             return self._design.scores(right)
         out = np.zeros(right.shape)
-        for index in _pieces(live, GATHER_ENTRIES // max(self.n_samples, 1)):
+        for index in pieces(live, GATHER_ENTRIES // max(self.n_samples, 1)):
             out += self.rows(index).T @ right[index]
         return out
 
@@ -216,7 +92,7 @@ class StoredKernel(KernelMatrix):
     @cached_property
     def order(self) -> Index:
         n, lines = self.n_samples, self._lines
-        parts = list(_pieces(np.arange(n), BLOCK_ENTRIES // max(n, 1)))
+        parts = list(pieces(np.arange(n), BLOCK_ENTRIES // max(n, 1)))
         middle = [np.partition(lines[part], n // 2, axis=1)[:, n // 2] for part in parts]
         least = [lines[part].min(axis=1) for part in parts]
         return np.lexsort((np.concatenate(middle), np.concatenate(least), self.diagonal()))
@@ -286,7 +162,7 @@ class ComputedKernel(KernelMatrix):
         known = self._cache.holds(live)
         out = self._cache.product(live[known], right)
         free = self._cache.release(live)
-        for index in _pieces(live[~known], BLOCK_ENTRIES // max(self.n_samples, 1)):
+        for index in pieces(live[~known], BLOCK_ENTRIES // max(self.n_samples, 1)):
             rows = self._computed(index, self._cache.room(index.size, free))
             out += rows.T @ right[index]
             free = self._cache.keep(index, rows, free)
@@ -444,7 +320,7 @@ class RowCache:
             last = slots.max(initial=-1) + 1
             products.across(self.store[:last], factors, out[:, 0])
             return out
-        for part in _pieces(index, GATHER_ENTRIES // max(self.slots.size, 1)):
+        for part in pieces(index, GATHER_ENTRIES // max(self.slots.size, 1)):
             out += self.rows(part).T @ right[part]
         return out
 
@@ -511,10 +387,3 @@ def _(kernel: Custom, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix
     matrix = ComputedKernel(kernel, by_rows(X), cache_bytes=cache_bytes)
     check_function(kernel, matrix.X)
     return matrix
-
-
-def _pieces(index: Index, count: int) -> Iterator[Index]:
-    """``index`` in pieces of ``count``, but at least of `FEWEST_ROWS`."""
-    step = max(FEWEST_ROWS, count)
-    for start in range(0, index.size, step):
-        yield index[start : start + step]

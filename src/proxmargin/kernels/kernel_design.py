@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from proxmargin.designs.base import Array, Design, Index
-from proxmargin.designs.kernel import KernelMatrix
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.rows import evenly_taken
 
-__all__ = ["KernelDesign"]
+__all__ = ["KernelDesign", "kernel_matrix_of"]
 
 # samples used to estimate the mean inner product
 SPREAD_SAMPLES = 400
@@ -107,6 +107,11 @@ class KernelDesign(Design):
         return 1.0
 
 
+def kernel_matrix_of(design: Design) -> KernelMatrix | None:
+    """The kernel matrix, if the design is one."""
+    return design.kernel_matrix if isinstance(design, KernelDesign) else None
+
+
 def _whole(design: KernelDesign) -> Array:
     return design.kernel_matrix.rows(np.arange(design.n_samples))
 
@@ -114,5 +119,5 @@ def _whole(design: KernelDesign) -> Array:
 def _without(what: str) -> TypeError:
     return TypeError(
         f"{what} was asked of a kernel matrix, which has inner products of samples but no "
-        "features; a low-rank factor of it (designs.low_rank) has some"
+        "features; a low-rank factor of it (kernels.low_rank) has some"
     )

@@ -13,16 +13,26 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import pairwise
 
-from proxmargin.designs import kernel as kernel_module
-from proxmargin.designs import kernel_checks
-from proxmargin.designs.kernel import KernelMatrix, kernel_matrix
-from proxmargin.designs.kernel_checks import (
+from proxmargin.kernels import (
+    Custom,
+    Kernel,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Rbf,
+    Sigmoid,
+    checks,
+    matrices,
+)
+from proxmargin.kernels import matrix as matrix_module
+from proxmargin.kernels.checks import (
     IndefiniteKernelError,
     check_definite,
     checked_precomputed,
 )
-from proxmargin.designs.low_rank import LowRankFactor, factorise
-from proxmargin.kernels import Custom, Kernel, Linear, Polynomial, Precomputed, Rbf, Sigmoid
+from proxmargin.kernels.low_rank import LowRankFactor, factorise
+from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KernelMatrix
 
 N = 90
 DEFINITE = [Linear(), Rbf(0.2), Rbf(3.0), Polynomial(3, 0.4, 1.0)]
@@ -52,10 +62,11 @@ def stored(K: np.ndarray) -> KernelMatrix:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_module, "BLOCK_ENTRIES", 7 * N)
-    monkeypatch.setattr(kernel_module, "GATHER_ENTRIES", 5 * N)
-    monkeypatch.setattr(kernel_module, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(kernel_checks, "CHECKED_ENTRIES", 7 * N)
+    monkeypatch.setattr(matrix_module, "BLOCK_ENTRIES", 7 * N)
+    monkeypatch.setattr(matrices, "BLOCK_ENTRIES", 7 * N)
+    monkeypatch.setattr(matrices, "GATHER_ENTRIES", 5 * N)
+    monkeypatch.setattr(matrix_module, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(checks, "CHECKED_ENTRIES", 7 * N)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -94,7 +105,7 @@ def test_the_cache_gives_the_same_products_and_stays_within_its_budget(
 def test_half_of_a_matrix_that_cannot_be_kept_is_computed(
     kind: str, outputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_module, "SQUARE_SIDE", 32)
+    monkeypatch.setattr(matrices, "SQUARE_SIDE", 32)
     X: Any = data()
     kernel = Custom(lambda a, b: (1.0 + a @ b.T) ** 2) if kind == "function" else Rbf(0.3)
     expected = kernel(X, X)
@@ -124,7 +135,7 @@ def test_memory_stays_within_budget_and_a_block() -> None:
     matrix.matvec(right)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    block = 8 * kernel_module.BLOCK_ENTRIES
+    block = 8 * matrices.BLOCK_ENTRIES
     assert 0 < matrix.nbytes <= budget
     assert peak < block + 8_000_000 < 8 * n * n
 
@@ -397,7 +408,7 @@ def test_a_negative_eigenvalue_is_found(kind: str, rank: int | None) -> None:
 def test_pivots_alone_reveal_a_negative_eigenvalue(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_checks, "PROBE_SAMPLES", 1)
+    monkeypatch.setattr(checks, "PROBE_SAMPLES", 1)
     with pytest.raises(IndefiniteKernelError):
         factorise(stored(indefinite(kind)), block=4)
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.designs.base import Array
-from proxmargin.kernels import Custom
+from proxmargin.kernels.functions import Custom
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.magnitudes import LARGEST
 from proxmargin.rounding import EPS
-
-if TYPE_CHECKING:
-    from proxmargin.designs.kernel import KernelMatrix
 
 __all__ = [
     "IndefiniteKernelError",

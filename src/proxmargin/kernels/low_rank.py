@@ -8,11 +8,12 @@ import numpy as np
 
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array, Index
-from proxmargin.designs.kernel import PIVOT_ULPS, KernelMatrix
-from proxmargin.designs.kernel_checks import IndefiniteKernelError, check_definite
+from proxmargin.kernels.checks import IndefiniteKernelError, check_definite
+from proxmargin.kernels.matrix import KernelMatrix
 
 __all__ = ["LowRankFactor", "factorise"]
 
+PIVOT_ULPS = 64  # Cholesky pivot in ulps of the diagonal, below which it is rounding
 SMALLEST_PIVOT = 1e-4  # over the largest residual; smaller pivots would amplify rounding
 WORST_RESIDUAL = 100.0  # largest residual over the tolerance of the mean one
 BLOCK_ROWS = 2048  # rows of the factor computed at a time

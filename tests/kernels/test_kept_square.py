@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from proxmargin.designs import kept_square
-from proxmargin.designs.kept_square import KeptSquare
-from proxmargin.designs.kernel import KernelMatrix, kernel_matrix
 from proxmargin.kernels import Polynomial, Precomputed, Rbf
+from proxmargin.kernels import matrix as matrix_module
+from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KeptSquare, KernelMatrix
 
 N = 30
 X = np.random.default_rng(5).standard_normal((N, 4)) + 2.0
@@ -56,7 +56,7 @@ def test_only_new_samples_are_computed() -> None:
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix, plain = MATRICES["rbf"]
-    monkeypatch.setattr(kept_square, "PIECE_ENTRIES", 25)
+    monkeypatch.setattr(matrix_module, "PIECE_ENTRIES", 25)
     square = KeptSquare(matrix, np.float64)
     for index in (np.arange(12), np.arange(5, 25)):
         order, store = square.of(index)
@@ -103,7 +103,7 @@ def test_groups_stay_apart_and_keep_their_places() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_symmetry_halves_a_square_that_is_all_new(dtype: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(kept_square, "STRIPE_ROWS", 4)
+    monkeypatch.setattr(matrix_module, "STRIPE_ROWS", 4)
     matrix = kernel_matrix(Rbf(0.3), X)
     order, store = KeptSquare(matrix, dtype).of(np.arange(N))
     expected = rbf_kernel(X, gamma=0.3)[np.ix_(order, order)]
