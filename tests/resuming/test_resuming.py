@@ -21,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin import Checkpoint, HuberizedSVC, MulticlassSVC, NuSVC, SquaredHingeSVC
 from proxmargin.certificates.certificate import Certificate
 from proxmargin.loop.minimize import minimize
-from proxmargin.resuming import journal
-from proxmargin.resuming.encoding import EncodingError
+from proxmargin.loop.report import RunCheckpoint
+from proxmargin.resuming.codec import EncodingError, StateCodec
 from tests.cases import ESTIMATORS, KERNEL_MACHINES
 
 X, Y = load_wine(return_X_y=True)
@@ -153,13 +153,13 @@ def test_a_fit_that_ran_out_of_time_goes_on(tmp_path) -> None:
 
 
 def test_a_state_that_no_file_can_hold_leaves_its_point(tmp_path, monkeypatch) -> None:
-    def refuse(value: Any, arrays: Any) -> Any:
-        if isinstance(value, journal.RunCheckpoint):
+    def refuse(codec: StateCodec, value: Any, where: str = "") -> Any:
+        if isinstance(value, RunCheckpoint):
             raise EncodingError("a secret")
-        return encode(value, arrays)
+        return encode(codec, value, where)
 
-    encode = journal.encoded
-    monkeypatch.setattr(journal, "encoded", refuse)
+    encode = StateCodec.encode
+    monkeypatch.setattr(StateCodec, "encode", refuse)
     path, model = tmp_path / "fit.npz", HuberizedSVC(solver="m-pgh", tol=1e-8)
     count = Interrupt(0)
     whole = fitted(model, count)

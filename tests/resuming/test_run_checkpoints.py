@@ -18,7 +18,7 @@ from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report, RunCheckpoint
 from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.problem import Problem
-from proxmargin.resuming.encoding import ArrayStore, decoded, encoded
+from proxmargin.resuming.codec import StateCodec
 from tests.cases import (
     BINARY_SOLVERS,
     BUDGET_SOLVERS,
@@ -42,12 +42,16 @@ CASES = {
 
 def stored(run_checkpoint: RunCheckpoint) -> tuple[Any, dict[str, np.ndarray]]:
     """What a file would give back."""
-    arrays = ArrayStore()
-    plain = json.loads(json.dumps(encoded(run_checkpoint, arrays)))
+    arrays: dict[str, np.ndarray] = {}
+    plain = json.loads(json.dumps(StateCodec(arrays).encode(run_checkpoint)))
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     buffer.seek(0)
     return plain, dict(np.load(buffer, allow_pickle=False))
+
+
+def restored(plain: Any, arrays: dict[str, np.ndarray], stop: Stop) -> Any:
+    return StateCodec(arrays, stop).decode(plain)
 
 
 def run(name: str, stop: Stop, **options: Any) -> Solution:
@@ -75,7 +79,7 @@ def assert_resumes(name: str, stop: Stop) -> None:
 
     whole = run(name, stop, callbacks=[keep])
     for plain, arrays in (kept[0], kept[len(kept) // 2], kept[-1]):
-        resume = partial(decoded, plain, arrays)
+        resume = partial(restored, plain, arrays)
         assert_same(run(name, stop, callbacks=[lambda report: None], resume=resume), whole)
 
 

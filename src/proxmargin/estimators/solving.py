@@ -110,7 +110,7 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
     ) -> list[Solution]:
         """The solutions of the problems (`Runs`)."""
         limits, journal = context.stop.started(clock(), ()), context.journal
-        told = [context.guard.around(callback) for callback in journal.told(self.callbacks)]
+        told = [context.guard.around(callback) for callback in journal.recording(self.callbacks)]
         together, blocks = (1, None) if told or journal.records else at_once(assembly.problems)
         callbacks = [*told, *self._progress(len(assembly.problems), together)]
         alone = bool(callbacks) or np.isfinite(limits.most_work)  # their work is counted in turn

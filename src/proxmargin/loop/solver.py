@@ -127,7 +127,7 @@ class State:
     """What a solver keeps from one step to the next.
 
     States made of arrays, numbers and records of them are saved and resumed bit for bit
-    (`proxmargin.resuming.encoding`); of other states only the point is saved.
+    (`proxmargin.resuming.codec`); of other states only the point is saved.
 
     Attributes
     ----------

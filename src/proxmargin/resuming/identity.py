@@ -17,8 +17,6 @@ from scipy import sparse
 import proxmargin
 from proxmargin.designs import Design
 
-__all__ = ["Identity"]
-
 # parameters that do not affect the iterates of a fit
 FREE = frozenset(
     {"callbacks", "verbose", "time_limit", "max_iter", "cache_size", "random_state", "n_jobs"}
@@ -68,37 +66,33 @@ class Identity:
             parameters={name: _text(given[name]) for name in sorted(given) if name not in FREE},
             shape=tuple(map(int, X.shape)),
             labels=_digest(np.array([_text(label) for label in classes.tolist()]), *targets),
-            entries=_storage(X) + " " + _digest(*_parts(X)),
+            # how the data are stored decides the order of sums and so their last bits
+            entries=f"{X.dtype} {getattr(X, 'format', 'dense')} {_digest(*_parts(X))}",
         )
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Identity:
+        """From its fields as JSON has them."""
+        return cls(**{**plain, "shape": (*plain["shape"],)})
 
     def objection(self, earlier: Identity) -> str | None:
         """The difference that prevents this fit from resuming the ``earlier`` one, or None."""
-        for differs in (_other_version, _other_model, _other_parameters, _other_data):
-            found = differs(earlier, self)
-            if found:
-                return found
+        if earlier.version != self.version:
+            return f"it was written by proxmargin {earlier.version}, and this is {self.version}"
+        if earlier.model != self.model:
+            return f"it is of a {earlier.model}, and this is a {self.model}"
+        for name in sorted({*earlier.parameters, *self.parameters}):
+            before, after = (each.parameters.get(name, "?") for each in (earlier, self))
+            if before != after:
+                before, after = _around_difference(before, after)
+                return f"it was written with {name}={before}, and this fit has {after}"
+        if earlier.shape != self.shape:
+            return f"it is of data of shape {earlier.shape}, and these have {self.shape}"
+        if earlier.labels != self.labels:
+            return "it is of data with other labels or weights, or another offset"
+        if earlier.entries != self.entries:
+            return "it is of data with other entries, or stored in another way"
         return None
-
-
-def _other_version(earlier: Identity, now: Identity) -> str | None:
-    if earlier.version == now.version:
-        return None
-    return f"it was written by proxmargin {earlier.version}, and this is {now.version}"
-
-
-def _other_model(earlier: Identity, now: Identity) -> str | None:
-    if earlier.model == now.model:
-        return None
-    return f"it is of a {earlier.model}, and this is a {now.model}"
-
-
-def _other_parameters(earlier: Identity, now: Identity) -> str | None:
-    for name in sorted({*earlier.parameters, *now.parameters}):
-        before, after = (each.parameters.get(name, "?") for each in (earlier, now))
-        if before != after:
-            before, after = _around_difference(before, after)
-            return f"it was written with {name}={before}, and this fit has {after}"
-    return None
 
 
 def _around_difference(*texts: str) -> list[str]:
@@ -112,16 +106,6 @@ def _around_difference(*texts: str) -> list[str]:
         f"{'...' if start else ''}{text[start:end]}{'...' if len(text) > end else ''}"
         for text in texts
     ]
-
-
-def _other_data(earlier: Identity, now: Identity) -> str | None:
-    if earlier.shape != now.shape:
-        return f"it is of data of shape {earlier.shape}, and these have {now.shape}"
-    if earlier.labels != now.labels:
-        return "it is of data with other labels or weights, or another offset"
-    if earlier.entries != now.entries:
-        return "it is of data with other entries, or stored in another way"
-    return None
 
 
 @singledispatch
@@ -183,11 +167,6 @@ def _(value: dict) -> str:  # type: ignore[type-arg]
 
 def _entries(value: Mapping[Any, Any], between: str) -> str:
     return ", ".join(f"{key}{between}{_text(each)}" for key, each in value.items())
-
-
-def _storage(X: Any) -> str:
-    """How the data are stored, which decides the order of sums and so their last bits."""
-    return f"{X.dtype} {getattr(X, 'format', 'dense')}"
 
 
 def _parts(X: Any) -> list[NDArray[Any]]:

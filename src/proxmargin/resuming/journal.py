@@ -13,18 +13,19 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.callbacks.checkpoint import Checkpoint, CheckpointContent
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Report, RunCheckpoint
+from proxmargin.loop.report import Report
 from proxmargin.loop.solver import Solver
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Problem
-from proxmargin.resuming.encoding import ArrayStore, EncodingError, decoded, encoded
+from proxmargin.resuming.codec import EncodingError, StateCodec
 from proxmargin.resuming.identity import Identity
 
 __all__ = ["UNRECORDED", "Journal", "journal_of"]
@@ -57,14 +58,6 @@ class JournalEntry:
     work: float
 
 
-class Noted(NamedTuple):
-    """The last report, with the number and title of its minimisation."""
-
-    number: int
-    title: list[Any]
-    report: Report
-
-
 class Journal:
     """Takes finished minimisations from a checkpoint, and records new ones.
 
@@ -85,7 +78,7 @@ class Journal:
         self._entries: dict[int, JournalEntry] = {}
         self._begun = 0
         self._going: tuple[int, list[Any]] = (0, [])
-        self._noted: Noted | None = None
+        self._noted: tuple[int, list[Any], Report] | None = None
         self._over = False
 
     def begin(self, identity: Callable[[], Identity]) -> None:
@@ -112,7 +105,7 @@ class Journal:
         """Whether minimisations are recorded, which have to follow each other then."""
         return self._identity is not None
 
-    def told(self, callbacks: Sequence[Callback]) -> list[Callback]:
+    def recording(self, callbacks: Sequence[Callback]) -> list[Callback]:
         """The callbacks, with the journal's own in place of checkpoints."""
         if not self.records:
             return list(callbacks)
@@ -124,7 +117,8 @@ class Journal:
             return minimize(problem, solver, **options)
         number, stop = self._begun, options["stop"]
         self._begun += 1
-        title, known = _title(problem, solver), self._entries.get(number)
+        design, known = problem.design, self._entries.get(number)
+        title = [solver.name, design.n_samples, design.n_features, problem.loss.n_outputs]
         if known is not None:
             self._recognise(known.title, title)
             stop.effort.taken = known.work
@@ -134,8 +128,12 @@ class Journal:
         options.update(self._resumption(number, title))
         self._going = number, title
         solution = minimize(problem, solver, **options)
-        entry = JournalEntry(title, stop.max_iter, _stripped(solution), stop.effort.taken)
-        self._close(number, entry)
+        self._over |= solution.status in CUT_SHORT
+        if self._checkpoints and not self._over:
+            # later minimisations use neither the state nor the violations
+            gap = dataclasses.replace(solution.gap, violations=np.zeros(0))
+            kept = dataclasses.replace(solution, gap=gap, state=None)
+            self._entries[number] = JournalEntry(title, stop.max_iter, kept, stop.effort.taken)
         return solution
 
     def finish(self) -> None:
@@ -157,42 +155,46 @@ class Journal:
         """The callback that replaces a checkpoint: records the report, writes if due."""
         if report.inner or report.state.interrupted or self._over:
             return  # an interrupted step gives a state that an uninterrupted fit would not reach
-        self._noted = Noted(*self._going, report)
+        self._noted = (*self._going, report)
         if checkpoint.is_due():
             self._write(checkpoint)
-
-    def _close(self, number: int, entry: JournalEntry) -> None:
-        """Record a finished minimisation, unless one was cut short before."""
-        self._over |= entry.solution.status in CUT_SHORT
-        if self._checkpoints and not self._over:
-            self._entries[number] = entry
 
     def _write(self, checkpoint: Checkpoint) -> None:
         if self._noted is None:
             return
         number, title, report = self._noted
-        arrays = ArrayStore()
+        arrays: dict[str, NDArray[Any]] = {}
+        codec = StateCodec(arrays)
+        try:
+            run = codec.encode(report.run_checkpoint)
+        except EncodingError:
+            run = None  # a file cannot hold the state
         fit = {
-            "identity": encoded(self._identity, arrays),
-            "entries": encoded(list(self._entries.items()), arrays),
+            "identity": codec.encode(self._identity),
+            "entries": codec.encode(list(self._entries.items())),
             "number": number,
             "title": title,
-            "point": encoded(report.gap.point, arrays),
-            "run": _encoded_if_plain(report.run_checkpoint, arrays),
+            "point": codec.encode(report.gap.point),
+            "run": run,
         }
         checkpoint.write(dataclasses.replace(CheckpointContent.of(report), fit=fit, arrays=arrays))
 
     def _read(self, plain: Any, stop: Stop) -> Any:
         assert self._stored is not None
         try:
-            return decoded(plain, self._stored.arrays, stop)
-        except EncodingError as error:
-            raise ValueError(f"cannot resume from {self._source}: {error}") from error
+            return StateCodec(dict(self._stored.arrays), stop).decode(plain)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"cannot resume from {self._source}: it holds a state that this version cannot "
+                f"read ({error})"
+            ) from error
 
     def _recognise(self, title: list[Any], now: list[Any]) -> None:
-        self._refuse_unless(
-            title == now, f"it is of a run of {_words(title)}, and this is one of {_words(now)}"
+        one, other = (
+            f"{name!r} with (samples, features, outputs) = {(*shape,)}"
+            for name, *shape in (title, now)
         )
+        self._refuse_unless(title == now, f"it is of a run of {one}, and this is one of {other}")
 
     def _refuse_unless(self, holds: bool, objection: str | None) -> None:
         if not holds:
@@ -221,27 +223,3 @@ def journal_of(callbacks: Any, source: str | os.PathLike[str] | None) -> Iterato
         yield journal
     finally:
         journal.finish()
-
-
-def _title(problem: Problem, solver: Solver[Any]) -> list[Any]:
-    design = problem.design
-    return [solver.name, design.n_samples, design.n_features, problem.loss.n_outputs]
-
-
-def _words(title: list[Any]) -> str:
-    name, *shape = title
-    return f"{name!r} with (samples, features, outputs) = {(*shape,)}"
-
-
-def _stripped(solution: Solution) -> Solution:
-    """The solution without its state and violations, which later minimisations do not use."""
-    gap = dataclasses.replace(solution.gap, violations=np.zeros(0))
-    return dataclasses.replace(solution, gap=gap, state=None)
-
-
-def _encoded_if_plain(run_checkpoint: RunCheckpoint, arrays: ArrayStore) -> Any:
-    """The encoded checkpoint; None if a file cannot hold its state."""
-    try:
-        return encoded(run_checkpoint, arrays)
-    except EncodingError:
-        return None

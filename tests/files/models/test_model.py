@@ -28,7 +28,7 @@ from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import archive
 from proxmargin.files.models import settings as known
 from proxmargin.files.models.model import describe_model
-from proxmargin.files.models.settings import from_plain, to_plain
+from proxmargin.files.models.settings import CODEC
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.names import SOLVERS
@@ -208,8 +208,8 @@ def test_plain_parameters_come_back_exactly(tmp_path, options, tol):
 
 @given(value=st.floats())
 def test_floats_of_any_kind_are_plain_json_and_back(value):
-    plain = json.dumps(to_plain(value, "tol"), allow_nan=False)
-    assert repr(from_plain(json.loads(plain), "tol")) == repr(value)
+    plain = json.dumps(CODEC.encode(value, "tol"), allow_nan=False)
+    assert repr(CODEC.decode(json.loads(plain), "tol")) == repr(value)
 
 
 class TestWhatCannotBeStored:

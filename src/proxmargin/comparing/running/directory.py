@@ -133,9 +133,7 @@ class RunDirectory:
 
     def _continued(self) -> Setup:
         facts = _read_facts(self.path)
-        identity = facts["identity"]
-        earlier = Identity(**{**identity, "shape": (*identity["shape"],)})
-        objection = self.identity.objection(earlier)
+        objection = self.identity.objection(Identity.from_plain(facts["identity"]))
         if objection is not None:
             raise ValueError(
                 f"run_dir={os.fspath(self.path)!r} holds another comparison: {objection}; give "

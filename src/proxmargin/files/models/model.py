@@ -43,6 +43,7 @@ from proxmargin.files.models.archive import (
 )
 from proxmargin.files.models.fitted import form_of
 from proxmargin.files.models.settings import (
+    CODEC,
     COMPOSED,
     ESTIMATORS,
     OTHERS,
@@ -51,7 +52,6 @@ from proxmargin.files.models.settings import (
     complete_settings,
     is_known,
     named,
-    to_plain,
 )
 from proxmargin.inputs.validation import check_number
 from proxmargin.kernels import Kernel, named_kernel
@@ -297,7 +297,7 @@ def _refuse_unknown(estimator: Any) -> None:
 def _settings(estimator: Any) -> dict[str, Any]:
     parameters = {**estimator.get_params(deep=False), **estimator._in_order()}
     parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
-    return {name: to_plain(value, name) for name, value in parameters.items()}
+    return {name: CODEC.encode(value, name) for name, value in parameters.items()}
 
 
 def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, Any]]:

@@ -142,7 +142,7 @@ class Record:
     def _refuse_another(self, facts: Mapping[str, Any]) -> None:
         name = os.fspath(self.path or "")
         try:
-            earlier = Identity(**{**facts["identity"], "shape": tuple(facts["identity"]["shape"])})
+            earlier = Identity.from_plain(facts["identity"])
             known = dict(facts["facts"])
         except DAMAGE as error:
             raise ValueError(f"{name} is damaged: remove it") from error
