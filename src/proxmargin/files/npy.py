@@ -24,18 +24,12 @@ _KIND_NAMES = {"O": "Python objects", "V": "records", "c": "complex numbers", "S
 
 @dataclass(frozen=True)
 class Header:
-    """The header of an ``.npy`` file.
-
-    Attributes
-    ----------
-    begin : int
-        Offset of the first entry.
-    """
+    """The header of an ``.npy`` file."""
 
     shape: tuple[int, ...]
     fortran_order: bool
     dtype: np.dtype[Any]
-    begin: int
+    begin: int  # offset of the first entry
 
     @property
     def entries(self) -> int:
@@ -43,13 +37,8 @@ class Header:
 
 
 def header_of(stream: IO[bytes], kinds: Collection[str], size: int) -> Header:
-    """The header of an array of one of the `kinds`, in a file of `size` bytes.
-
-    Raises
-    ------
-    ValueError
-        The bytes are no such file, hold another kind of data, or less than they declare.
-    """
+    """The header of an array of one of the `kinds`, in a file of `size` bytes. Raises ValueError:
+    the bytes are no such file, hold another kind of data, or less than they declare."""
     # NumPy's parser meets damage with errors of many kinds, some of them of the tokenizer
     try:
         shape, fortran_order, dtype = _HEADERS[npy.read_magic(stream)](
@@ -69,25 +58,15 @@ def header_of(stream: IO[bytes], kinds: Collection[str], size: int) -> Header:
 
 
 def array_from(content: bytes, kinds: Collection[str]) -> NDArray[Any]:
-    """The array in the bytes of an ``.npy`` file, in this machine's byte order.
-
-    Raises
-    ------
-    ValueError
-        As `header_of` and `array_of`.
-    """
+    """The array in the bytes of an ``.npy`` file, in this machine's byte order. Raises ValueError:
+    as `header_of` and `array_of`."""
     header = header_of(io.BytesIO(content), kinds, len(content))
     return array_of(header, memoryview(content)[header.begin :])
 
 
 def array_of(header: Header, content: bytes | memoryview) -> NDArray[Any]:
-    """The array of a header and the bytes that follow it.
-
-    Raises
-    ------
-    ValueError
-        There are too few bytes, or a string has characters that do not exist.
-    """
+    """The array of a header and the bytes that follow it. Raises ValueError: there are too few
+    bytes, or a string has characters that do not exist."""
     flat = np.frombuffer(content, dtype=header.dtype, count=header.entries)
     array = flat.reshape(header.shape, order="F" if header.fortran_order else "C")
     array = array.astype(header.dtype.newbyteorder("="), order="K", copy=True)

@@ -41,14 +41,7 @@ def drawn_labelings(
     codes: Codes, groups: Codes, count: int, seed: int, block: int
 ) -> Iterator[Codes]:
     """Independent rearrangements within each group, (n_samples, at most ``block``) at a time.
-
-    Parameters
-    ----------
-    count : int
-        How many in all.
-    block : int
-        A multiple of `DRAWN_TOGETHER`.
-    """
+    ``count``: how many in all. ``block``: a multiple of `DRAWN_TOGETHER`."""
     rows = _rows_of(groups)
     seeds = np.random.SeedSequence(seed).spawn(-(-count // DRAWN_TOGETHER))
     for start in range(0, count, block):
@@ -104,16 +97,8 @@ TEXT = "string"
 def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, Codes]:
     """The groups as an array, and as numbers in their order: all zero where there are none.
 
-    Parameters
-    ----------
-    groups : (n_samples,) or None
-    count : int
-        How many samples there are.
-
-    Raises
-    ------
-    ValueError
-        Another shape; a sample without a group; groups of several types (with the row).
+    ``groups``: (n_samples,). ``count``: how many samples there are. Raises ValueError: another
+    shape; a sample without a group; groups of several types (with the row).
     """
     if groups is None:
         return None, np.zeros(count, dtype=np.intp)

@@ -65,17 +65,10 @@ def until_interrupted(work: Callable[[Codes], T], codes: Codes) -> list[T]:
 
 
 class Measure(Protocol):
-    """Fits labelings and measures the models.
+    """Fits labelings and measures the models."""
 
-    Attributes
-    ----------
-    block : int
-        How many labelings it is given at a time, whatever the number of jobs.
-    in_processes : bool
-        Whether it holds the interpreter's lock, so that jobs are processes.
-    """
-
-    block: ClassVar[int]
+    block: ClassVar[int]  # how many labelings it is given at a time, whatever the number of jobs
+    # whether it holds the interpreter's lock, so that jobs are processes
     in_processes: ClassVar[bool]
 
     def __call__(self, codes: Codes) -> LabelingStatistics:
@@ -84,20 +77,11 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OneByOne:
-    """A fit for each labeling; linear models share what can be computed from the data alone.
+    """A fit for each labeling; linear models share what can be computed from the data alone."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        With coefficients, or one of this package with a kernel.
-    X : array or matrix
-    classes : (2,) labels
-    statistic : Statistic
-    """
-
-    estimator: Any
+    estimator: Any  # with coefficients, or one of this package with a kernel
     X: Any
-    classes: NDArray[Any]
+    classes: NDArray[Any]  # (2,) labels
     statistic: Statistic
     block: ClassVar[int] = 50
     in_processes: ClassVar[bool] = True
@@ -176,20 +160,11 @@ def _gap_of(model: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """All labelings of a model with a ridge or in a ball at once, on one Gram matrix.
+    """All labelings of a model with a ridge or in a ball at once, on one Gram matrix. Labelings
+    that the common method does not solve are fitted one by one."""
 
-    Labelings that the common method does not solve are fitted one by one.
-
-    Parameters
-    ----------
-    single : OneByOne
-        Of a linear model with a method for many labelings (`_of_labelings`).
-    axes : Axes
-        The samples as the model sees them.
-    """
-
-    single: OneByOne
-    axes: Axes
+    single: OneByOne  # of a linear model with a method for many labelings (`_of_labelings`)
+    axes: Axes  # the samples as the model sees them
     block: ClassVar[int] = 500
     in_processes: ClassVar[bool] = False  # products run outside of the interpreter's lock
 
@@ -288,22 +263,13 @@ class KnownFolds:
 
 @dataclass(frozen=True, eq=False)
 class CrossValidatedAccuracy:
-    """The accuracy of a classifier on held-out samples, for each labeling.
-
-    Parameters
-    ----------
-    estimator : classifier
-    X : array or matrix
-    classes : labels
-    cv : a splitter of scikit-learn
-    groups : (n_samples,) or None
-        For splitters that keep groups together, and estimators that ask for them.
-    """
+    """The accuracy of a classifier on held-out samples, for each labeling."""
 
     estimator: Any
     X: Any
-    classes: NDArray[Any]
-    cv: Any
+    classes: NDArray[Any]  # labels
+    cv: Any  # a splitter of scikit-learn
+    # (n_samples,), for splitters that keep groups together, and estimators that ask for them
     groups: Any
     block: ClassVar[int] = 10
     in_processes: ClassVar[bool] = True
@@ -320,11 +286,7 @@ class CrossValidatedAccuracy:
         A labeling without an accuracy can be neither left out nor counted without a bias of the
         p-value.
 
-        Parameters
-        ----------
-        codes : (n_samples,)
-            The given labels.
-        permuted : of (n_samples, n_labelings)
+        ``codes``: (n_samples,), the given labels. ``permuted``: of (n_samples, n_labelings).
         """
         folds = self._folds(codes, tell=True)
         empty = [fold for fold, part in enumerate(folds.parts) if not part.test.size]
@@ -395,14 +357,8 @@ def splitter_of(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) 
     """The splitter that ``cv`` stands for; a number of folds means whole groups, where there are
     groups.
 
-    Parameters
-    ----------
-    cv : int or splitter
-    labels : (n_samples,)
-    groups : (n_samples,) or None
-        As numbers from 0.
-    seed : int
-        Of a splitter that shuffles and has none.
+    ``labels``: (n_samples,). ``groups``: (n_samples,), as numbers from 0. ``seed``: of a splitter
+    that shuffles and has none.
     """
     check_folds("cv", cv)
     if not isinstance(cv, Integral):

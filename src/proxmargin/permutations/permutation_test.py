@@ -42,8 +42,6 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried, quiet_threads
 
-__all__ = ["PermutationTest", "permutation_test"]
-
 Array = NDArray[np.float64]
 
 ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how

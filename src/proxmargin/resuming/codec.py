@@ -145,16 +145,10 @@ class StateCodec(Codec):
     "parts": ...}``, ``{"stop": {...}, "tells": bool}``, ``{"member": [class, name]}`` of an
     enumeration, and ``{"record": class, "fields": {...}}``. Records are restored without calling
     constructors, and only of classes that are already loaded: a name in a file causes no import.
-
-    Parameters
-    ----------
-    arrays : dict
-        Those that are encoded are added, each once.
-    stop : Stop, optional
-        The limits of this run, which take the place of those that were encoded.
     """
 
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, NDArray[Any]]  # those that are encoded are added, each once
+    # the limits of this run, which take the place of those that were encoded
     stop: Stop = dataclasses.field(default_factory=Stop)
     _names: dict[int, str] = dataclasses.field(default_factory=dict)
 

@@ -33,24 +33,14 @@ SHOWN = 200
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """Model, parameters and data of a fit, as texts and digests.
+    """Model, parameters and data of a fit, as texts and digests."""
 
-    Attributes
-    ----------
-    version : str
-        Version of this library.
-    model : str
-    parameters : dict
-        A text for each parameter that affects the iterates.
-    shape : (n_samples, n_features), or that of an array of objects
-    labels, entries : str
-        Digests of labels, weights and offset; and of the data, with the way they are stored.
-    """
-
-    version: str
+    version: str  # version of this library
     model: str
-    parameters: Mapping[str, str]
-    shape: tuple[int, ...]
+    parameters: Mapping[str, str]  # a text for each parameter that affects the iterates
+    shape: tuple[int, ...]  # (n_samples, n_features), or that of an array of objects
+    # labels, entries: digests of labels, weights and offset; and of the data, with the way they are
+    # stored
     labels: str
     entries: str
 

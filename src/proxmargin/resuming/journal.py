@@ -28,8 +28,6 @@ from proxmargin.problem import Problem
 from proxmargin.resuming.codec import EncodingError, StateCodec
 from proxmargin.resuming.identity import Identity
 
-__all__ = ["UNRECORDED", "Journal", "journal_of"]
-
 Callback = Callable[[Report], object]
 
 # statuses of runs that can be continued
@@ -38,36 +36,17 @@ CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JournalEntry:
-    """A finished minimisation.
+    """A finished minimisation."""
 
-    Attributes
-    ----------
-    title : list
-        Solver, samples, features and outputs, to recognise it by.
-    limit : int or None
-        Its iteration limit.
-    solution : Solution
-        Without the state and the violations.
-    work : float
-        Of the fit until then (`proxmargin.loop.stopping.Effort`).
-    """
-
-    title: list[Any]
-    limit: int | None
-    solution: Solution
-    work: float
+    title: list[Any]  # solver, samples, features and outputs, to recognise it by
+    limit: int | None  # its iteration limit
+    solution: Solution  # without the state and the violations
+    work: float  # of the fit until then (`proxmargin.loop.stopping.Effort`)
 
 
 class Journal:
-    """Takes finished minimisations from a checkpoint, and records new ones.
-
-    Parameters
-    ----------
-    checkpoints : sequence of Checkpoint
-        Where to write.
-    source : path-like, optional
-        The checkpoint file to resume from.
-    """
+    """Takes finished minimisations from a checkpoint, and records new ones. ``checkpoints``: where
+    to write. ``source``: path-like, the checkpoint file to resume from."""
 
     def __init__(
         self, checkpoints: Sequence[Checkpoint] = (), source: str | os.PathLike[str] | None = None
@@ -82,13 +61,8 @@ class Journal:
         self._over = False
 
     def begin(self, identity: Callable[[], Identity]) -> None:
-        """Set the identity of the fit, before its first minimisation.
-
-        Raises
-        ------
-        ValueError
-            The checkpoint belongs to another fit.
-        """
+        """Set the identity of the fit, before its first minimisation. Raises ValueError: the
+        checkpoint belongs to another fit."""
         if not self._checkpoints and self._stored is None:
             return
         self._identity = identity()
@@ -206,15 +180,8 @@ UNRECORDED = Journal()
 
 @contextmanager
 def journal_of(callbacks: Any, source: str | os.PathLike[str] | None) -> Iterator[Journal]:
-    """The journal of a fit with these callbacks, written when the fit ends.
-
-    Raises
-    ------
-    OSError
-        The file does not exist.
-    ValueError
-        The file is no checkpoint, or ``source`` no path.
-    """
+    """The journal of a fit with these callbacks, written when the fit ends. Raises OSError: the
+    file does not exist. Raises ValueError: the file is no checkpoint, or ``source`` no path."""
     if not (source is None or isinstance(source, str | os.PathLike)):
         raise ValueError(f"resume_from must be the path of a checkpoint or None, got {source!r}")
     listed = callbacks if isinstance(callbacks, list | tuple) else ()

@@ -27,12 +27,8 @@ if sys.platform != "win32":
 def taken(stream: IO[Any], *, without: bool = False) -> bool:
     """Whether an exclusive lock was acquired, which lasts until the file is closed.
 
-    Parameters
-    ----------
-    stream : open file
-    without : bool
-        The answer where the file system has no locks. On Windows, where an open file cannot be
-        removed, it is always true.
+    ``stream``: open file. ``without``: the answer where the file system has no locks. On Windows,
+    where an open file cannot be removed, it is always true.
     """
     if sys.platform == "win32":
         return True
@@ -60,14 +56,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     are removed first. An existing file keeps its permissions, and a link stays a link; a device or
     a pipe is written to directly.
 
-    Parameters
-    ----------
-    path : path-like
-
-    Raises
-    ------
-    OSError
-        The file cannot be written; names it.
+    ``path``: path-like. Raises OSError: the file cannot be written; names it.
     """
     with errors_named(path), _stream(path) as stream:
         yield stream
@@ -144,11 +133,8 @@ def _new_draft(target: Path) -> tuple[BinaryIO, Path]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove drafts of this file whose processes have died.
-
-    A process holds a lock on its draft as long as it lives (on Windows, an open file cannot be
-    removed).
-    """
+    """Remove drafts of this file whose processes have died. A process holds a lock on its draft as
+    long as it lives (on Windows, an open file cannot be removed)."""
     pattern = re.compile(rf"\.{re.escape(target.name[:NAMED])}\.[0-9a-f]{{{2 * UNIQUE}}}\.part")
     with suppress(OSError), os.scandir(target.parent) as entries:
         drafts = [entry.path for entry in entries if pattern.fullmatch(entry.name)]
@@ -185,11 +171,8 @@ _NOT_READ = {
 def unpacked_bytes(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file, unpacked if it is compressed by gzip, bzip2 or xz.
 
-    Raises
-    ------
-    OSError
-        The file cannot be read; it is compressed otherwise; while it is read: what is compressed is
-        damaged, or ends early.
+    Raises OSError: the file cannot be read; it is compressed otherwise; while it is read: what is
+    compressed is damaged, or ends early.
     """
     with path.open("rb") as raw, _opener(raw.peek(_HEAD)[:_HEAD])(raw) as stream:
         try:

@@ -9,8 +9,6 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
-__all__ = ["interrupts"]
-
 
 class _Interrupts:
     """Records Ctrl-C during a run, which is raised between two iterations.
@@ -20,12 +18,8 @@ class _Interrupts:
     Ctrl-C raises at once. This needs the main thread and Python's own handler; SIGTERM is treated
     alike if a program asks for it (`terminable`).
 
-    Attributes
-    ----------
-    pending : bool
-        A signal was recorded and has not been acted upon.
-    number : int
-        Number of the last signal.
+    ``pending``: a signal was recorded and has not been acted upon. ``number``: number of the last
+    signal.
     """
 
     def __init__(self) -> None:

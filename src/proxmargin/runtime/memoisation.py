@@ -10,8 +10,6 @@ import numpy as np
 
 from proxmargin.runtime.memory import copied
 
-__all__ = ["Remembers", "cached_property"]
-
 T = TypeVar("T")
 
 
@@ -44,15 +42,10 @@ class Remembers:
         Concurrent threads may compute it twice, and get one of the two results. Results must not be
         modified.
 
-        Parameters
-        ----------
-        make : callable
-            A module-level function: it is part of the key, so that a closure would never be found.
-        *given
-            Arrays are compared by value with those of the last call, of which alone the result is
-            kept. All other arguments must be hashable, and are part of the key.
-        **first
-            Arguments of the computation that are not part of the key.
+        ``make``: a module-level function: it is part of the key, so that a closure would never be
+        found. *given: arrays are compared by value with those of the last call, of which alone the
+        result is kept. All other arguments must be hashable, and are part of the key. **first:
+        arguments of the computation that are not part of the key.
         """
         if not given and (known := self._memory.get((make,))):  # fast path of most calls
             return known[1]

@@ -128,12 +128,7 @@ class _Pages(mmap.mmap):
 
 def mapped_empty(shape: tuple[int, ...], dtype: DTypeLike = float) -> NDArray[Any]:
     """An array of undefined content, in a mapped file of the temporary folder if it is large.
-
-    Raises
-    ------
-    OSError
-        The disk is full: the space is reserved at once.
-    """
+    Raises OSError: the disk is full: the space is reserved at once."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if size < LEAST_BYTES:
         return np.empty(shape, dtype)

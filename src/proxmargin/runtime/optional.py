@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EXTRAS", "FILES", "RECORD", "how_to_install", "library_of", "optional"]
-
 FILES = ("pandas", "pyarrow")
 # libraries of the extras, as pip knows them
 EXTRAS = {
@@ -24,17 +22,8 @@ RECORD = "run-py.json"
 def optional(name: str, use: str, extra: str = "files") -> Any:
     """Import a library of an extra, or one of its modules.
 
-    Parameters
-    ----------
-    use : str
-        What needs it, as the beginning of the error message.
-    extra : str
-        One of `EXTRAS`.
-
-    Raises
-    ------
-    ImportError
-        With the command that installs it.
+    ``use``: what needs it, as the beginning of the error message. ``extra``: one of `EXTRAS`.
+    Raises ImportError: with the command that installs it.
     """
     try:
         return importlib.import_module(name)

@@ -8,8 +8,6 @@ import numpy as np
 
 from proxmargin.compiled.clock import clock
 
-__all__ = ["affordable", "eigen_work", "factor_work", "gram_work", "operations_in"]
-
 TRIAL_SIDE = 256  # of the matrices whose product is timed: some milliseconds in all
 TRIALS = 3  # repetitions, of which the median counts
 STEP_SHARE = 0.2  # of the remaining time that a step may take, unless stated otherwise
@@ -25,13 +23,8 @@ def operations_in(seconds: float) -> float:
 def affordable(operations: float, deadline: float, share: float = STEP_SHARE) -> bool:
     """Whether a step takes at most a share of the time left until the deadline.
 
-    Parameters
-    ----------
-    operations : float
-        Multiply-adds.
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`.
-    share : float in (0, 1]
+    ``operations``: multiply-adds. ``deadline``: on the clock of `proxmargin.compiled.clock`.
+    ``share``: float in (0, 1].
     """
     if not np.isfinite(deadline):
         return True

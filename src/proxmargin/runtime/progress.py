@@ -7,8 +7,6 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, Protocol, Self
 
-__all__ = ["ProgressBar", "duration"]
-
 SHOW_AFTER = 2.0
 BAR_EVERY = 0.2
 LINE_EVERY = 5.0

@@ -96,10 +96,8 @@ class Carried(Generic[T]):
 
 
 def is_on_cluster() -> bool:
-    """Whether joblib has been told to use Dask, outside of a task of Dask itself.
-
-    A task runs its own fits one after the other: there are tasks for the other workers already.
-    """
+    """Whether joblib has been told to use Dask, outside of a task of Dask itself. A task runs its
+    own fits one after the other: there are tasks for the other workers already."""
     return _has_dask_backend() and not _is_task()
 
 
@@ -113,15 +111,8 @@ def threads_here(n_jobs: int | None) -> int:
 def on_cluster(
     function: Callable[[T, Any], R], data: T, items: Iterable[Any], *, ordered: bool
 ) -> Iterator[R]:
-    """``function(data, item)`` for all items, on the workers; the results as they arrive.
-
-    Parameters
-    ----------
-    data : object
-        Sent to the workers once.
-    ordered : bool
-        In the order of the items.
-    """
+    """``function(data, item)`` for all items, on the workers; the results as they arrive. ``data``:
+    sent to the workers once. ``ordered``: in the order of the items."""
     parallel = Parallel(n_jobs=-1, return_as="generator" if ordered else "generator_unordered")
     carried = Carried(data)
     results: Iterator[R] = parallel(delayed(_called)(function, carried, each) for each in items)

@@ -58,14 +58,9 @@ from proxmargin.selection.splitting import forget, no_convergence_warnings, spli
 def constructor(own: Mapping[str, Any], of: type, without: Collection[str]) -> Callable[..., None]:
     """An ``__init__`` that stores its arguments as attributes, as scikit-learn requires.
 
-    Parameters
-    ----------
-    own : mapping from parameter to default
-        They come first, and can be given by position.
-    of : type
-        The class whose other parameters follow, by keyword only.
-    without : names
-        The parameters of that class that are left out.
+    ``own``: mapping from parameter to default, they come first, and can be given by position.
+    ``of``: the class whose other parameters follow, by keyword only. ``without``: names, the
+    parameters of that class that are left out.
     """
     mine = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=d) for n, d in own.items()]
     others = [
@@ -269,11 +264,8 @@ class CrossValidated(
     ) -> tuple[list[Judged], Path | None]:
         """Fit and score all folds, on several threads or on a cluster, with the same bits.
 
-        Parameters
-        ----------
-        ahead : callable, optional
-            Fits the path of all rows, which does not depend on the choice. It takes longest, so one
-            of several threads begins with it; with a single thread None is returned for it.
+        ``ahead``: fits the path of all rows, which does not depend on the choice. It takes longest,
+        so one of several threads begins with it; with a single thread None is returned for it.
         """
         judge = judge_of(self.scoring, plan.templates[0])
         models = path_models if self._is_linear else kernel_models

@@ -51,8 +51,6 @@ from proxmargin.selection.splitting import (
     weight_argument,
 )
 
-__all__ = ["CalibratedMargin"]
-
 Array = NDArray[np.float64]
 Metadata = Mapping[str, Any]
 
@@ -283,13 +281,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def _fitted_to_folds(
         self, plain: Any, X: Any, y: Any, fitting: Metadata, folds: list[Any]
     ) -> list[Any]:
-        """A classifier for each fold.
-
-        Raises
-        ------
-        ValueError
-            The training part of a fold lacks a class.
-        """
+        """A classifier for each fold. Raises ValueError: the training part of a fold lacks a
+        class."""
         models: list[Any] = Parallel(n_jobs=self.n_jobs)(
             delayed(_fitted)(clone(plain), X, y, fitting, train) for train, _ in folds
         )

@@ -16,8 +16,6 @@ from sklearn.linear_model import LogisticRegression
 
 from proxmargin.rounding import EPS
 
-__all__ = ["CALIBRATORS", "Calibrator", "fit_calibrator"]
-
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -53,12 +51,8 @@ Maker = Callable[[Array, Codes, Array], Calibrator]
 def fit_calibrator(method: str, scores: Array, codes: Codes, weights: Array) -> Calibrator:
     """The calibrator of a method for held-out scores.
 
-    Parameters
-    ----------
-    method : a key of `CALIBRATORS`
-    scores : (n_samples,), or (n_samples, n_classes)
-    codes : (n_samples,) class indices
-    weights : (n_samples,) >= 0
+    ``method``: a key of `CALIBRATORS`. ``scores``: (n_samples,), or (n_samples, n_classes).
+    ``codes``: (n_samples,) class indices. ``weights``: (n_samples,) >= 0.
     """
     scale = _scale(scores, weights)
     return _InUnits(scale, CALIBRATORS[method](scores / scale, codes, weights))

@@ -25,39 +25,19 @@ from proxmargin.selection.relaxed import mixed_paths
 from proxmargin.selection.scoring import HeldOutRows, Judge, Models
 from proxmargin.selection.splitting import no_convergence_warnings
 
-__all__ = [
-    "Fold",
-    "Judged",
-    "Judging",
-    "Plan",
-    "ValidatedRows",
-    "folds_of",
-    "kernel_models",
-    "path_models",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Tell = Callable[[int], object]
 
 
 class Scored(NamedTuple):
-    """Models, and their scores of the held-out rows without offset.
-
-    Attributes
-    ----------
-    models : Models
-    decisions : (n_strengths, n_test[, n_classes])
-    exists : (n_strengths,) bool, optional
-        Which of the models are to be judged; all by default.
-    is_fit : bool
-        Whether they count as fits of their own.
-    """
+    """Models, and their scores of the held-out rows without offset."""
 
     models: Models
-    decisions: Array
+    decisions: Array  # (n_strengths, n_test[, n_classes])
+    # (n_strengths,) bool, which of the models are to be judged; all by default
     exists: NDArray[np.bool_] | None = None
-    is_fit: bool = True
+    is_fit: bool = True  # whether they count as fits of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,25 +51,15 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class ValidatedRows:
-    """Validated rows.
-
-    Attributes
-    ----------
-    targets : Targets
-        Their weights are those of a fit to all rows: sample weights times class weights. They
-        hold the offset too.
-    sample_weight : (n_samples,) or None
-    arguments : mapping
-        What scorers take besides the data: a value a row.
-    pairwise : bool
-        X holds a kernel of the samples with themselves.
-    """
+    """Validated rows."""
 
     X: Any
+    # their weights are those of a fit to all rows: sample weights times class weights. They hold
+    # the offset too
     targets: Targets
-    sample_weight: Array | None
-    arguments: Mapping[str, Any]
-    pairwise: bool = False
+    sample_weight: Array | None  # (n_samples,)
+    arguments: Mapping[str, Any]  # what scorers take besides the data: a value a row
+    pairwise: bool = False  # X holds a kernel of the samples with themselves
 
     @cached_property
     def design(self) -> Design:
@@ -125,10 +95,7 @@ class ValidatedRows:
 
         A row that the training part repeats, as bootstraps do, has the weight of all its copies.
 
-        Raises
-        ------
-        ValueError
-            The training rows lack a class.
+        Raises ValueError: the training rows lack a class.
         """
         weights = np.zeros(self.targets.codes.size)
         given = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
@@ -144,13 +111,8 @@ class ValidatedRows:
 
 
 def folds_of(splits: Iterable[tuple[Any, Any]], data: ValidatedRows) -> list[Fold]:
-    """The folds of a splitter, given by row numbers or masks.
-
-    Raises
-    ------
-    ValueError
-        There are no folds; or one has rows beyond the data, or no row of positive weight to score.
-    """
+    """The folds of a splitter, given by row numbers or masks. Raises ValueError: there are no
+    folds; or one has rows beyond the data, or no row of positive weight to score."""
     count = data.targets.codes.size
     folds = [
         Fold(k, *(row_numbers(k, part, count) for part in parts)) for k, parts in enumerate(splits)
@@ -167,21 +129,11 @@ def folds_of(splits: Iterable[tuple[Any, Any]], data: ValidatedRows) -> list[Fol
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is fitted to each training part: a path for each l1_ratio.
+    """What is fitted to each training part: a path for each l1_ratio."""
 
-    Attributes
-    ----------
-    templates : list of estimators
-        One for each l1_ratio, with validated parameters.
-    grids : (n_l1_ratios, n_strengths)
-        From the strongest penalty.
-    shares : sequence of float
-        The gammas of relaxed fits, each with scores of its own.
-    """
-
-    templates: Sequence[MarginEstimator]
-    grids: Array
-    shares: Sequence[float] = (1.0,)
+    templates: Sequence[MarginEstimator]  # one for each l1_ratio, with validated parameters
+    grids: Array  # (n_l1_ratios, n_strengths), from the strongest penalty
+    shares: Sequence[float] = (1.0,)  # the gammas of relaxed fits, each with scores of its own
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -190,11 +142,8 @@ class Plan:
 
 
 def path_models(plan: Plan, data: ValidatedRows, fold: Fold, tell: Tell) -> Iterator[Scored]:
-    """The paths of linear models, one for each l1_ratio.
-
-    Held-out rows have weight zero, so that neither standardisation nor any bound depends on them.
-    Removing them would copy the data.
-    """
+    """The paths of linear models, one for each l1_ratio. Held-out rows have weight zero, so that
+    neither standardisation nor any bound depends on them. Removing them would copy the data."""
     first = plan.templates[0]
     assembly = first._assembled(data.design, data.training(fold, first.class_weight))
     for template, grid in zip(plan.templates, plan.grids, strict=True):
@@ -248,44 +197,28 @@ class Machines:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The scores of the models of one fold.
+    """The scores of the models of one fold."""
 
-    Attributes
-    ----------
-    scores : (n_l1_ratios, n_strengths)
-        NaN for strengths that were not fitted because of an interruption.
-    decisions : list of (n_strengths, n_test[, n_classes]), one for each l1_ratio
-        Scores of the held-out rows, if they are kept.
-    fits : int
-        How many models were fitted.
-    unmet : list of Certificate or CertificateList
-        Certificates of the models whose gap did not meet the tolerance.
-    """
-
+    # (n_l1_ratios, n_strengths), NaN for strengths that were not fitted because of an interruption
     scores: Array
+    # list of (n_strengths, n_test[, n_classes]), one for each l1_ratio, scores of the held-out
+    # rows, if they are kept
     decisions: list[Array]
-    fits: int
+    fits: int  # how many models were fitted
+    # list of Certificate or CertificateList, certificates of the models whose gap did not meet the
+    # tolerance
     unmet: list[Certificate | CertificateList]
 
 
 @dataclass(frozen=True, eq=False)
 class Judging:
-    """How the models of folds are fitted and scored.
-
-    Attributes
-    ----------
-    plan : Plan
-    models : callable
-        `path_models` or `kernel_models`.
-    judge : Judge
-    keep : bool
-        Whether the scores of the held-out rows are kept.
-    """
+    """How the models of folds are fitted and scored."""
 
     plan: Plan
+    # `path_models` or `kernel_models`
     models: Callable[[Plan, ValidatedRows, Fold, Tell], Iterator[Scored]]
     judge: Judge
-    keep: bool
+    keep: bool  # whether the scores of the held-out rows are kept
 
     def judged(self, data: ValidatedRows, fold: Fold, tell: Tell) -> Judged:
         fitted = self.models(self.plan, data, fold, tell)

@@ -31,16 +31,6 @@ from proxmargin.rounding import TINY
 from proxmargin.runtime.brief import shown
 from proxmargin.unpenalised import are_separated
 
-__all__ = [
-    "NO_REFIT",
-    "Mixed",
-    "check_refits",
-    "check_relaxed",
-    "mixed_models",
-    "mixed_paths",
-    "shares_of",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -53,28 +43,17 @@ BECAUSE = "coefficients of the penalised minimiser mixed with an unpenalised fit
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """The models of a path for one gamma.
+    """The models of a path for one gamma."""
 
-    Attributes
-    ----------
-    path : Path
-        Its certificates are those of the penalised models.
-    exists : (n_strengths,) bool
-        Whether the unpenalised fit exists; where it does not, the penalised model stands.
-    """
-
-    path: Path
+    path: Path  # its certificates are those of the penalised models
+    # (n_strengths,) bool, whether the unpenalised fit exists; where it does not, the penalised
+    # model stands
     exists: NDArray[np.bool_]
 
 
 def shares_of(relaxed: Any) -> tuple[float, ...]:
-    """The gammas for a value of ``relaxed``, the penalised model first.
-
-    Raises
-    ------
-    ValueError
-        Not a flag, nor numbers in [0, 1].
-    """
+    """The gammas for a value of ``relaxed``, the penalised model first. Raises ValueError: not a
+    flag, nor numbers in [0, 1]."""
     if isinstance(relaxed, bool | np.bool_):
         return SHARES if relaxed else (1.0,)
     try:
@@ -104,11 +83,7 @@ def check_relaxed(template: MarginEstimator, n_classes: int) -> None:
 
 def check_refits(scores: Array, shares: Sequence[float]) -> None:
     """Raise ValueError if only relaxed fits were asked for, and none has a score on every fold.
-
-    Parameters
-    ----------
-    scores : (n_l1_ratios * n_shares, n_strengths, n_folds)
-    """
+    ``scores``: (n_l1_ratios * n_shares, n_strengths, n_folds)."""
     if 1.0 not in shares and not np.isfinite(scores.mean(axis=2)).any():
         raise ValueError(
             f"relaxed={list(shares)}: no strength has an unpenalised fit with a score on every "

@@ -26,8 +26,6 @@ from proxmargin.selection.stability.units import partners_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["feature_report"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -239,10 +237,8 @@ class _Table:
 
 
 def _refitted(plain: Any, data: _Data, weights: Array) -> Any:
-    """A copy of the model, fitted to the rows of positive weight.
-
-    Models of this package leave out rows without weight, and are spared a copy of the data.
-    """
+    """A copy of the model, fitted to the rows of positive weight. Models of this package leave out
+    rows without weight, and are spared a copy of the data."""
     model = clone(plain)
     if isinstance(model, MarginEstimator):
         model.set_params(callbacks=(), verbose=0)

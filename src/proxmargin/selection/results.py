@@ -38,15 +38,8 @@ TIE = 1e-12
 def best(scores: Array) -> tuple[int, int]:
     """Index of the highest mean score; among equals the first l1_ratio, then the strongest penalty.
 
-    Parameters
-    ----------
-    scores : (n_l1_ratios, n_strengths, n_folds)
-        From the strongest penalty.
-
-    Raises
-    ------
-    ValueError
-        No strength has a score on every fold.
+    ``scores``: (n_l1_ratios, n_strengths, n_folds), from the strongest penalty. Raises ValueError:
+    no strength has a score on every fold.
     """
     means = _means(scores)
     if not np.isfinite(means).any():
@@ -57,9 +50,7 @@ def best(scores: Array) -> tuple[int, int]:
 
 def within_one_error(scores: Array) -> tuple[int, int]:
     """The strongest penalty whose mean is within one standard error of the best, at its l1_ratio.
-
-    Friedman, Hastie and Tibshirani (2010), section 5.
-    """
+    Friedman, Hastie and Tibshirani (2010), section 5."""
     row, column = best(scores)
     enough = _means(scores)[row, column] - standard_errors(scores)[row, column]
     return row, int(np.argmax(_means(scores)[row] >= enough))
@@ -83,10 +74,8 @@ CHOICES = {"best": best, "1se": within_one_error}
 def out_of_fold(
     data: ValidatedRows, folds: list[Fold], shape: tuple[int, ...], results: list[Judged]
 ) -> Array:
-    """Held-out scores of each row, by models of the folds that do not train on it.
-
-    The mean if a row was held out several times; NaN if never.
-    """
+    """Held-out scores of each row, by models of the folds that do not train on it. The mean if a
+    row was held out several times; NaN if never."""
     outputs = results[0].decisions[0].shape[2:]
     total = np.zeros((*shape, data.targets.codes.size, *outputs))
     times = np.zeros(data.targets.codes.size)

@@ -55,26 +55,14 @@ class Models(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRows:
-    """The held-out rows of a fold.
+    """The held-out rows of a fold."""
 
-    Attributes
-    ----------
-    design : Design
-        The rows, without a copy.
-    targets : Targets
-        With the classes of the whole data, and with the weights and the offset of a fit to it.
-    sample_weight : (n_samples,) or None
-        The given weights, without class weights.
-    arguments : mapping
-        What scorers take besides the data: a value a row.
-    copied : callable
-        Returns the rows as an array or a matrix. A callable, because few scorings read them.
-    """
-
-    design: Design
+    design: Design  # the rows, without a copy
+    # with the classes of the whole data, and with the weights and the offset of a fit to it
     targets: Targets
-    sample_weight: Array | None
-    arguments: Mapping[str, Any]
+    sample_weight: Array | None  # (n_samples,), the given weights, without class weights
+    arguments: Mapping[str, Any]  # what scorers take besides the data: a value a row
+    # returns the rows as an array or a matrix. A callable, because few scorings read them
     copied: Callable[[], Any]
 
     @cached_property
@@ -91,13 +79,8 @@ Judge = Callable[[Models, Array, HeldOutRows], Array]
 
 
 def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
-    """The `Judge` for a value of ``scoring``.
-
-    Raises
-    ------
-    ValueError
-        There is no such scoring, or the model has no probabilities to compute it from.
-    """
+    """The `Judge` for a value of ``scoring``. Raises ValueError: there is no such scoring, or the
+    model has no probabilities to compute it from."""
     if scoring is None:
         return _mean_loss
     if isinstance(scoring, str) and scoring in _OF_LIKELIHOOD:
@@ -145,10 +128,8 @@ def _mean_loss(models: Models, scores: Array, rows: HeldOutRows) -> Array:
 
 
 def _log_likelihoods(models: Models, scores: Array, rows: HeldOutRows) -> Array:
-    """The mean log-likelihood of the true classes, from the scores.
-
-    Computed with log_expit and logsumexp: large margins do not round a probability to 0 or 1.
-    """
+    """The mean log-likelihood of the true classes, from the scores. Computed with log_expit and
+    logsumexp: large margins do not round a probability to 0 or 1."""
     codes = rows.targets.codes
     if scores.ndim == 2:
         logs = log_expit(np.where(codes == 1, scores, -scores))

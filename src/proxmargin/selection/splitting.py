@@ -28,13 +28,8 @@ DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 
 
 def splitter_of(cv: Any, y: Any, groups: Any = None) -> Any:
-    """The splitter of a value of ``cv``; a number of folds keeps ``groups`` whole.
-
-    Raises
-    ------
-    ValueError
-        ``cv`` is none of these, or there are fewer groups than folds.
-    """
+    """The splitter of a value of ``cv``; a number of folds keeps ``groups`` whole. Raises
+    ValueError: ``cv`` is none of these, or there are fewer groups than folds."""
     check_folds("cv", cv)
     by_count = cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
     if groups is None or not by_count:
@@ -56,14 +51,8 @@ def routed_splitter(cv: Any) -> Any:
 
 
 def check_disjoint(folds: Iterable[tuple[Any, Any]], count: int) -> None:
-    """Raise ValueError for a fold that holds out rows of its own training part.
-
-    Parameters
-    ----------
-    folds : pairs of row numbers or masks
-    count : int
-        Rows of the data.
-    """
+    """Raise ValueError for a fold that holds out rows of its own training part. ``folds``: pairs of
+    row numbers or masks. ``count``: rows of the data."""
     rows = np.arange(count)
     for number, (train, test) in enumerate(folds):
         shared = np.intersect1d(rows[train], rows[test])
@@ -108,13 +97,8 @@ def names_checked(estimator: Any, X: Any) -> Iterator[None]:
 
 
 def weight_argument(estimator: Any) -> str:
-    """The argument of ``fit`` for the weights: of a pipeline that of its last step.
-
-    Raises
-    ------
-    TypeError
-        It takes none; names the last step.
-    """
+    """The argument of ``fit`` for the weights: of a pipeline that of its last step. Raises
+    TypeError: it takes none; names the last step."""
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
     if isinstance(estimator, Pipeline):

@@ -24,19 +24,13 @@ from proxmargin.stats.scores import (
 
 @dataclass(frozen=True)
 class Student:
-    """Means, their standard errors, and the degrees of freedom of Student's t distribution.
+    """Means, their standard errors, and the degrees of freedom of Student's t distribution."""
 
-    Attributes
-    ----------
-    mean, error : arrays of one shape
-    freedom : int
-    rounding : array that broadcasts to that shape, or a number
-        Means are known up to this.
-    """
-
+    # mean, error: arrays of one shape
     mean: Floats
     error: Floats
     freedom: int
+    # array that broadcasts to that shape, or a number, means are known up to this
     rounding: Floats | float = 0.0
 
     @property
@@ -73,21 +67,10 @@ class Student:
 def resampled(values: Floats, test_ratio: float, rounding: Floats | None = None) -> Student:
     """The mean over splits, with the variance of Nadeau and Bengio (2003).
 
-    Parameters
-    ----------
-    values : (..., n_splits)
-    test_ratio : float
-        Number of test samples by number of training samples of a split.
-    rounding : as values, optional
-        Values that vary by no more than this are constant.
+    ``values``: (..., n_splits). ``test_ratio``: number of test samples by number of training
+    samples of a split. ``rounding``: as values, values that vary by no more than this are constant.
+    With a standard error of zero where the values are constant.
 
-    Returns
-    -------
-    Student
-        With a standard error of zero where the values are constant.
-
-    Notes
-    -----
     ``(1 / J + n_test / n_train) s^2`` for the sample variance ``s^2`` of J splits. Training sets
     overlap, and ``s^2 / J`` is too small by far.
     """

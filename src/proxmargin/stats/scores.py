@@ -36,32 +36,20 @@ LARGEST = np.finfo(np.float64).max / 4  # so that differences of scores do not o
 
 @dataclass(frozen=True)
 class Differences:
-    """Scores of each model minus those of each other one.
+    """Scores of each model minus those of each other one."""
 
-    Attributes
-    ----------
-    values : (n_models, n_models, n_rows)
-        Zero where two scores are equal but for rounding.
-    rounding : (n_models, n_models, n_rows)
-        Differences are known up to this, which is relative to the larger of both scores.
-    """
-
-    values: Floats
+    values: Floats  # (n_models, n_models, n_rows), zero where two scores are equal but for rounding
+    # (n_models, n_models, n_rows), differences are known up to this, which is relative to the
+    # larger of both scores
     rounding: Floats
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Scores of models, a row for a data set or a fold, and a column for a model.
+    """Scores of models, a row for a data set or a fold, and a column for a model."""
 
-    Attributes
-    ----------
-    values : (n_rows, n_models)
-    labels : of the columns, as given
-    """
-
-    values: Floats
-    labels: tuple[Any, ...]
+    values: Floats  # (n_rows, n_models)
+    labels: tuple[Any, ...]  # of the columns, as given
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,10 +74,7 @@ class ScoreTable:
 
         None is the first.
 
-        Raises
-        ------
-        ValueError
-            No such model.
+        Raises ValueError: no such model.
         """
         if model is None:
             return 0
@@ -106,16 +91,9 @@ class ScoreTable:
 def ranks_with_ties(values: Floats, rounding: Floats) -> Floats:
     """Ranks along the last axis, from the lowest; values closer than their rounding are tied.
 
-    Parameters
-    ----------
-    values : (..., n)
-    rounding : broadcasts to (..., n)
-        Two values are equal if they differ by no more than the larger of their roundings; so are
-        values joined by a chain of equal ones.
-
-    Returns
-    -------
-    (..., n) ranks, 1 for the lowest; ties share their average
+    ``values``: (..., n). ``rounding``: broadcasts to (..., n), two values are equal if they differ
+    by no more than the larger of their roundings; so are values joined by a chain of equal ones.
+    Returns (..., n) ranks, 1 for the lowest; ties share their average.
     """
     return np.asarray(rankdata(levels(values, rounding), axis=-1))
 
@@ -123,15 +101,9 @@ def ranks_with_ties(values: Floats, rounding: Floats) -> Floats:
 def read_scores(scores: ArrayLike) -> ScoreTable:
     """A checked table.
 
-    Parameters
-    ----------
-    scores : (n_rows, n_models) array, or a frame whose columns name the models
-
-    Raises
-    ------
-    ValueError
-        Not two-dimensional, fewer than two models or two rows, not real, not finite, or above a
-        quarter of the largest number; two columns of the same name.
+    ``scores``: (n_rows, n_models) array, or a frame whose columns name the models. Raises
+    ValueError: not two-dimensional, fewer than two models or two rows, not real, not finite, or
+    above a quarter of the largest number; two columns of the same name.
     """
     values = read_numbers(scores, "scores")
     if values.ndim != 2 or values.shape[1] < 2:
@@ -156,13 +128,8 @@ def read_scores(scores: ArrayLike) -> ScoreTable:
 
 
 def read_numbers(values: ArrayLike, name: str) -> Floats:
-    """Real numbers, in double precision.
-
-    Raises
-    ------
-    ValueError
-        Not real numbers, rows of different lengths, or masked entries.
-    """
+    """Real numbers, in double precision. Raises ValueError: not real numbers, rows of different
+    lengths, or masked entries."""
     if np.ma.is_masked(values):
         raise ValueError(
             f"{name} has masked entries, and every entry counts: leave out their rows or columns"
@@ -177,39 +144,24 @@ def read_numbers(values: ArrayLike, name: str) -> Floats:
 
 
 def check_fraction(name: str, value: float, hint: str = "") -> float:
-    """A number strictly between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        It is not; ``hint`` ends the message.
-    """
+    """A number strictly between 0 and 1. Raises ValueError: it is not; ``hint`` ends the
+    message."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < 1.0:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1{hint}")
     return float(value)
 
 
 def check_flag(name: str, value: bool) -> bool:
-    """True or False, and nothing that only looks like it: the string "no" is true in Python.
-
-    Raises
-    ------
-    ValueError
-        Neither.
-    """
+    """True or False, and nothing that only looks like it: the string "no" is true in Python. Raises
+    ValueError: neither."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r} must be True or False")
     return bool(value)
 
 
 def pairs_frame(names: Sequence[str], **columns: Floats) -> Any:
-    """A frame with a row for each pair of models, of matrices over pairs.
-
-    Raises
-    ------
-    ImportError
-        pandas is not installed.
-    """
+    """A frame with a row for each pair of models, of matrices over pairs. Raises ImportError:
+    pandas is not installed."""
     import pandas as pd
 
     first, second = np.triu_indices(len(names), 1)

@@ -44,13 +44,8 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
 
 
 class Archive:
-    """The members of an opened archive, read one at a time.
-
-    Raises
-    ------
-    ModelFileError
-        The members are compressed, encrypted, repeated, or larger than the file.
-    """
+    """The members of an opened archive, read one at a time. Raises ModelFileError: the members are
+    compressed, encrypted, repeated, or larger than the file."""
 
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         self._archive = archive
@@ -145,13 +140,8 @@ def signature_of(document: bytes, sign: Sign) -> bytes:
 
 
 def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
-    """The document of an archive whose signature is verified and whose members it lists.
-
-    Raises
-    ------
-    ModelFileError
-        With the reason only; the caller knows the file.
-    """
+    """The document of an archive whose signature is verified and whose members it lists. Raises
+    ModelFileError: with the reason only; the caller knows the file."""
     document = archive.read(MANIFEST)
     if verify is not None:
         _verify(archive, document, verify)

@@ -33,17 +33,12 @@ _FLOAT_BYTES = (4, 8)
 
 @dataclass(frozen=True)
 class ModelForm:
-    """The attributes of one kind of model.
+    """The attributes of one kind of model."""
 
-    Attributes
-    ----------
-    required, optional : names of attributes
-    check : callable
-        Refuses attributes that contradict each other, with a `ModelFileError` that says which.
-    """
-
+    # required, optional: names of attributes
     required: tuple[str, ...]
     optional: tuple[str, ...]
+    # refuses attributes that contradict each other, with a `ModelFileError` that says which
     check: Callable[[Fitted], None]
 
 
@@ -251,13 +246,8 @@ _MAX_TEXT_BYTES = 2**28
 
 
 def collect(estimator: Any, form: ModelForm) -> Fitted:
-    """The learned attributes of an estimator.
-
-    Raises
-    ------
-    ModelFileError
-        The estimator is not fitted.
-    """
+    """The learned attributes of an estimator. Raises ModelFileError: the estimator is not
+    fitted."""
     missing = [name for name in form.required if not hasattr(estimator, name)]
     if missing:
         raise ModelFileError(

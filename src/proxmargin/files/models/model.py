@@ -62,10 +62,7 @@ def taken_apart(estimator: Any) -> tuple[Any, dict[str, Any] | None]:
     """The model of a pipeline that begins with an imputer, with the names of its columns; and the
     imputer as plain values. Any other estimator is returned as it is.
 
-    Raises
-    ------
-    ModelFileError
-        The pipeline has other steps than an imputer and a model.
+    Raises ModelFileError: the pipeline has other steps than an imputer and a model.
     """
     from sklearn.pipeline import Pipeline
 
@@ -135,13 +132,8 @@ _GAMMA_RULES = ("scale", "auto")
 
 
 def refuse_invalid(estimator: Any) -> None:
-    """Refuse an estimator whose parameters do not pass the checks of its `fit`.
-
-    Raises
-    ------
-    ModelFileError
-        With the reason only.
-    """
+    """Refuse an estimator whose parameters do not pass the checks of its `fit`. Raises
+    ModelFileError: with the reason only."""
     for check in _checks(estimator):
         try:
             check()

@@ -176,13 +176,8 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def complete_settings(plain: Any, names: Collection[str], what: str) -> dict[str, Any]:
-    """Keyword arguments from their JSON form: each of the names, and no other.
-
-    Raises
-    ------
-    ModelFileError
-        Names are missing or unknown, or a value is nothing that `to_plain` writes.
-    """
+    """Keyword arguments from their JSON form: each of the names, and no other. Raises
+    ModelFileError: names are missing or unknown, or a value is nothing that the codec writes."""
     given = set(CODEC.expect(plain, dict, f"settings of {what}"))
     unknown, missing = sorted(given - set(names)), sorted(set(names) - given)
     if unknown:
@@ -218,13 +213,8 @@ def certificate_to_plain(certificate: AnyCertificate) -> Any:
 
 
 def certificate_from_plain(plain: Any) -> AnyCertificate:
-    """The certificate that was stored.
-
-    Raises
-    ------
-    ModelFileError
-        A field is missing, unknown or of the wrong type.
-    """
+    """The certificate that was stored. Raises ModelFileError: a field is missing, unknown or of the
+    wrong type."""
     if isinstance(plain, list) and plain:
         return CertificateList([_one_from_plain(one) for one in plain])
     return _one_from_plain(plain)

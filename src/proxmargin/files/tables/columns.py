@@ -37,22 +37,14 @@ _OR_TARGET = "; if one of them has the labels, name it (target=NAME)"
 
 @dataclass(frozen=True)
 class NamedColumns:
-    """A table with a header, read when it is known which columns are needed.
-
-    Attributes
-    ----------
-    source : str
-    names : list of str
-        The header, in the file's order.
-    load : callable (names, text) -> list of Column
-        Reads the named columns; those also in `text` come as the text they are in the file.
-    tells_text : bool
-        Whether the file tells text from numbers, as typed formats do; otherwise the cells do.
-    """
+    """A table with a header, read when it is known which columns are needed."""
 
     source: str
-    names: list[str]
+    names: list[str]  # the header, in the file's order
+    # callable (names, text) -> list of Column, reads the named columns; those also in `text` come
+    # as the text they are in the file
     load: Callable[[Sequence[str], Collection[str]], list[Column]]
+    # whether the file tells text from numbers, as typed formats do; otherwise the cells do
     tells_text: bool = True
 
     def __post_init__(self) -> None:
@@ -215,10 +207,7 @@ def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) 
 
     A name that is a column is that column; ``column=level`` is the indicator of a level.
 
-    Raises
-    ------
-    DataError
-        Columns are missing; the message names them.
+    Raises DataError: columns are missing; the message names them.
     """
     wanted = list(wanted)
     present, whole = set(names), set(wanted)

@@ -21,10 +21,8 @@ _NUMBER_OBJECTS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Numbers (any float, integer or boolean dtype) or text (an object array of str).
-
-    Entries where `missing` holds have no meaningful value.
-    """
+    """Numbers (any float, integer or boolean dtype) or text (an object array of str). Entries where
+    `missing` holds have no meaningful value."""
 
     name: str
     values: NDArray[Any]

@@ -51,25 +51,16 @@ class NulFound(ValueError):
 
 @contextmanager
 def opened_bytes(path: Path, cost: Cost) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file.
-
-    Raises
-    ------
-    DataError
-        While it is read: a line has no end, or more memory must follow than is free.
-    OSError
-        As of `unpacked_bytes`.
-    """
+    """The unpacked bytes of a file. Raises DataError: while it is read: a line has no end, or more
+    memory must follow than is free. Raises OSError: as of `unpacked_bytes`."""
     with unpacked_bytes(path) as packed:
         yield io.BufferedReader(_Watched(packed, path, cost), _PIECE)
 
 
 @contextmanager
 def opened_text(path: Path, cost: Cost, codec: str) -> Iterator[TextIO]:
-    """The text of a file; read in pieces, it raises `NulFound` at a NUL.
-
-    Line ends of all kinds become newlines: pandas loses an empty cell after a lone carriage return.
-    """
+    """The text of a file; read in pieces, it raises `NulFound` at a NUL. Line ends of all kinds
+    become newlines: pandas loses an empty cell after a lone carriage return."""
     with opened_bytes(path, cost) as stream:
         yield _Text(stream, encoding=codec, newline=None)
 
@@ -187,13 +178,8 @@ _ROLES = 2
 
 
 def read_delimited(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
-    """A text table with this separator.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or its first line is no header and one is expected.
-    """
+    """A text table with this separator. Raises DataError: the file cannot be read, or its first
+    line is no header and one is expected."""
     if separator == dialect.decimal:
         raise DataError(
             f"{path}: the decimal mark {separator!r} also separates the cells; name another "
@@ -247,10 +233,8 @@ def _lines(text: Iterable[str], separator: str) -> Iterator[list[str]]:
 
 
 def _sign_of_data(first: Sequence[str], below: Sequence[str], separator: str, decimal: str) -> str:
-    """The evidence that a line is data and not a header; empty if there is none.
-
-    ``below`` is the text of the lines after it.
-    """
+    """The evidence that a line is data and not a header; empty if there is none. ``below`` is the
+    text of the lines after it."""
     words = {j: cell for j, cell in enumerate(first) if not _is_number(cell, decimal)}
     if not words:
         # data frames without names are written with 0, 1, 2, ... as their header

@@ -62,10 +62,7 @@ def feature_matrix(
     A level that no feature names gives zeros. Float32 is kept where every numeric column is
     at most that wide; everything else is float64.
 
-    Raises
-    ------
-    DataError
-        There is not enough memory for it.
+    Raises DataError: there is not enough memory for it.
     """
     n_samples = len(next(iter(columns.values())).values)
     dtype = _common_dtype([columns[f.column] for f in features if f.level is None])
@@ -197,10 +194,8 @@ def _is_number(cell: Any) -> bool:
 
 
 def refuse_unusable_cells(columns: Sequence[Column], source: str, blanks: bool = False) -> None:
-    """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept.
-
-    By data row (from 1) and column name.
-    """
+    """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept. By data row (from
+    1) and column name."""
     if not blanks:
         _refuse_cells({c.name: c.missing for c in columns}, source, "missing", _FILL)
     _refuse_cells({c.name: c.infinite() for c in columns}, source, "infinite", _CORRECT)

@@ -63,16 +63,9 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
 
     Whole numbers stored as floats (svmlight's ``+1.0``) become integers.
 
-    Raises
-    ------
-    DataError
-        A label is missing or infinite, or the column holds measurements and not classes.
-
-    Warns
-    -----
-    UserWarning
-        Once, of classes that are perhaps none: those that differ only in blanks or case, and words
-        for a missing value.
+    Raises DataError: a label is missing or infinite, or the column holds measurements and not
+    classes. Warns UserWarning: once, of classes that are perhaps none: those that differ only in
+    blanks or case, and words for a missing value.
     """
     _refuse_missing(
         column, source, "target", "labels", ", or choose another target column (target=NAME)"
@@ -110,13 +103,8 @@ def warn_of_default_target(table: Table, source: str) -> None:
 
 
 def group_names(column: Column, source: str) -> NDArray[Any]:
-    """The group of each sample: numbers, or text as it is written.
-
-    Raises
-    ------
-    DataError
-        The group of a sample is missing or infinite.
-    """
+    """The group of each sample: numbers, or text as it is written. Raises DataError: the group of a
+    sample is missing or infinite."""
     _refuse_missing(column, source, "column of groups", "groups")
     return column.values if column.is_numeric else _as_words(column, source, "column of groups")
 
@@ -183,13 +171,8 @@ def _is_whole(labels: NDArray[Any]) -> bool:
 
 
 def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
-    """The weights, one a sample, as floats.
-
-    Raises
-    ------
-    DataError
-        A weight is missing, infinite, negative or no number, by data row (from 1); or all are zero.
-    """
+    """The weights, one a sample, as floats. Raises DataError: a weight is missing, infinite,
+    negative or no number, by data row (from 1); or all are zero."""
     if not column.is_numeric:
         row = int(np.flatnonzero(~column.missing & ~_are_numbers(column))[0])
         raise DataError(
@@ -240,15 +223,8 @@ def refuse_too_wide(
 ) -> None:
     """Refuse features and classes whose coefficients cannot be fitted in the free memory.
 
-    Parameters
-    ----------
-    y : (n_samples,) labels
-    last_feature : callable, optional
-        Says where the last feature is from and what to do, where one entry makes many features.
-
-    Raises
-    ------
-    DataError
+    ``y``: (n_samples,) labels. ``last_feature``: says where the last feature is from and what to
+    do, where one entry makes many features.
     """
     vector = 8 * _VECTORS * n_features
     if vector * max(len(y), 1) <= free_bytes():

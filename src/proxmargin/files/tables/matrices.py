@@ -33,23 +33,14 @@ MAX_FEATURES = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class PlainMatrix:
-    """A matrix with labels beside it.
-
-    Attributes
-    ----------
-    source : str
-    X : ndarray or csr_array
-    y : ndarray or None
-    feature_names : list of str or None
-    trailing_zeros_implied : bool
-        Whether the format leaves out trailing columns of zeros, as svmlight does, so that a file
-        may show fewer columns than the model has.
-    """
+    """A matrix with labels beside it."""
 
     source: str
-    X: FeatureMatrix
+    X: FeatureMatrix  # ndarray or csr_array
     y: NDArray[Any] | None
     feature_names: list[str] | None = None
+    # whether the format leaves out trailing columns of zeros, as svmlight does, so that a file may
+    # show fewer columns than the model has
     trailing_zeros_implied: bool = False
     last_feature: Callable[[], str] | None = None
 

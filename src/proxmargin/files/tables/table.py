@@ -133,14 +133,8 @@ READERS: dict[str, Reader] = {
 
 
 def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
-    """The opened data file, or the embedded set of that name.
-
-    Raises
-    ------
-    DataError
-        There is no such file or set, its suffix is unknown, or it is no text and a dialect is
-        given.
-    """
+    """The opened data file, or the embedded set of that name. Raises DataError: there is no such
+    file or set, its suffix is unknown, or it is no text and a dialect is given."""
     if source in EMBEDDED:
         _refuse_dialect(str(source), dialect)
         return embedded_set(str(source))
@@ -271,37 +265,16 @@ def read_columns(
     ignored. Where the file or the model has no names, the number of columns must agree; an
     svmlight file may have fewer, because it leaves out zeros.
 
-    Parameters
-    ----------
-    source : str or path
-        As for `read_data`.
-    feature_names : sequence of str, or None
-        The model's ``feature_names_in_``.
-    n_features : int
-        The model's ``n_features_in_``.
-    target : str or int, optional
-        The column with the labels. By default the only column with a usual name (target, label,
-        class, y) that is no feature of the model; there need not be one.
-    ignore : sequence of str or int
-        Columns that are neither features nor the target, by name or by position; of use where the
-        model has no names, as other columns are ignored anyway where it has.
-    ids : str or int, optional
-        A column, such as the names of the samples, that is kept as `Table.ids`. It may be the
-        target or a feature, too; a model without names takes it for none.
-    blanks : bool
-        Keep missing cells, as in `read_data`.
-    dialect : Dialect
-        How a text table is written.
-
-    Returns
-    -------
-    Table
-        With ``y=None`` where the file has no labels.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or lacks columns; the message names them.
+    ``source``: as for `read_data`. ``feature_names``: the model's ``feature_names_in_``.
+    ``n_features``: the model's ``n_features_in_``. ``target``: the column with the labels. By
+    default the only column with a usual name (target, label, class, y) that is no feature of the
+    model; there need not be one. ``ignore``: columns that are neither features nor the target, by
+    name or by position; of use where the model has no names, as other columns are ignored anyway
+    where it has. ``ids``: a column, such as the names of the samples, that is kept as `Table.ids`.
+    It may be the target or a feature, too; a model without names takes it for none. ``blanks``:
+    keep missing cells, as in `read_data`. ``dialect``: how a text table is written. With ``y=None``
+    where the file has no labels. Raises DataError: the file cannot be read, or lacks columns; the
+    message names them.
     """
     wanted = Wanted(feature_names, int(n_features), target, tuple(ignore), ids, blanks)
     return open_source(source, dialect).for_model(wanted)

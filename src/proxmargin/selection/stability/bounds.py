@@ -22,15 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-__all__ = [
-    "ASSUMPTIONS",
-    "UNBOUNDED",
-    "false_selections",
-    "largest_q",
-    "least_threshold",
-    "reached",
-]
-
 Array = NDArray[np.float64]
 
 ASSUMPTIONS = ("none", "unimodal", "r-concave")
@@ -52,19 +43,9 @@ def reached(threshold: float, n_pairs: int) -> int:
 def false_selections(threshold: float, q: float, p: int, n_pairs: int, assumption: str) -> float:
     """The bound on the expected number of stable features of low selection probability.
 
-    Parameters
-    ----------
-    threshold : float in (0.5, 1]
-    q : float in (0, p]
-        Features selected by a half-sample, or their mean.
-    p : int
-    n_pairs : int
-    assumption : {'none', 'unimodal', 'r-concave'}
-
-    Returns
-    -------
-    float
-        `UNBOUNDED` where the theorem does not apply: for thresholds just above 1/2 or a large q.
+    ``threshold``: float in (0.5, 1]. ``q``: float in (0, p], features selected by a half-sample, or
+    their mean. ``assumption``: {'none', 'unimodal', 'r-concave'}. `UNBOUNDED` where the theorem
+    does not apply: for thresholds just above 1/2 or a large q.
     """
     if assumption == "none":
         return q**2 / p / (2.0 * threshold - 1.0)
@@ -74,10 +55,8 @@ def false_selections(threshold: float, q: float, p: int, n_pairs: int, assumptio
 
 
 def least_threshold(q: float, p: int, pfer: float, n_pairs: int, assumption: str) -> float | None:
-    """The least threshold whose bound is at most ``pfer``; None if there is none up to one.
-
-    A multiple of ``1 / (2 n_pairs)``, as frequencies are, except without an assumption.
-    """
+    """The least threshold whose bound is at most ``pfer``; None if there is none up to one. A
+    multiple of ``1 / (2 n_pairs)``, as frequencies are, except without an assumption."""
     if assumption == "none":
         threshold = (q**2 / (pfer * p) + 1.0) / 2.0
         return threshold if threshold <= 1.0 else None

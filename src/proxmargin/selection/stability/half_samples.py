@@ -36,11 +36,8 @@ def half_of(codes: NDArray[np.intp], weights: NDArray[Any], seed: int, number: i
     Both have ``floor(m / 2)`` of the m samples of each class with positive weight: of an odd
     number one sample, drawn by chance, is in neither.
 
-    Parameters
-    ----------
-    codes, weights : (n_samples,)
-    seed : int
-        Pairs are drawn independently of each other, so that their order does not matter.
+    ``codes``, ``weights``: (n_samples,). ``seed``: pairs are drawn independently of each other, so
+    that their order does not matter.
     """
     pair, second = divmod(number, 2)
     rng = np.random.default_rng([seed, pair])
@@ -74,32 +71,19 @@ DOUBLED = 2.0  # weight of the samples of a half: their total is that of all, as
 
 @dataclass(frozen=True, eq=False)
 class HalfSampleTask:
-    """What half-samples are fitted for.
+    """What half-samples are fitted for."""
 
-    Attributes
-    ----------
-    template : estimator
-        With validated parameters.
-    grid : (n_strengths,)
-        From the strongest penalty.
-    units : (n_features,) integers
-        The unit of each feature; -1 for a feature that does not compete.
-    limit : int or None
-        Units after which the path of a half-sample ends.
-    """
-
-    template: MarginEstimator
-    grid: Array
+    template: MarginEstimator  # with validated parameters
+    grid: Array  # (n_strengths,), from the strongest penalty
+    # (n_features,) integers, the unit of each feature; -1 for a feature that does not compete
     units: Index
-    limit: int | None
+    limit: int | None  # units after which the path of a half-sample ends
 
     def entry(
         self, design: Design, targets: Targets, weights: Array, rows: Index
     ) -> PathEntry | None:
-        """Fit the path of some rows; None if interrupted.
-
-        Other rows have weight zero: no sum over the samples reads them, and nothing is copied.
-        """
+        """Fit the path of some rows; None if interrupted. Other rows have weight zero: no sum over
+        the samples reads them, and nothing is copied."""
         half = np.zeros_like(weights)
         half[rows] = DOUBLED * weights[rows]
         assembly = self.template._assembled(
@@ -227,35 +211,19 @@ class Half:
 
 @dataclass(frozen=True, eq=False)
 class HalfSamples:
-    """How they are drawn and fitted.
-
-    Parameters
-    ----------
-    n_pairs : int
-    random_state : int, numpy.random.Generator, RandomState or None
-    checkpoint : path-like or None
-        The file of those that are finished.
-    n_jobs : int or None
-        Threads, where joblib has no cluster. Halves are fitted each on its own: the result has the
-        same bits for any number.
-    label : str or None
-        Of the progress; None shows none.
-    """
+    """How they are drawn and fitted."""
 
     n_pairs: int
-    random_state: Any
-    checkpoint: Any
+    random_state: Any  # int, numpy.random.Generator, RandomState
+    checkpoint: Any  # path-like, the file of those that are finished
+    # threads, where joblib has no cluster. Halves are fitted each on its own: the result has the
+    # same bits for any number
     n_jobs: int | None
-    label: str | None
+    label: str | None  # of the progress; None shows none
 
     def entries(self, task: HalfSampleTask, data: Samples, n_units: int) -> list[PathEntry]:
-        """What entered in each half-sample, in their order.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            Some are not finished; the file has the others.
-        """
+        """What entered in each half-sample, in their order. Raises KeyboardInterrupt: some are not
+        finished; the file has the others."""
         count = 2 * self.n_pairs
         record = self._record(task, data, n_units)
         record.open()

@@ -30,43 +30,24 @@ ARRAYS = ("numbers", "sizes", "units", "strengths", "fits", "unmet", "worst")
 
 @dataclass(frozen=True, eq=False)
 class PathEntry:
-    """The units (features, or clusters of them) that entered the path of a half-sample.
+    """The units (features, or clusters of them) that entered the path of a half-sample."""
 
-    Attributes
-    ----------
-    units : (n_entered,) integers
-        In the order of entry.
-    strengths : (n_entered,) integers
-        The index of the strength at which each entered.
-    fits, unmet : int
-        Numbers of fits, and of those that did not meet their tolerance.
-    worst : float
-        The largest relative gap of these.
-    """
-
-    units: Index
-    strengths: Index
+    units: Index  # (n_entered,) integers, in the order of entry
+    strengths: Index  # (n_entered,) integers, the index of the strength at which each entered
+    # fits, unmet: numbers of fits, and of those that did not meet their tolerance
     fits: int
     unmet: int
-    worst: float
+    worst: float  # the largest relative gap of these
 
 
 @dataclass
 class Record:
-    """Finished half-samples, in memory and, with a path, in a file that is replaced atomically.
+    """Finished half-samples, in memory and, with a path, in a file that is replaced atomically."""
 
-    Parameters
-    ----------
-    path : path-like or None
-    facts : mapping
-        What decides the result besides the data: a file with other facts is refused.
-    identity : Identity or None
-        Of the model and the data; None without a path, because digests of data take time.
-    n_units, n_strengths, n_halves : int
-    """
-
-    path: str | os.PathLike[str] | None
+    path: str | os.PathLike[str] | None  # path-like
+    # what decides the result besides the data: a file with other facts is refused
     facts: Mapping[str, Any]
+    # of the model and the data; None without a path, because digests of data take time
     identity: Identity | None
     n_units: int
     n_strengths: int
@@ -78,12 +59,8 @@ class Record:
     def open(self) -> None:
         """Read what the file has, or write an empty one: it fails now if it cannot be written.
 
-        Raises
-        ------
-        ValueError
-            The file is damaged, or of another run.
-        OSError
-            The file cannot be read or written.
+        Raises ValueError: the file is damaged, or of another run. Raises OSError: the file cannot
+        be read or written.
         """
         if self.path is None:
             return

@@ -49,8 +49,6 @@ from proxmargin.selection.stability.units import units_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["StabilitySelection"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -248,13 +246,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return terms
 
     def _template(self) -> MarginEstimator:
-        """An unfitted copy of the estimator, of which every parameter is checked.
-
-        Raises
-        ------
-        TypeError
-            It has no path on which features enter.
-        """
+        """An unfitted copy of the estimator, of which every parameter is checked. Raises TypeError:
+        it has no path on which features enter."""
         given = self.estimator
         name = given.__name__ if isinstance(given, type) else type(given).__name__
         if isinstance(given, Pipeline):

@@ -42,13 +42,8 @@ class SelectionRequest(Protocol):
 def remedies(asked: SelectionRequest, q: float, p: int) -> str:
     """The smallest pfer that is attainable, and all changes of one parameter that will do.
 
-    Parameters
-    ----------
-    asked : Terms
-        Without a solution.
-    q : float
-        Features of a half-sample: the given number, or 1 if it is to be found.
-    p : int
+    ``asked``: without a solution. ``q``: features of a half-sample: the given number, or 1 if it is
+    to be found.
     """
     least = false_selections(1.0, q, p, asked.n_pairs, asked.assumption)
     changes = [_threshold(asked, q, p), _q(asked, p), _pairs(asked, q, p), _pfer(asked, q, p)]
@@ -112,38 +107,19 @@ PFER = 1.0  # the same
 
 @dataclass(frozen=True)
 class SelectionTerms:
-    """What is asked of a selection; None for what is not given.
+    """What is asked of a selection; None for what is not given."""
 
-    Attributes
-    ----------
-    threshold : float or None
-        Least frequency of a stable feature.
-    pfer : float or None
-        Bound on the expected number of false selections.
-    q : int or None
-        Features of a half-sample.
-    fdr : float or None
-        Estimated share of false selections that the threshold is to meet.
-    assumption : str
-    n_pairs : int
-    """
-
-    threshold: float | None
-    pfer: float | None
-    q: int | None
-    fdr: float | None
+    threshold: float | None  # least frequency of a stable feature
+    pfer: float | None  # bound on the expected number of false selections
+    q: int | None  # features of a half-sample
+    fdr: float | None  # estimated share of false selections that the threshold is to meet
     assumption: str
     n_pairs: int
 
     @classmethod
     def checked(cls, settings: Any) -> SelectionTerms:
-        """The terms among the parameters of a selector, each in its range.
-
-        Raises
-        ------
-        ValueError
-            A parameter out of its range, or a combination that says too much.
-        """
+        """The terms among the parameters of a selector, each in its range. Raises ValueError: a
+        parameter out of its range, or a combination that says too much."""
         check_choice("assumption", settings.assumption, ASSUMPTIONS)
         check_number("n_pairs", settings.n_pairs, low=1, integer=True)
         names = ("threshold", "pfer", "q", "fdr")
@@ -174,13 +150,8 @@ class SelectionTerms:
         return self
 
     def settled(self, p: int) -> SelectionTerms:
-        """With the third of threshold, pfer and q, for p features.
-
-        Raises
-        ------
-        ValueError
-            It is impossible, with the nearest possible value.
-        """
+        """With the third of threshold, pfer and q, for p features. Raises ValueError: it is
+        impossible, with the nearest possible value."""
         if self.q is not None and self.q > p:
             raise ValueError(f"q={self.q} is more than the {p} features that can be chosen")
         if self.fdr is not None or (self.q is None and self.pfer is None):
@@ -224,12 +195,8 @@ class SelectionTerms:
     def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> SelectionTerms:
         """After the half-samples are fitted: with what depends on them.
 
-        Parameters
-        ----------
-        counts : (p,)
-            Half-samples that selected each unit.
-        mean : float
-            Mean number of units that a half-sample selected.
+        ``counts``: (p,), half-samples that selected each unit. ``mean``: mean number of units that
+        a half-sample selected.
         """
         if self.fdr is not None:
             return self._estimated(counts, p)

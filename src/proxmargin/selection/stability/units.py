@@ -33,11 +33,7 @@ def correlated(design: Design, weights: Array, level: float) -> Index:
     Any two features of a cluster have an absolute correlation of at least ``level``. Clusters are
     numbered by their first features. A constant feature is a cluster of its own.
 
-    Parameters
-    ----------
-    weights : (n_samples,)
-        They sum to one.
-    level : float in (0, 1]
+    ``weights``: (n_samples,), they sum to one. ``level``: float in (0, 1].
     """
     p = design.n_features
     parts = []
@@ -97,22 +93,9 @@ def units_of(
 ) -> tuple[Index, Index]:
     """The unit of each feature, -1 if it does not compete; and its cluster.
 
-    Parameters
-    ----------
-    shares : (n_samples,)
-        Weights that sum to one.
-    level : float, optional
-        Correlation from which features are a cluster.
-
-    Raises
-    ------
-    ValueError
-        Nothing competes.
-
-    Warns
-    -----
-    UserWarning
-        Some features are constant.
+    ``shares``: (n_samples,), weights that sum to one. ``level``: correlation from which features
+    are a cluster. Raises ValueError: nothing competes. Warns UserWarning: some features are
+    constant.
     """
     p = design.n_features
     _, scale = moments(design, shares, constant=np.inf)
