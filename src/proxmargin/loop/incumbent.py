@@ -31,7 +31,7 @@ class Incumbent:
     ----------
     best, highest : Gap, optional
         The certificates of the best point and of the highest lower bound.
-    believed : bool
+    uses_updated_scores : bool
         The best point was certified with scores that the solver updates. They may have drifted
         from the coefficients: `confirm` recomputes them.
     fall : float

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from proxmargin.certificates.certificate import Certificate
-from proxmargin.certificates.certify import certify
+from proxmargin.certificates.certify import certify as certify_problem
+from proxmargin.certificates.certify import gap_to_zero
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.datasets import DataLostError
@@ -34,7 +35,7 @@ def minimize(
     callbacks: Sequence[Callable[[Report], object]] = (),
     start: Point | State | None = None,
     because: str = "",
-    certify: Certify = certify,
+    certify: Certify = certify_problem,
     known: Gap | None = None,
     resume: Callable[[Stop], RunCheckpoint] | None = None,
 ) -> Solution:
@@ -72,7 +73,7 @@ def minimize(
     UnsuitableSolverError
         The solver cannot take the problem, or does not stop by the rule of ``stop``.
     """
-    stop = stop or Stop()
+    stop, own = stop or Stop(), certify is certify_problem
     require_suitable(solver, problem, stop)
     run = Run(problem, solver, stop.started(clock(), callbacks), certify, known)
     # checks detect overflow and NaN, so warnings are not needed
@@ -80,7 +81,12 @@ def minimize(
     with interrupts, quiet_threads(solver.product_bytes(problem)), silent:
         status, state = _loop(run, start, resume)
         best, status = run.concluded(status, start)
-        stated = best if status is Status.DATA_LOST else run.stated(best)
+        stated = best
+        # the dual point zero may prove more, as losses and penalties are >= 0; runs go on without
+        # it, as its gap falls with the objective alone
+        above = best.dual < 0.0 <= best.primal and not problem.loss.is_homogeneous
+        if above and own and status is not Status.DATA_LOST:
+            stated = gap_to_zero(problem, best)
     certificate = Certificate(
         primal=stated.primal,
         dual=stated.dual,
@@ -90,8 +96,8 @@ def minimize(
         converged=bool(stated.relative_gap <= stop.tol),
         stop_reason=status.value,
         n_iter=state.n_iter,
-        n_passes=run.passes,
-        seconds=run.seconds,
+        n_passes=run.limits.passes,
+        seconds=run.limits.seconds,
         solver=solver.name,
         because=because,
     )
@@ -101,22 +107,34 @@ def minimize(
 def _loop(
     run: Run, start: Point | State | None, resume: Callable[[Stop], RunCheckpoint] | None
 ) -> tuple[Status, Any]:
-    problem, solver = run.problem, run.solver
-    state, status = _first_state(run, start) if resume is None else _resumption(run, resume)
-    del start  # frees its coefficients
+    problem, solver, status = run.problem, run.solver, None
+    if resume is not None:
+        here = resume(run.within)
+        state, status = here.state, run.resumed(here)
+    elif isinstance(start, State):
+        state = start
+    else:
+        first = problem.origin() if start is None else problem.projected(start)
+        state = solver.init(problem, first, run.within)
+        run.began_elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
+        del first  # frees its coefficients
+    del start
     try:
         while True:
-            run.nearest = _smaller_gap(run.nearest, state)
+            if isinstance(state, GapState) and state.final:  # a gap of the problem itself
+                known = run.nearest
+                if known is None or state.relative_gap <= known.relative_gap:
+                    run.nearest = state
             if run.needs_certificate(state, status):
                 state, status = run.certified(state, status)
-            elif run.is_asked_for(state):
-                run.report_early(state)
+            elif run.reporter.is_asked_for(state):
+                run.reporter.report_early(state)
             if status is not None:
                 return status, state
             if interrupts.pending:
                 raise KeyboardInterrupt
             state = solver.step(problem, state)
-            status = run.limits(state)
+            status = run.ended(state)
     except DataLostError:
         if run.incumbent.best is None:  # nothing has been certified
             raise
@@ -124,36 +142,13 @@ def _loop(
     except NotFiniteError:
         return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
     except Exception:
-        if run.phase is Phase.POLISHING and not run.telling:  # the incumbent has converged
+        if run.phase is Phase.POLISHING and not run.reporter.is_calling:  # it has converged
             return Status.CONVERGED, state
         raise
     except KeyboardInterrupt:
         if run.last_check != state.n_iter:
             run.check(state)
         return Status.INTERRUPTED, state
-
-
-def _first_state(run: Run, start: Point | State | None) -> tuple[Any, Status | None]:
-    """The first state: ``start`` if that is a state, else the solver's state at that point."""
-    if isinstance(start, State):
-        return start, None
-    problem, solver = run.problem, run.solver
-    first = problem.origin() if start is None else problem.projected(start)
-    state = solver.init(problem, first, run.within)
-    run.began_elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
-    return state, None
-
-
-def _resumption(run: Run, resume: Callable[[Stop], RunCheckpoint]) -> tuple[Any, Status | None]:
-    here = resume(run.within)
-    return here.state, run.resumed(here)
-
-
-def _smaller_gap(nearest: GapState | None, state: State) -> GapState | None:
-    """The state with the smallest gap by the solver for the problem (`GapState.final`)."""
-    if not (isinstance(state, GapState) and state.final):
-        return nearest
-    return state if nearest is None or state.relative_gap <= nearest.relative_gap else nearest
 
 
 def require_suitable(solver: Solver[Any], problem: Problem, stop: Stop) -> None:

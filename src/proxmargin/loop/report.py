@@ -42,11 +42,11 @@ class RunCheckpoint:
     Attributes
     ----------
     state : State
-    nearest : PricedState, optional
+    nearest : GapState, optional
         The state with the smallest gap as computed by the solver.
     best, highest : Gap, optional
         The best point, and the highest lower bound.
-    believed : bool
+    uses_updated_scores : bool
         The best point was certified with scores that the solver updates.
     began_elsewhere : bool
         The first state is not at the given start.

@@ -1,4 +1,4 @@
-"""The bookkeeping of a run: when to certify, what to keep, when to stop."""
+"""The bookkeeping of a run: its limits, its reports, when to certify, and when to stop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
 
-from proxmargin.certificates.certify import certify, gap_to_zero
 from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
@@ -42,8 +41,96 @@ CHECK_WORK = 3 * PRODUCT_WORK  # of a certificate, whatever it can reuse of repo
 OUT_OF_TIME = (Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
+class Limits:
+    """Iterations, time and work that a run may take, and has taken."""
+
+    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop) -> None:
+        design = problem.design
+        self.stop, self.counter = stop, design.counter
+        self.iterations = solver.max_iter if stop.max_iter is None else stop.max_iter
+        self.product = design.n_samples * design.n_features * problem.loss.n_outputs
+        self.checking = 0.0  # seconds that the latest certificate took
+        self.started, self.first_pass = perf_counter(), self.counter.passes
+        self.begun = stop.effort.taken - self.own_work
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    @property
+    def passes(self) -> float:
+        return self.counter.passes - self.first_pass
+
+    @property
+    def own_work(self) -> float:
+        """Multiply-adds of this thread with the data, those of other runs included."""
+        passes, products = self.counter.counts
+        return passes * self.product + products * PRODUCT_WORK
+
+    @contextmanager
+    def counting(self, work: float) -> Iterator[None]:
+        """Count so much work for what is done within, whatever that takes."""
+        before = self.own_work
+        yield
+        self.begun += work - (self.own_work - before)
+
+    def resume(self, here: RunCheckpoint) -> None:
+        """Count what was spent until a checkpoint."""
+        self.started -= here.seconds
+        self.first_pass -= here.passes
+        self.stop.effort.taken = here.work
+        self.begun = here.work - self.own_work
+
+    def out_of_time(self) -> Status | None:
+        """The limit that leaves no more than the certificate that ends the run, if any."""
+        stop, effort = self.stop, self.stop.effort
+        if stop.deadline < math.inf and stop.is_late(RESERVED * self.checking):
+            return Status.TIME_LIMIT
+        # runs inside a step add to it too
+        effort.taken = max(effort.taken, self.begun + self.own_work)
+        return Status.WORK_LIMIT if effort.taken >= stop.most_work else None
+
+
+class Reporter:
+    """Calls the callbacks of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.callbacks = run, run.stop.callbacks
+        self.intervals = [interval_of(callback) for callback in self.callbacks]
+        self.is_calling = False  # an error that a callback raises is the caller's
+
+    def is_asked_for(self, state: State) -> bool:
+        """Whether a callback gets a report although the run needs no certificate."""
+        if not self.callbacks:
+            return False
+        asked = [interval for interval in self.intervals if interval is not None]
+        return self.run.is_due(state) or any(state.n_iter % interval == 0 for interval in asked)
+
+    def report(self, state: State, gap: Gap, here: RunCheckpoint, regular: bool = True) -> None:
+        """Call the callbacks; those that ask for no interval if the report is ``regular``."""
+        limits, solver = self.run.limits, self.run.solver
+        tol, numbers = self.run.stop.tol, solver.measures(state)
+        self.is_calling = True
+        with limits.counting(0.0):
+            for callback, interval in zip(self.callbacks, self.intervals, strict=True):
+                if interval is not None or regular:
+                    spent = state.n_iter, limits.passes, limits.seconds
+                    callback(Report(*spent, gap, state, solver.name, tol, here, numbers))
+        self.is_calling = False
+
+    def report_early(self, state: State) -> None:
+        """Report a certificate that does not change the run, nor count in its work."""
+        run = self.run
+        regular = run.is_due(state)
+        with run.limits.counting(0.0):
+            gap = run.incumbent.preview(state)
+        self.report(state, gap, run.checkpoint(state), regular)
+        if regular:
+            run.last_told = state.n_iter
+
+
 class Run:
-    """The bookkeeping of one minimisation: clock, passes, phase, incumbent, stall counter."""
+    """One minimisation: its limits, reports, phase, incumbent and stall counter."""
 
     def __init__(
         self,
@@ -54,56 +141,28 @@ class Run:
         known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        told = tuple(Changed(callback, {"inner": True}) for callback in stop.callbacks)
-        self.intervals = [interval_of(callback) for callback in stop.callbacks]
-        self.within = replace(stop, callbacks=told) if told else stop
-        self.started = perf_counter()
-        self.first_pass = problem.design.counter.passes
-        self.begun = stop.effort.taken - self.own_work
-        self.limit = stop.iterations(solver.max_iter)
+        self.limits, self.reporter = Limits(problem, solver, stop), Reporter(self)
         self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
         self.phase = Phase.SEARCHING
         self.began_elsewhere = False
         self.last_progress = 0
         self.last_check = self.last_told = -1
         self.nearest: GapState | None = None
-        self.settled = 0
-        self.checking = 0.0  # seconds that the latest certificate took
-        self.telling = False
+        self.settled = 0  # iterations in a row that met the rule of `Stop`
         self.polished = 0
-        self.most_polishing = solver.polishing_of(problem) if stop.polish else 0
 
     @property
-    def seconds(self) -> float:
-        return perf_counter() - self.started
+    def within(self) -> Stop:
+        """The limits of runs inside a step, which tell callbacks that they are."""
+        inner = tuple(Changed(callback, {"inner": True}) for callback in self.stop.callbacks)
+        return replace(self.stop, callbacks=inner) if inner else self.stop
 
-    @property
-    def passes(self) -> float:
-        return self.problem.design.counter.passes - self.first_pass
-
-    @property
-    def own_work(self) -> float:
-        """Multiply-adds of this thread with the data, those of other runs included."""
-        design = self.problem.design
-        passes, products = design.counter.counts
-        each = design.n_samples * design.n_features * self.problem.loss.n_outputs
-        return passes * each + products * PRODUCT_WORK
-
-    @contextmanager
-    def _counted_as(self, work: float) -> Iterator[None]:
-        """Count so much work for what is done within, whatever that takes."""
-        before = self.own_work
-        yield
-        self.begun += work - (self.own_work - before)
-
-    # -- reports and checkpoints
-
-    def run_checkpoint(self, state: State) -> RunCheckpoint:
+    def checkpoint(self, state: State) -> RunCheckpoint:
         """The state of the run, for a checkpoint."""
         noted = {name: getattr(self, name) for name in _NOTED}
         noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
-        work = self.stop.effort.taken
-        return RunCheckpoint(state, seconds=self.seconds, passes=self.passes, work=work, **noted)
+        spent = {"seconds": self.limits.seconds, "passes": self.limits.passes}
+        return RunCheckpoint(state, work=self.stop.effort.taken, **spent, **noted)
 
     def resumed(self, here: RunCheckpoint) -> Status | None:
         """Restore a checkpoint; returns RULE_MET if it had met the rule of `Stop`, else None."""
@@ -111,76 +170,46 @@ class Run:
             setattr(self, name, getattr(here, name))
         for name in _OF_THE_INCUMBENT:
             setattr(self.incumbent, name, getattr(here, name))
-        self.started -= here.seconds
-        self.first_pass -= here.passes
-        self.stop.effort.taken = here.work
-        self.begun = here.work - self.own_work
+        self.limits.resume(here)
         return self._rule_status()
 
-    def tell(self, state: State, gap: Gap, here: RunCheckpoint, regular: bool = True) -> None:
-        """Call the callbacks; those that ask for no interval if the report is ``regular``."""
-        name, tol, numbers = self.solver.name, self.stop.tol, self.solver.measures(state)
-        self.telling = True  # an error raised by a callback is the caller's
-        for callback, interval in zip(self.stop.callbacks, self.intervals, strict=True):
-            if interval is not None or regular:
-                report = Report(
-                    state.n_iter, self.passes, self.seconds, gap, state, name, tol, here, numbers
-                )
-                callback(report)
-        self.telling = False
-
     # -- when to certify
-
-    def is_late(self, state: State, status: Status | None) -> bool:
-        """Whether the run ends after this certificate."""
-        return status is not None or state.finished or state.n_iter >= self.limit
 
     def is_due(self, state: State) -> bool:
         told = max(self.last_check, self.last_told)
         return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
 
-    def is_asked_for(self, state: State) -> bool:
-        """Whether a callback gets a report although the run needs no certificate."""
-        asked = [interval for interval in self.intervals if interval is not None]
-        due = bool(self.stop.callbacks) and self.is_due(state)
-        return due or any(state.n_iter % interval == 0 for interval in asked)
-
     def needs_certificate(self, state: State, status: Status | None) -> bool:
         """Whether the run itself needs a certificate now; reports aside."""
-        if self.phase is Phase.POLISHING or state.claims or self.is_late(state, status):
+        if self.phase is Phase.POLISHING or state.claims or self._ends(state, status):
             return True
-        return self.is_due(state) and not self.solver.computes_gap
+        return not self.solver.computes_gap and self.is_due(state)
+
+    def _ends(self, state: State, status: Status | None) -> bool:
+        """Whether the run ends after this certificate."""
+        return status is not None or state.finished or state.n_iter >= self.limits.iterations
 
     def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
         """The state after a certificate, and the status that ends the run, if one does."""
-        here = self.run_checkpoint(state) if self.stop.callbacks else None
-        late = self.is_late(state, status)
-        if late and self.nearest is not None and self.nearest is not state:
+        here = self.checkpoint(state) if self.stop.callbacks else None
+        ends = self._ends(state, status)
+        if ends and self.nearest is not None and self.nearest is not state:
             self.check(self.nearest)  # may meet the run's tolerance, looser than the solver's
         gap = self.check(state)
         self.last_check = state.n_iter
         if here is not None:
-            with self._counted_as(0.0):
-                self.tell(state, gap, here)
+            self.reporter.report(state, gap, here)
         del here  # frees the gaps that were the best until now
         if status not in OUT_OF_TIME:  # `observe` may take time to prepare the next step
             state = self.solver.observe(self.problem, state, gap)
-        status = self.verdict(state, self.incumbent.best or gap if late else gap) or status
+        status = self.verdict(state, self.incumbent.best or gap if ends else gap) or status
         return state, Status.INTERRUPTED if state.interrupted else status
-
-    def report_early(self, state: State) -> None:
-        """Report a certificate that does not change the run, nor count in its work."""
-        regular = self.is_due(state)
-        with self._counted_as(0.0):
-            self.tell(state, self.incumbent.preview(state), self.run_checkpoint(state), regular)
-        if regular:
-            self.last_told = state.n_iter
 
     def check(self, state: State) -> Gap:
         began = clock()
-        with self._counted_as(CHECK_WORK):
+        with self.limits.counting(CHECK_WORK):
             gap = self.incumbent.check(state)
-        self.checking = clock() - began
+        self.limits.checking = clock() - began
         if not self.incumbent.fall >= STALL_FACTOR:
             self.last_progress = state.n_iter
         return gap
@@ -189,17 +218,14 @@ class Run:
 
     def verdict(self, state: State, gap: Gap) -> Status | None:
         """The status that ends the run after a certificate, or None to continue (`Phase`)."""
-        met = gap.relative_gap <= self.stop.tol and not self._lost_margin(gap)
-        if self.stop.rule is None and met:
-            self.phase = Phase.POLISHING
+        if self.stop.rule is None and gap.relative_gap <= self.stop.tol:
+            best = self.incumbent.best
+            # unless this point has no margin although a better one has
+            if best is None or gap.is_negative or not best.is_negative:
+                self.phase = Phase.POLISHING
         if self.phase is Phase.POLISHING:
             return None if self._polishes(state, gap) else Status.CONVERGED
         return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
-
-    def _lost_margin(self, gap: Gap) -> bool:
-        """Whether this point has no margin although a better one has."""
-        best = self.incumbent.best
-        return best is not None and best.is_negative and not gap.is_negative
 
     def is_stalled(self, state: State) -> bool:
         idle = state.n_iter - max(self.last_progress, state.moved_at)
@@ -214,31 +240,23 @@ class Run:
         best = self.incumbent.best or gap
         return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
 
-    def out_of_time(self) -> Status | None:
-        """The limit that leaves no more than the certificate that ends the run, if any."""
-        reserved = RESERVED * self.checking
-        if self.stop.is_late(reserved):
-            return Status.TIME_LIMIT
-        effort = self.stop.effort  # runs inside a step add to it too
-        effort.taken = max(effort.taken, self.begun + self.own_work)
-        return Status.WORK_LIMIT if self.stop.is_spent else None
-
     def has_reached(self, limit: Status, state: State) -> bool:
         """Whether this limit ends the run, which takes one iteration at least."""
-        return state.n_iter > 0 and self.out_of_time() is limit
+        return state.n_iter > 0 and self.limits.out_of_time() is limit
 
     def _polishes(self, state: State, gap: Gap) -> bool:
         """Whether to take one more polishing step, which is counted; a start is not polished."""
-        ended = state.n_iter == 0 or state.exact or state.finished or not math.isfinite(gap.primal)
-        late = state.n_iter >= self.limit or self.out_of_time() is not None
+        most = self.solver.polishing_of(self.problem) if self.stop.polish else 0
+        if self.polished >= most or state.n_iter == 0 or state.exact or self._ends(state, None):
+            return False
         sharp = gap.relative_gap <= SHARP_FRACTION * self.stop.tol
         settled = sharp and self.polished > 0 and not self.incumbent.fall < POLISHED_FACTOR
-        if ended or late or settled or self.polished >= self.most_polishing:
+        if settled or not math.isfinite(gap.primal) or self.limits.out_of_time() is not None:
             return False
         self.polished += 1
         return True
 
-    def limits(self, state: State) -> Status | None:
+    def ended(self, state: State) -> Status | None:
         """The status that ends the run after any iteration, or None to go on."""
         if state.interrupted:
             return Status.INTERRUPTED
@@ -247,9 +265,9 @@ class Run:
             self.settled = self.settled + 1 if rule.met(state) else 0
             if self._rule_status():
                 return Status.RULE_MET
-        if state.n_iter >= self.limit:
+        if state.n_iter >= self.limits.iterations:
             return Status.ITERATION_LIMIT
-        return self.out_of_time()
+        return self.limits.out_of_time()
 
     def _rule_status(self) -> Status | None:
         rule = self.stop.rule
@@ -280,13 +298,6 @@ class Run:
             status = Status.CONVERGED if met else unmet
         return best, status
 
-    def stated(self, best: Gap) -> Gap:
-        """The gap to publish: with the dual point zero where that proves more, as losses and
-        penalties are >= 0. Runs go on without it: its gap falls with the objective alone."""
-        above = best.dual < 0.0 <= best.primal and not self.problem.loss.is_homogeneous
-        own = self.incumbent.certify is not certify
-        return best if own or not above else gap_to_zero(self.problem, best)
-
 
 # tests after each certificate; the first one that holds ends the search
 ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
@@ -296,7 +307,7 @@ ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
         run.stop.rule is None and run.is_unbalanced(state, gap)
     ),
     Status.STALLED: lambda run, state, gap: run.is_stalled(state),
-    Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limit,
+    Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limits.iterations,
     Status.TIME_LIMIT: lambda run, state, gap: run.has_reached(Status.TIME_LIMIT, state),
     Status.WORK_LIMIT: lambda run, state, gap: run.has_reached(Status.WORK_LIMIT, state),
 }

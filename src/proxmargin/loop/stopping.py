@@ -227,14 +227,9 @@ class Stop:
         return clock() + reserved >= self.deadline
 
     @property
-    def is_spent(self) -> bool:
-        """Whether the work that it allows is done."""
-        return self.effort.taken >= self.most_work
-
-    @property
     def is_over(self) -> bool:
         """Whether the deadline has passed or the work is done."""
-        return self.is_spent or self.is_late()
+        return self.effort.taken >= self.most_work or self.is_late()
 
     def started(self, now: float, callbacks: Sequence[Callable[[Any], object]]) -> Stop:
         """The same limits for a run that starts ``now`` on that clock."""
