@@ -103,7 +103,7 @@ def test_a_time_limit_ends_the_fit_with_a_certificate() -> None:
 
 
 def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> None:
-    monkeypatch.setattr("proxmargin.estimators.solving.TINY_WORK", 5e7)
+    monkeypatch.setattr("proxmargin.estimators.fitting.TINY_WORK", 5e7)
     features, labels = rng.standard_normal((40, 30)), np.arange(40) % 2
     weights = np.ones(40)
     weights[0] = 1e20  # a slope that no step length of the others can follow

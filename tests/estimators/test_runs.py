@@ -120,7 +120,7 @@ def test_time_in_which_kernels_were_compiled_is_no_part_of_the_limits_of_threads
 
 
 def test_work_ends_runs_of_tiny_problems_at_the_same_iterations_on_threads(monkeypatch) -> None:
-    monkeypatch.setattr("proxmargin.estimators.solving.TINY_WORK", 2e7)
+    monkeypatch.setattr("proxmargin.estimators.fitting.TINY_WORK", 2e7)
     few, labels = X[:100], Y[:100]
     coefs = []
     for threads in (None, 2):

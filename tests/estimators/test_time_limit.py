@@ -52,7 +52,7 @@ def fitted(model):
 def test_a_class_takes_one_cheap_step_when_its_share_of_the_time_is_over(
     make, monkeypatch, products
 ) -> None:
-    monkeypatch.setattr("proxmargin.estimators.runs.OVERRUN", np.inf)
+    monkeypatch.setattr("proxmargin.estimators.fitting.OVERRUN", np.inf)
     let_pass(monkeypatch, 1.0)
     model = fitted(make(time_limit=0.05))
     assert len(products) <= FEW * CLASSES

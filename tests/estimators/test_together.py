@@ -18,7 +18,7 @@ import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.datasets import DataLostError, Dataset
 from proxmargin.designs.blocks import ChunkedDesign
-from proxmargin.estimators.runs import MATRICES, VECTORS
+from proxmargin.estimators.fitting import MATRICES, VECTORS
 from proxmargin.inputs.beyond_memory import namespace_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.smooth.pass_newton import PassNewton
@@ -119,7 +119,7 @@ def test_groups_of_classes_fit_in_the_memory_that_is_left(monkeypatch, small_sam
     together = again(model).fit(dataset())
     assert len(threads) == 10
     each = 8 * (VECTORS * len(X) + MATRICES * 64 * 64) + X.nbytes
-    monkeypatch.setattr("proxmargin.estimators.runs.free_bytes", lambda: 4 * 3 * each)
+    monkeypatch.setattr("proxmargin.estimators.fitting.free_bytes", lambda: 4 * 3 * each)
     threads.clear()
     grouped = again(model).fit(dataset())
     assert len(threads) == 3
@@ -128,7 +128,7 @@ def test_groups_of_classes_fit_in_the_memory_that_is_left(monkeypatch, small_sam
     assert together.certificate_.n_passes < passes
     assert passes < 0.6 * one_after_the_other(model).fit(dataset()).certificate_.n_passes
     assert grouped.certificate_.n_passes == again(model).fit(dataset()).certificate_.n_passes
-    monkeypatch.setattr("proxmargin.estimators.runs.free_bytes", lambda: 0)
+    monkeypatch.setattr("proxmargin.estimators.fitting.free_bytes", lambda: 0)
     equal(again(model).fit(dataset()), together)
 
 

@@ -13,8 +13,8 @@ import pytest
 import proxmargin
 from proxmargin.designs import Design
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.fitting import CertifyOnly
 from proxmargin.loop.solver import Solver
-from proxmargin.loop.standing import CertifyOnly
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
 from proxmargin.penalties.custom import OwnPenalty

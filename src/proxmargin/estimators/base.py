@@ -11,39 +11,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.designs import (
-    Design,
-    RowView,
-    StandardizedDesign,
-    as_design,
-    standardized,
-)
-from proxmargin.estimators.assembly import (
-    Assembly,
-    with_zero_sums,
-)
-from proxmargin.estimators.checks import ChecksParameters
-from proxmargin.estimators.context import FitContext
+from proxmargin.designs import Design, RowView, StandardizedDesign, as_design, standardized
+from proxmargin.estimators.assembly import Assembly, with_zero_sums
+from proxmargin.estimators.fitting import FitContext, SolvesProblems
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.estimators.parameters import ChecksParameters
 from proxmargin.estimators.predicting import PredictsByScores
-from proxmargin.estimators.solving import SolvesProblems
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.beyond_memory import is_beyond_memory, opened
 from proxmargin.inputs.parameters import refuse_unknown
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import (
-    validated,
-    validated_part,
-    validated_weights,
-)
+from proxmargin.inputs.validation import validated, validated_part, validated_weights
 from proxmargin.losses import Loss, Shifted
-from proxmargin.penalties import (
-    ElasticNet,
-    Penalty,
-    Pinned,
-    Ridge,
-    SumToZero,
-)
+from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Problem
 from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import journal_of
@@ -51,12 +31,10 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
 from proxmargin.solvers.labelings import Axes, FitsLabelings
 
-__all__ = ["NAMES", "MarginEstimator"]
+__all__ = ["MarginEstimator"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-NAMES = ("feature_names_in_", "_column_labels")  # attributes with the names of features
 
 
 class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, CertifiedEstimator):
@@ -171,9 +149,9 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
 
     def _fit_targets(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model to validated data."""
-        stop = self._bounded(context.stop, *X.shape[:2])
         context.journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
-        self._fit_recorded(X, targets, context.within(stop))
+        stop = self._bounded(context.stop, *X.shape[:2])
+        self._fit_recorded(X, targets, replace(context, stop=stop))
 
     def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""
@@ -183,23 +161,6 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    # -- names of the features --------------------------------------------------------------
-
-    def _in_order(self) -> dict[str, Any]:
-        """The parameters that are given by feature names, as arrays in the order of the fit."""
-        return {}
-
-    def _without_names(self) -> dict[str, Any]:
-        """Make this a classifier of arrays, whose features have no names, after `validated`.
-
-        Returns the attributes that make it one of the data frame again.
-        """
-        ordered = self._in_order()
-        names = [*ordered, *(each for each in NAMES if hasattr(self, each))]
-        kept = {name: self.__dict__.pop(name) for name in names}
-        self.__dict__.update(ordered)
-        return kept
 
     # -- assembling the problem -------------------------------------------------------------
 
@@ -211,9 +172,11 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
-        sample_weight = by_sample("sample_weight", sample_weight, X)
-        offset = by_sample("offset", offset, X)
-        in_passes = is_beyond_memory(X)
+        if sample_weight is not None:
+            sample_weight = by_sample("sample_weight", sample_weight, X)
+        if offset is not None:
+            offset = by_sample("offset", offset, X)
+        in_passes = not isinstance(X, np.ndarray) and is_beyond_memory(X)
         if in_passes:
             self._check_passes()
             X, y, sample_weight = opened(self, X, y, sample_weight)
@@ -226,10 +189,12 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
         """The targets of a fit with this offset, which predictions are reminded of."""
         self.__dict__.pop("largest_offset_", None)
+        if offset is None:
+            return targets
         offset = self._checked_offset(offset, X, targets.classes)
-        if offset is not None and offset.any():
+        if offset.any():
             self.largest_offset_ = float(np.abs(offset).max())
-        return targets if offset is None else replace(targets, offset=offset)
+        return replace(targets, offset=offset)
 
     def _check_passes(self) -> None:
         """Raise ValueError if the model cannot be fitted in passes over blocks of rows."""

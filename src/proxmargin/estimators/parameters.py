@@ -1,4 +1,4 @@
-"""Parameters that several estimators share: fields of dataclasses, taken by keyword only.
+"""Parameters that several estimators share, checked: fields of dataclasses, by keyword only.
 
 A classifier is a dataclass too. Its constructor takes the fields of its last base first, so that
 the order of the bases is that of the parameters.
@@ -6,13 +6,25 @@ the order of the bases is that of the parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from proxmargin.loop.report import Report
+from proxmargin.inputs.validation import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_threads,
+    check_verbose,
+)
+from proxmargin.loop.report import Report, interval_of
+from proxmargin.loop.solver import Solver
+from proxmargin.loop.stopping import RULES
+from proxmargin.runtime.brief import shown
 
 __all__ = [
+    "NAMES",
+    "ChecksParameters",
     "DataParameters",
     "FeatureParameters",
     "KernelParameters",
@@ -67,3 +79,78 @@ class ThreadParameters:
     """Of models that may have a problem for each class."""
 
     n_jobs: int | None = None
+
+
+NAMES = ("feature_names_in_", "_column_labels")  # attributes with the names of features
+# values of multi_class in other libraries
+ELSEWHERE = {
+    "multinomial": "classes are fitted together by multi_class='joint', which is the multinomial "
+    "model in SparseLogisticRegression",
+    "crammer_singer": "MulticlassSVC has the loss of Crammer and Singer",
+    "ovo": "DDAGClassifier fits the pairs of classes",
+}
+
+
+class ChecksParameters(SolvingParameters, DataParameters):
+    """Names the parameter that is not what it can be."""
+
+    multi_class: str
+    n_jobs: int | None = None
+    _joint_allowed = True
+
+    def _check_parameters(self) -> None:
+        named = self.multi_class if isinstance(self.multi_class, str) else None
+        if named in ("joint", "multinomial") and not self._joint_allowed:
+            raise ValueError(
+                f"multi_class={named!r} is not for {type(self).__name__}, which fits "
+                "each class against the rest (multi_class='ovr'): HuberizedSVC, "
+                "SparseLogisticRegression and MulticlassSVC fit them together, DDAGClassifier "
+                "pair by pair"
+            )
+        allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
+        if named in ELSEWHERE:
+            raise ValueError(
+                f"multi_class must be one of {', '.join(map(repr, allowed))}, got "
+                f"{named!r}: {ELSEWHERE[named]}"
+            )
+        check_choice("multi_class", self.multi_class, allowed)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("standardize", self.standardize)
+        check_flag("warm_start", self.warm_start)
+        check_choice("stopping", self.stopping, ("gap", *RULES))
+        check_number("tol", self.tol, low=0.0)
+        check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
+        check_threads(self.n_jobs)
+        check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
+        check_verbose(self.verbose)
+        callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [None]
+        if not all(map(callable, callbacks)):
+            raise ValueError("callbacks must be a list or tuple of callables that take a report")
+        for callback in self.callbacks:
+            interval_of(callback)  # raises for one that is none
+        if not isinstance(self.solver, str | Solver):
+            raise ValueError(f"solver must be a name or a solver object, got {shown(self.solver)}")
+        if not isinstance(self.solver_options, Mapping | None):
+            raise ValueError(
+                f"solver_options must be a dict or None, got {shown(self.solver_options)}"
+            )
+        if self.solver_options and not (isinstance(self.solver, str) and self.solver != "auto"):
+            given = "an object" if isinstance(self.solver, Solver) else "'auto'"
+            raise ValueError(f"solver_options need a solver asked for by name, not {given}")
+
+    # -- names of the features --------------------------------------------------------------
+
+    def _in_order(self) -> dict[str, Any]:
+        """The parameters that are given by feature names, as arrays in the order of the fit."""
+        return {}
+
+    def _without_names(self) -> dict[str, Any]:
+        """Make this a classifier of arrays, whose features have no names, after `validated`.
+
+        Returns the attributes that make it one of the data frame again.
+        """
+        ordered = self._in_order()
+        names = [*ordered, *(each for each in NAMES if hasattr(self, each))]
+        kept = {name: self.__dict__.pop(name) for name in names}
+        self.__dict__.update(ordered)
+        return kept

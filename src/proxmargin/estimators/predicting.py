@@ -10,19 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.designs import (
-    as_design,
-)
+from proxmargin.designs import as_design
 from proxmargin.estimators import beyond_memory
 from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.beyond_memory import is_beyond_memory
-from proxmargin.inputs.validation import (
-    offset_argument,
-    validated_features,
-    validated_offset,
-)
+from proxmargin.inputs.validation import offset_argument, validated_features, validated_offset
 
 __all__ = ["PredictsByScores"]
 

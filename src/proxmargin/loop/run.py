@@ -161,8 +161,10 @@ class Run:
         """The state of the run, for a checkpoint."""
         noted = {name: getattr(self, name) for name in _NOTED}
         noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
-        spent = {"seconds": self.limits.seconds, "passes": self.limits.passes}
-        return RunCheckpoint(state, work=self.stop.effort.taken, **spent, **noted)
+        limits, work = self.limits, self.stop.effort.taken
+        return RunCheckpoint(
+            state, seconds=limits.seconds, passes=limits.passes, work=work, **noted
+        )
 
     def resumed(self, here: RunCheckpoint) -> Status | None:
         """Restore a checkpoint; returns RULE_MET if it had met the rule of `Stop`, else None."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.context import FitContext
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
 from proxmargin.paths.extrapolation import extrapolated

@@ -28,7 +28,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
 from proxmargin.designs import Design, as_design
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.context import FitContext
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.inputs.folds import row_numbers
 from proxmargin.inputs.seeds import seeded_splitter
 from proxmargin.inputs.targets import Targets

@@ -21,10 +21,11 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.compiled.clock import clock
-from proxmargin.estimators.base import NAMES, MarginEstimator
+from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.regularized import SVC
 from proxmargin.estimators.notebook import CertifiedEstimator
+from proxmargin.estimators.parameters import NAMES
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_threads, validated, validated_features

@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.designs import Design, StandardizedDesign
 from proxmargin.estimators.assembly import ALL, Assembly, Features, margin_sums
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.context import FitContext
-from proxmargin.estimators.documented import (
-    SPARSE_ATTRIBUTES,
-    SPARSE_PARAMETERS,
-    documented,
-)
+from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
 from proxmargin.estimators.factors import (
     checked_bounds,
     checked_factors,
@@ -26,6 +21,7 @@ from proxmargin.estimators.factors import (
     unbounded,
     warn_if_separated,
 )
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.parameters import FeatureParameters, ThreadParameters
 from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import feature_labels, is_labelled

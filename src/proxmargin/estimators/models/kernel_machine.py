@@ -20,7 +20,7 @@ from proxmargin.designs.compressed import far_columns, shifted
 from proxmargin.designs.samples import by_rows, compressed, holds_objects, is_sparse
 from proxmargin.estimators.assembly import Assembly, certificate_of
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.context import FitContext
+from proxmargin.estimators.fitting import FitContext, for_each
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.kernel_rounds import (
     SUPPORT_CUTS,
@@ -31,7 +31,6 @@ from proxmargin.estimators.models.kernel_rounds import (
     model_of,
 )
 from proxmargin.estimators.parameters import KernelParameters, ThreadParameters
-from proxmargin.estimators.runs import for_each
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
@@ -310,13 +309,13 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         ) -> list[Solution]:
             if self._is_free and problems[0].loss.is_homogeneous:  # their margin may be rounding
                 stop = replace(stop, most_further_work=TINY_WORK)
-            return self._solve(_assembly(targets, problems), starts, context.within(stop))
+            return self._solve(_assembly(targets, problems), starts, replace(context, stop=stop))
 
         def solve_exactly(
             problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
         ) -> list[Solution]:
             parts = _assembly(targets, problems)
-            return self._solve(parts, starts, context.within(stop), certify_represented)
+            return self._solve(parts, starts, replace(context, stop=stop), certify_represented)
 
         def rounds(problems: Sequence[Problem]) -> Rounds:
             exactly = solve_exactly if self._fits_newton(problems) else None

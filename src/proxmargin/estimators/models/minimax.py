@@ -16,8 +16,8 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import certificate_of, each_class
 from proxmargin.estimators.assembly import unmet as short_of
-from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.intercepts import INTERCEPT_RULES

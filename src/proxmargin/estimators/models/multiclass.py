@@ -14,8 +14,8 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets, total_price
@@ -235,7 +235,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         certify: Certify = certify,
     ) -> list[Solution]:
         limits = context.stop.started(clock(), ())
-        alone = context.within(replace(limits, time_limit=None))
+        alone = replace(context, stop=replace(limits, time_limit=None))
         again = super()._solve
 
         def solve(problem: Problem, start: Point | None) -> Solution:

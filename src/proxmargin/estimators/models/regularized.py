@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
-from proxmargin.estimators.context import FitContext
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets, total_price

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
-from proxmargin.estimators.context import FitContext
-from proxmargin.estimators.documented import (
-    SPARSE_ATTRIBUTES,
-    SPARSE_PARAMETERS,
-    documented,
-)
+from proxmargin.estimators.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
+from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.models.elastic_net import EVERY, ElasticNetEstimator
 from proxmargin.estimators.probabilities import LogisticProbabilities
 from proxmargin.inputs.targets import Targets

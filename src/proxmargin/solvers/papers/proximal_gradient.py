@@ -8,13 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.loop.solver import (
-    LIPSCHITZ_MARGIN,
-    Solver,
-    State,
-    check_flags,
-    check_numbers,
-)
+from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, check_flags, check_numbers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
