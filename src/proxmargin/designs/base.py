@@ -91,16 +91,31 @@ class Design(Remembers, ABC):
     Attributes
     ----------
     n_samples, n_features : int
-    counter : PassCounter
-        Passes over the data so far.
+    nbytes : int
+        Size of the data.
+    density : float
+        Share of entries that are stored: 1 for a dense design.
     share : float
         The part of the original data that one product touches (1 unless restricted).
+    counter : PassCounter
+        Passes over the data so far.
+    summands : int
+        The most additions behind an entry of `adjoint`, in whatever order: bounds rounding.
     """
 
-    n_samples: int
-    n_features: int
-    counter: PassCounter
-    share: float
+    def __init__(
+        self,
+        n_samples: int,
+        n_features: int,
+        nbytes: int,
+        density: float = 1.0,
+        share: float = 1.0,
+        counter: PassCounter | None = None,
+    ) -> None:
+        self.n_samples, self.n_features = n_samples, n_features
+        self.nbytes, self.density = nbytes, density
+        self.share, self.counter = share, counter or PassCounter()
+        self.summands = n_samples
 
     @abstractmethod
     def scores(self, coef: Array) -> Array:
@@ -236,11 +251,6 @@ class Design(Remembers, ABC):
         error = gamma(int(live) + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
         return Enclosed(scores, error, sizes + np.abs(intercept))
 
-    @property
-    def summands(self) -> int:
-        """The most additions behind an entry of `adjoint`, in whatever order: bounds rounding."""
-        return self.n_samples
-
     def adjoint_error(self, sizes: Array) -> Array:
         """A bound on the rounding of `adjoint`, (n_features, n_outputs).
 
@@ -372,16 +382,6 @@ class Design(Remembers, ABC):
         ``(matrix, centre, scale)`` for a dense matrix, or the arrays ``(data, indices, indptr)``
         of a matrix compressed by columns.
         """
-
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Size of the data, in bytes."""
-
-    @property
-    @abstractmethod
-    def density(self) -> float:
-        """Share of entries that are stored: 1 for a dense design."""
 
 
 def _row_norms(design: Design) -> Array:

@@ -48,10 +48,9 @@ class DenseDesign(Design):
     def __init__(
         self, matrix: NDArray[Any], counter: PassCounter | None = None, share: float = 1.0
     ) -> None:
+        n, p = matrix.shape
+        super().__init__(n, p, int(matrix.nbytes), share=share, counter=counter)
         self.matrix = matrix
-        self.n_samples, self.n_features = matrix.shape
-        self.counter = counter or PassCounter()
-        self.share = share
         # `major` has contiguous rows: X itself, or its transpose when X is stored by columns
         self._by_rows = matrix.strides[1] <= matrix.strides[0]
         self._major = unlocked(matrix if self._by_rows else matrix.T)
@@ -186,14 +185,6 @@ class DenseDesign(Design):
 
     def sweep_data(self) -> tuple[Any, ...]:
         return self.matrix, np.zeros(self.n_features), np.ones(self.n_features)
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.matrix.nbytes)
-
-    @property
-    def density(self) -> float:
-        return 1.0
 
     def _blocks(self, step: int) -> Iterator[tuple[Array, slice]]:
         """Blocks of ``step`` rows of the major matrix, as float64."""

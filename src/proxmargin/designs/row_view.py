@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs.base import Array, Design, Index, Order, PassCounter
+from proxmargin.designs.base import Array, Design, Index, Order
 from proxmargin.designs.sparse import SparseDesign
 from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import Enclosed
@@ -29,31 +29,18 @@ class RowView(Design):
     """
 
     def __init__(self, whole: Design, index: Index) -> None:
-        self._whole, self.index = whole, index
-        self.n_samples, self.n_features = index.size, whole.n_features
         # several threads use views of one design, each with its own count of passes
-        self.counter = whole.counter if whole.passes_only else PassCounter()
-        self.share = whole.share
+        counter = whole.counter if whole.passes_only else None
+        facts = whole.nbytes, whole.density, whole.share
+        super().__init__(index.size, whole.n_features, *facts, counter=counter)
+        self._whole, self.index = whole, index
+        self.is_dense, self.has_columns = whole.is_dense, whole.has_columns
+        self.passes_only, self.recall_error = whole.passes_only, whole.recall_error
+        self.summands = min(index.size, whole.summands)  # zeros are added exactly
 
     @property
     def whole(self) -> Design:
         return self._whole
-
-    @property
-    def is_dense(self) -> bool:  # type: ignore[override]
-        return self.whole.is_dense
-
-    @property
-    def has_columns(self) -> bool:  # type: ignore[override]
-        return self.whole.has_columns
-
-    @property
-    def passes_only(self) -> bool:  # type: ignore[override]
-        return self.whole.passes_only
-
-    @property
-    def summands(self) -> int:
-        return min(self.n_samples, self.whole.summands)  # zeros are added exactly
 
     @property
     def compressed(self) -> SparseDesign | None:
@@ -105,10 +92,6 @@ class RowView(Design):
             return super().mean_and_variance(weights)
         return self.whole.mean_and_variance(self.spread_out(weights))
 
-    @property
-    def recall_error(self) -> float:  # type: ignore[override]
-        return self.whole.recall_error
-
     def row_squares(self, weights: Array, centre: Array) -> Array:
         self._charge()
         return self.whole.row_squares(weights, centre)[self.index]
@@ -158,14 +141,6 @@ class RowView(Design):
 
     def sweep_data(self) -> tuple[Any, ...]:
         return self.copied.sweep_data()
-
-    @property
-    def nbytes(self) -> int:
-        return self.whole.nbytes
-
-    @property
-    def density(self) -> float:
-        return self.whole.density
 
 
 def _copied(view: RowView) -> Design:

@@ -40,10 +40,10 @@ class SparseDesign(Design):
     def __init__(self, matrix: Any, counter: PassCounter | None = None, share: float = 1.0) -> None:
         if matrix.format not in ("csr", "csc"):
             raise TypeError(f"a sparse design is CSR or CSC, not {matrix.format.upper()}")
+        n, p = matrix.shape
+        nbytes = sum(part.nbytes for part in (matrix.data, matrix.indices, matrix.indptr))
+        super().__init__(n, p, int(nbytes), float(matrix.nnz / max(1, n * p)), share, counter)
         self.matrix = matrix
-        self.n_samples, self.n_features = matrix.shape
-        self.counter = counter or PassCounter()
-        self.share = share
         self._by_rows = matrix.format == "csr"
 
     @property
@@ -177,15 +177,6 @@ class SparseDesign(Design):
 
     def sweep_data(self) -> tuple[Any, ...]:
         return self.by_columns.data, self.by_columns.indices, self.by_columns.indptr
-
-    @property
-    def nbytes(self) -> int:
-        parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
-        return int(sum(part.nbytes for part in parts))
-
-    @property
-    def density(self) -> float:
-        return float(self.matrix.nnz / max(1, self.n_samples * self.n_features))
 
     def _product(self, right: Array, length: int, *, gather: bool) -> Array:
         self.counter.add(self.share)

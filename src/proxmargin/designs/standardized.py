@@ -121,9 +121,12 @@ class StandardizedDesign(Design):
     """
 
     def __init__(self, base: Design, centre: Array, scale: Array) -> None:
+        facts = base.nbytes, base.density, base.share, base.counter
+        super().__init__(base.n_samples, base.n_features, *facts)
         self.base, self.centre, self.scale = base, centre, scale
-        self.n_samples, self.n_features = base.n_samples, base.n_features
-        self.counter, self.share = base.counter, base.share
+        self.is_dense, self.passes_only = base.is_dense, base.passes_only
+        self.has_columns = base.is_dense  # centred columns of a sparse matrix would be full
+        self.summands = base.summands
 
     def scores(self, coef: Array) -> Array:
         raw = coef / self.scale[:, None]
@@ -163,16 +166,8 @@ class StandardizedDesign(Design):
         mean, variance = self.base.mean_and_variance(weights)
         return (mean - self.centre) / self.scale, variance / self.scale**2
 
-    @property
-    def passes_only(self) -> bool:  # type: ignore[override]
-        return self.base.passes_only
-
     def sample_index(self) -> Index:
         return self.base.sample_index()
-
-    @property
-    def summands(self) -> int:
-        return self.base.summands
 
     def adjoint_error(self, sizes: Array) -> Array:
         if not self.base.passes_only:
@@ -228,24 +223,8 @@ class StandardizedDesign(Design):
         columns /= self.scale[index]
         return columns
 
-    @property
-    def has_columns(self) -> bool:  # type: ignore[override]
-        return self.base.is_dense  # centred columns of a sparse matrix would be full
-
-    @property
-    def is_dense(self) -> bool:  # type: ignore[override]
-        return self.base.is_dense
-
     def sweep_data(self) -> tuple[Any, ...]:
         if not self.has_columns:
             raise TypeError("standardised sparse data have no columns that can be read cheaply")
         base, centre, scale = self.stored
         return base.sweep_data()[0], centre, scale
-
-    @property
-    def nbytes(self) -> int:
-        return self.base.nbytes
-
-    @property
-    def density(self) -> float:
-        return self.base.density

@@ -30,13 +30,12 @@ class KernelDesign(Design):
     """
 
     has_columns = False
-    share = 1.0
     kernel_matrix: KernelMatrix
 
     def __init__(self, matrix: KernelMatrix) -> None:
+        n = matrix.n_samples
+        super().__init__(n, n, 8 * n**2, counter=matrix.counter)
         self.kernel_matrix = matrix
-        self.n_samples = self.n_features = matrix.n_samples
-        self.counter = matrix.counter
 
     def scores(self, coef: Array) -> Array:
         return self.kernel_matrix.matvec(coef)
@@ -97,14 +96,6 @@ class KernelDesign(Design):
 
     def sweep_data(self) -> tuple[Any, ...]:
         raise _without("columns of features")
-
-    @property
-    def nbytes(self) -> int:
-        return 8 * self.n_samples**2
-
-    @property
-    def density(self) -> float:
-        return 1.0
 
 
 def kernel_matrix_of(design: Design) -> KernelMatrix | None:

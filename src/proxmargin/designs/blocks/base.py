@@ -32,16 +32,30 @@ class BlockedDesign(Design):
 
     The last `sweep` is remembered: the pulled-back product of its dual point, or of multiples of
     the positive and the negative part of it, needs no pass. A certificate asks for just that.
+
+    Parameters
+    ----------
+    n_blocks, largest_block : int
+        Samples of the largest block.
     """
 
     has_columns = False
     passes_only = True
     recall_error = (RECALL_ULPS + 2.0) * UNIT  # factor and multiple round too
-    share = 1.0
 
-    def __init__(self, n_samples: int, n_features: int, counter: PassCounter | None = None) -> None:
-        self.n_samples, self.n_features = n_samples, n_features
-        self.counter = counter or PassCounter()
+    def __init__(
+        self,
+        n_samples: int,
+        n_features: int,
+        nbytes: int,
+        density: float,
+        n_blocks: int,
+        largest_block: int,
+        counter: PassCounter | None = None,
+    ) -> None:
+        super().__init__(n_samples, n_features, nbytes, density, counter=counter)
+        self.n_blocks, self.largest_block = n_blocks, largest_block
+        self.summands = min(n_samples, largest_block + n_blocks)
         self._known: tuple[Array, Array] | None = None
 
     @abstractmethod
@@ -57,22 +71,8 @@ class BlockedDesign(Design):
         """
 
     @property
-    @abstractmethod
-    def n_blocks(self) -> int:
-        """Number of blocks."""
-
-    @property
-    @abstractmethod
-    def largest_block(self) -> int:
-        """Samples of the largest block."""
-
-    @property
     def shape(self) -> tuple[int, int]:
         return self.n_samples, self.n_features
-
-    @property
-    def summands(self) -> int:
-        return min(self.n_samples, self.largest_block + self.n_blocks)
 
     def scores(self, coef: Array) -> Array:
         if not coef.any():
@@ -178,28 +178,16 @@ class SizedBlocks(BlockedDesign):
     Parameters
     ----------
     sizes : rows of each block
-    n_features : int
+    n_features, nbytes : int
     nnz : int, optional
         Stored entries of sparse blocks; None where blocks are dense.
     """
 
-    def __init__(self, sizes: list[int], n_features: int, nnz: int | None) -> None:
-        super().__init__(sum(sizes), n_features)
-        self._sizes, self._nnz = sizes, nnz
-
-    @property
-    def n_blocks(self) -> int:
-        return len(self._sizes)
-
-    @property
-    def largest_block(self) -> int:
-        return max(self._sizes)
-
-    @property
-    def density(self) -> float:
-        if self._nnz is None:
-            return 1.0
-        return self._nnz / max(1, self.n_samples * self.n_features)
+    def __init__(self, sizes: list[int], n_features: int, nbytes: int, nnz: int | None) -> None:
+        rows = sum(sizes)
+        density = 1.0 if nnz is None else nnz / max(1, rows * n_features)
+        super().__init__(rows, n_features, nbytes, density, len(sizes), max(sizes))
+        self._sizes = sizes
 
 
 def stacked(parts: list[Any]) -> Any:
@@ -213,7 +201,8 @@ class ColumnsOfBlocks(BlockedDesign):
     """Some of the features: each block picks them in every pass."""
 
     def __init__(self, base: BlockedDesign, index: Index) -> None:
-        super().__init__(base.n_samples, index.size, base.counter)
+        facts = base.nbytes, base.density, base.n_blocks, base.largest_block
+        super().__init__(base.n_samples, index.size, *facts, base.counter)
         self.base, self.index = base, index
 
     def run(
@@ -221,24 +210,8 @@ class ColumnsOfBlocks(BlockedDesign):
     ) -> tuple[Arrays, Arrays]:
         return self.base.run(OnColumns(task, self.index), shared, cut, combine)
 
-    @property
-    def n_blocks(self) -> int:
-        return self.base.n_blocks
-
-    @property
-    def largest_block(self) -> int:
-        return self.base.largest_block
-
     def _rows(self, index: Index) -> Design:
         return self.base.rows(index).columns(self.index)
-
-    @property
-    def nbytes(self) -> int:
-        return self.base.nbytes
-
-    @property
-    def density(self) -> float:
-        return self.base.density
 
 
 def _moments(design: BlockedDesign, weights: Array) -> tuple[Array, Array]:

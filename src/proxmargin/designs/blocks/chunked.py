@@ -47,14 +47,10 @@ class ChunkedDesign(SizedBlocks):
     """
 
     def __init__(self, dataset: Dataset, sizes: list[int], nnz: int | None) -> None:
-        super().__init__(sizes, dataset.n_features, nnz)
+        super().__init__(sizes, dataset.n_features, dataset.nbytes, nnz)
         self.dataset = dataset
         self._sample: tuple[Index, Any] | None = None
         self._scan: tuple[Array, Array, Array] | None = None
-
-    @property
-    def nbytes(self) -> int:
-        return self.dataset.nbytes
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added

@@ -68,14 +68,10 @@ class DaskDesign(SizedBlocks):
     def __init__(self, placement: Placement, facts: Sequence[BlockFacts]) -> None:
         sizes = [each.rows for each in facts]
         nnz = sum(each.stored for each in facts) if facts[0].stored >= 0 else None
-        super().__init__(sizes, facts[0].features, nnz)
-        self.placement, self._bytes = placement, sum(each.nbytes for each in facts)
+        super().__init__(sizes, facts[0].features, sum(each.nbytes for each in facts), nnz)
+        self.placement = placement
         ends = np.cumsum([0, *sizes])
         self._parts = [slice(int(a), int(b)) for a, b in pairwise(ends)]
-
-    @property
-    def nbytes(self) -> int:
-        return self._bytes
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added

@@ -53,9 +53,9 @@ class DeviceBlock(Design):
     has_columns = False
 
     def __init__(self, X: Any, xp: Any, counter: PassCounter | None = None) -> None:
+        n, p = (int(size) for size in X.shape)
+        super().__init__(n, p, n * p * (4 if X.dtype == xp.float32 else 8), counter=counter)
         self.X, self.xp = X, xp
-        self.n_samples, self.n_features = (int(size) for size in X.shape)
-        self.counter, self.share = counter or PassCounter(), 1.0
 
     def scores(self, coef: Array) -> Array:
         right = self._there(coef)
@@ -162,14 +162,6 @@ class DeviceBlock(Design):
         raise ValueError("data on a device have no columns that can be read cheaply")
 
     @property
-    def nbytes(self) -> int:
-        return self.n_samples * self.n_features * (4 if self.X.dtype == self.xp.float32 else 8)
-
-    @property
-    def density(self) -> float:
-        return 1.0
-
-    @property
     def _rows_at_once(self) -> int:
         return max(1, BLOCK_ENTRIES // max(self.n_features, 1))
 
@@ -208,7 +200,8 @@ class DeviceDesign(BlockedDesign):
 
     def __init__(self, X: Any, xp: Any) -> None:
         self.block = DeviceBlock(X, xp)
-        super().__init__(self.block.n_samples, self.block.n_features)
+        n, p = self.block.n_samples, self.block.n_features
+        super().__init__(n, p, self.block.nbytes, 1.0, 1, n)
 
     @classmethod
     def checked(cls, X: Any, xp: Any, most: float) -> DeviceDesign:
@@ -229,22 +222,6 @@ class DeviceDesign(BlockedDesign):
         if not np.all(np.abs(entries) <= most):
             raise ValueError(sentence(_first_bad(design.block, most), most))
         return design
-
-    @property
-    def n_blocks(self) -> int:
-        return 1
-
-    @property
-    def largest_block(self) -> int:
-        return self.n_samples
-
-    @property
-    def nbytes(self) -> int:
-        return self.block.nbytes
-
-    @property
-    def density(self) -> float:
-        return 1.0
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import chain
 from threading import Condition, local
 from time import perf_counter
 from typing import Any, TypeVar
@@ -53,27 +54,27 @@ def each_in_common(
     Exception
         That of the first work that fails. The others end at their next request.
     """
-    meeting = SharedPasses(blocks, threads)
+    passes = SharedPasses(blocks, threads)
     places, found = deque(range(count)), {}
 
     def next_works() -> None:
-        with meeting.participant():
+        with passes.participant():
             begin()
             while places:
                 try:
                     place = places.popleft()
                 except IndexError:  # another thread was faster
                     return
-                found[place] = work(place, SharedBlocks(blocks, meeting, place))
+                found[place] = work(place, SharedBlocks(blocks, passes, place))
 
     with ThreadPoolExecutor(threads, thread_name_prefix="proxmargin-class") as pool:
         try:
             for future in [pool.submit(next_works) for _ in range(threads)]:
                 future.result()
         except BaseException as error:  # in this thread: a second Ctrl-C
-            meeting.abandon(error)
-    if meeting.failure is not None:
-        raise meeting.failure
+            passes.abandon(error)
+    if passes.failure is not None:
+        raise passes.failure
     return [found[place] for place in range(count)]
 
 
@@ -97,50 +98,42 @@ def over(design: Design, blocks: BlockedDesign) -> Design:
     return blocks
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """A request for a pass: the arguments of `BlockedDesign.run`."""
-
-    task: Task
-    shared: Arrays
-    cut: Arrays
-    combine: Combine
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """A request for what the blocks know or read once for all: a method of theirs."""
-
-    method: str
-    arguments: Arrays
-
-
 @dataclass(eq=False)
-class _Request:
-    """What a thread waits for.
+class Request:
+    """What a thread waits for: what a method of the blocks returns.
 
     Attributes
     ----------
     place : int
         Number of the fit.
-    asked : Reading or Question
+    method : str
+        "run", for a pass; or a method whose last answer is kept for all.
+    arguments : tuple
     answer : Any
     share : float
         Passes to charge.
     error : BaseException, optional
         Raised instead of an answer.
     compiled : float
-        Most seconds for which a thread has compiled since the last requests were settled.
-    is_settled : bool
+        Most seconds for which a thread has compiled since the last requests were answered.
+    is_answered : bool
     """
 
     place: int
-    asked: Reading | Question
+    method: str
+    arguments: Arrays
     answer: Any = None
     share: float = 0.0
     error: BaseException | None = None
     compiled: float = 0.0
-    is_settled: bool = False
+    is_answered: bool = False
+
+    def is_like(self, other: Request) -> bool:
+        return self.method == other.method and same(self.arguments, other.arguments)
+
+
+Groups = Sequence[Sequence[Request]]
+"""Requests; those of a group are equal."""
 
 
 class AbandonedError(BaseException):
@@ -156,19 +149,19 @@ class SharedPasses:
     Parameters
     ----------
     blocks : BlockedDesign
-    seats : int
-        Threads that take part; each has one seat until it leaves.
+    threads : int
+        That take part.
     """
 
-    def __init__(self, blocks: BlockedDesign, seats: int) -> None:
+    def __init__(self, blocks: BlockedDesign, threads: int) -> None:
         self.blocks = blocks
         self.failure: BaseException | None = None
-        self._seats = seats
+        self._threads = threads
         self._changed = Condition()
-        self._waiting: list[_Request] = []
+        self._waiting: list[Request] = []
         self._known: dict[str, tuple[Arrays, Any]] = {}
         self._own = local()
-        self._compiled = 0.0  # most seconds of a thread since requests were settled
+        self._compiled = 0.0  # most seconds of a thread since requests were answered
 
     @contextmanager
     def participant(self) -> Iterator[None]:
@@ -182,7 +175,7 @@ class SharedPasses:
             self.abandon(error)
         finally:
             with self._changed:
-                self._seats -= 1
+                self._threads -= 1
                 self._note_compiling()
                 self._changed.notify_all()
 
@@ -192,105 +185,92 @@ class SharedPasses:
             self.failure = self.failure or error
             self._changed.notify_all()
 
-    def recalled(self, question: Question) -> Any:
-        """The last answer to this question, or None."""
-        arguments, answer = self._known.get(question.method, ((), None))
-        return answer if answer is not None and same(arguments, question.arguments) else None
+    def recalled(self, method: str, arguments: Arrays) -> Any:
+        """The last answer to this request, or None."""
+        known, answer = self._known.get(method, ((), None))
+        return answer if answer is not None and same(known, arguments) else None
 
-    def answered(self, request: _Request) -> _Request:
-        """Wait until the request is settled; the thread that waits last sees to it."""
+    def answered(self, request: Request) -> Request:
+        """Wait until the request is answered; the thread that waits last sees to it."""
         begun, batch = perf_counter(), []
         with self._changed:
             self._note_compiling()
             self._waiting.append(request)
-            self._changed.wait_for(lambda: request.is_settled or self._all_wait or self.failure)
+            self._changed.wait_for(lambda: request.is_answered or self._all_wait or self.failure)
             if self.failure is not None:
                 raise AbandonedError
-            if not request.is_settled:
+            if not request.is_answered:
                 batch, self._waiting = sorted(self._waiting, key=lambda r: r.place), []
         waited = perf_counter() - begun
         if batch:
-            self._settle(batch)
-            self._release(batch)
+            self._answer(batch)
+            with self._changed:
+                self._note_compiling()
+                for each in batch:
+                    each.compiled, each.is_answered = self._compiled, True
+                self._compiled = 0.0
+                self._changed.notify_all()
         self._forgive(min(request.compiled, waited))
         return request
 
-    def _release(self, batch: Sequence[_Request]) -> None:
-        with self._changed:
-            self._note_compiling()
-            for each in batch:
-                each.compiled, each.is_settled = self._compiled, True
-            self._compiled = 0.0
-            self._changed.notify_all()
-
     @property
     def _all_wait(self) -> bool:
-        return 0 < len(self._waiting) == self._seats
+        return 0 < len(self._waiting) == self._threads
 
-    # -- answers
-
-    def _settle(self, batch: Sequence[_Request]) -> None:
+    def _answer(self, batch: Sequence[Request]) -> None:
         """Answer requests, of which equal ones are answered once, in the order of the fits."""
-        groups: list[list[_Request]] = []
+        groups: list[list[Request]] = []
         for each in batch:
-            alike = next((group for group in groups if same(group[0].asked, each.asked)), None)
+            alike = next((group for group in groups if group[0].is_like(each)), None)
             if alike is None:
                 groups.append([each])
             else:
                 alike.append(each)
         for group in groups:
-            if isinstance(group[0].asked, Question):
-                self._charged(group, partial(self._replied, group, group[0].asked))
-        reading = [group for group in groups if isinstance(group[0].asked, Reading)]
-        if reading:
-            self._charged(
-                [each for group in reading for each in group], partial(self._read, reading)
-            )
+            if group[0].method != "run":
+                self._charged([group], self._answer_once)
+        passing = [group for group in groups if group[0].method == "run"]
+        if passing:
+            self._charged(passing, self._answer_by_pass)
 
-    def _charged(self, requests: Sequence[_Request], reply: Callable[[], None]) -> None:
+    def _charged(self, groups: Groups, answer: Callable[[Groups], None]) -> None:
         """Answer requests, each of which bears an equal share of the passes; or fail them all."""
-        before = self.blocks.counter.passes
+        before, error = self.blocks.counter.passes, None
         try:
-            reply()
-        except BaseException as error:
-            for each in requests:
-                each.error = error
+            answer(groups)
+        except BaseException as raised:
+            error = raised
+        requests = [each for group in groups for each in group]
         share = (self.blocks.counter.passes - before) / len(requests)
         for each in requests:
-            each.share = share
+            each.error, each.share = error, share
 
-    def _replied(self, group: Sequence[_Request], question: Question) -> None:
-        answer = getattr(self.blocks, question.method)(*question.arguments)
-        self._known[question.method] = question.arguments, answer
-        for each in group:
+    def _answer_once(self, groups: Groups) -> None:
+        first = groups[0][0]
+        answer = getattr(self.blocks, first.method)(*first.arguments)
+        self._known[first.method] = first.arguments, answer
+        for each in groups[0]:
             each.answer = answer
 
-    def _read(self, groups: Sequence[Sequence[_Request]]) -> None:
-        readings: list[Any] = [group[0].asked for group in groups]
-        for group, answer in zip(groups, self._pass(readings), strict=True):
+    def _answer_by_pass(self, groups: Groups) -> None:
+        for group, answer in zip(groups, self._pass([g[0].arguments for g in groups]), strict=True):
             group[0].answer = answer
             for each in group[1:]:  # callers may write into their answers
                 each.answer = tuple(tuple(map(copied, part)) for part in answer)
 
-    def _pass(self, readings: Sequence[Reading]) -> list[tuple[Arrays, Arrays]]:
-        """The answers of one pass."""
-        if len(readings) == 1:
-            (one,) = readings
-            return [self.blocks.run(one.task, one.shared, one.cut, one.combine)]
-        task = AllOf(
-            tuple(each.task for each in readings),
-            tuple(len(each.shared) for each in readings),
-            tuple(len(each.cut) for each in readings),
-        )
-        shared = tuple(part for each in readings for part in each.shared)
-        cut = tuple(part for each in readings for part in each.cut)
-        combine = CombinedAll(tuple(each.combine for each in readings))
-        return apart(self.blocks.run(task, shared, cut, combine))
+    def _pass(self, asked: Sequence[Arrays]) -> list[tuple[Arrays, Arrays]]:
+        """The answers of one pass to arguments of `BlockedDesign.run`."""
+        if len(asked) == 1:
+            return [self.blocks.run(*asked[0])]
+        each_task, each_shared, each_cut, each_combine = zip(*asked, strict=True)
+        task = AllOf(each_task, tuple(map(len, each_shared)), tuple(map(len, each_cut)))
+        shared, cut = (tuple(chain.from_iterable(each)) for each in (each_shared, each_cut))
+        return apart(self.blocks.run(task, shared, cut, CombinedAll(each_combine)))
 
     # -- clocks
 
     def _note_compiling(self) -> None:
-        """Note how long this thread has compiled since requests were settled."""
+        """Note how long this thread has compiled since requests were answered."""
         self._compiled = max(self._compiled, compiling.seconds - self._own.compiled)
 
     def _forgive(self, compiled: float) -> None:
@@ -310,64 +290,48 @@ class SharedBlocks(BlockedDesign):
     Parameters
     ----------
     base : BlockedDesign
-    meeting : SharedPasses
+    passes : SharedPasses
     place : int
         Number of the fit: requests are answered in this order.
     """
 
-    def __init__(self, base: BlockedDesign, meeting: SharedPasses, place: int) -> None:
-        super().__init__(base.n_samples, base.n_features)
-        self._base, self._meeting, self._place = base, meeting, place
+    def __init__(self, base: BlockedDesign, passes: SharedPasses, place: int) -> None:
+        facts = base.nbytes, base.density, base.n_blocks, base.largest_block
+        super().__init__(base.n_samples, base.n_features, *facts)
+        self._passes, self._place = passes, place
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
     ) -> tuple[Arrays, Arrays]:
-        answer: tuple[Arrays, Arrays] = self._answer(Reading(task, shared, cut, combine))
+        answer: tuple[Arrays, Arrays] = self._answer("run", task, shared, cut, combine)
         return answer
 
-    def _answer(self, asked: Reading | Question) -> Any:
-        request = self._meeting.answered(_Request(self._place, asked))
+    def _answer(self, method: str, *arguments: Any) -> Any:
+        request = self._passes.answered(Request(self._place, method, arguments))
         self.counter.add(request.share)
         if request.error is not None:
             raise request.error
         return request.answer
 
-    def _asked(self, method: str, *arguments: Any) -> Any:
-        question = Question(method, arguments)
-        known = self._meeting.recalled(question)
-        return self._answer(question) if known is None else known
+    def _known_once(self, method: str, *arguments: Any) -> Any:
+        known = self._passes.recalled(method, arguments)
+        return self._answer(method, *arguments) if known is None else known
 
     def largest(self) -> Array:
-        found: Array = self._asked("column_bounds")
+        found: Array = self._known_once("column_bounds")
         return found
 
     def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
-        found: tuple[Array, Array] = self._asked("mean_and_variance", weights)
+        found: tuple[Array, Array] = self._known_once("mean_and_variance", weights)
         return found
 
     def _rows(self, index: Index) -> Design:
-        found: Design = self._asked("rows", index)
+        found: Design = self._known_once("rows", index)
         return found.twin()
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
-        found: Array = self._asked("_outer_gram", weights, centre)
+        found: Array = self._known_once("_outer_gram", weights, centre)
         return found.copy()
-
-    @property
-    def n_blocks(self) -> int:
-        return self._base.n_blocks
-
-    @property
-    def largest_block(self) -> int:
-        return self._base.largest_block
-
-    @property
-    def nbytes(self) -> int:
-        return self._base.nbytes
-
-    @property
-    def density(self) -> float:
-        return self._base.density
 
 
 def same(first: Any, second: Any) -> bool:
@@ -380,7 +344,7 @@ def same(first: Any, second: Any) -> bool:
         return first.dtype == second.dtype and np.array_equal(first, second)
     if isinstance(first, tuple):
         return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, Reading | Question | tasks.OnColumns):
+    if isinstance(first, tasks.OnColumns):
         return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
     if isinstance(first, partial):
         return same((first.func, first.args), (second.func, second.args)) and not first.keywords
