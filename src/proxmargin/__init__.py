@@ -44,7 +44,7 @@ _HOMES = {
     "Dataset": "datasets",
     "permutation_test": "permutations",
     "PermutationTest": "permutations",
-    "compare": "comparing.running.run",
+    "compare": "comparing.run",
     "Comparison": "comparing.comparison",
     "compare_several": "comparing.several",
     "SeveralComparisons": "comparing.several",

@@ -97,8 +97,7 @@ class TestCompare:
     def test_an_interruption_prints_what_there_is_and_exits_with_130(
         self, training, capsys, monkeypatch
     ):
-        from proxmargin.comparing.evaluating import work
-        from proxmargin.comparing.running import performance
+        from proxmargin.comparing import performance, work
 
         done = []
 

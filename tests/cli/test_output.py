@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from proxmargin.cli import output
-from proxmargin.comparing.results.layout import Listing
+from proxmargin.comparing.layout import Listing
 
 
 class TestOutput:

@@ -21,14 +21,12 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing.evaluating import work
-from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath, Candidate, Grid
-from proxmargin.comparing.evaluating.choosing import best
-from proxmargin.comparing.evaluating.data import LabelledRows
-from proxmargin.comparing.evaluating.folds import inner_splits, outer_splits
-from proxmargin.comparing.evaluating.metrics import metrics_of
-from proxmargin.comparing.results.layout import Listing, number
-from proxmargin.comparing.running import performance, run
+from proxmargin.comparing import performance, run, work
+from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
+from proxmargin.comparing.layout import Listing, number
+from proxmargin.comparing.metrics import metrics_of
+from proxmargin.comparing.rows import LabelledRows, inner_splits, outer_splits
+from proxmargin.comparing.work import best
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 from sklearn import metrics as theirs
 
-from proxmargin.comparing.evaluating.metrics import (
+from proxmargin.comparing.metrics import (
     DEFAULT_METRICS,
     HeldOutPredictions,
     metric_of,

@@ -11,7 +11,7 @@ LONGEST = "import proxmargin.cli.commands.compare; proxmargin.cli.program.parser
 ORDERS = (
     "import proxmargin",
     "from proxmargin import compare",
-    "import proxmargin.comparing.running.run, proxmargin.comparing.comparison",
+    "import proxmargin.comparing.run, proxmargin.comparing.comparison",
 )
 
 

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from proxmargin import compare, load_model, save_model
-from proxmargin.comparing.evaluating.data import LabelledRows
-from proxmargin.comparing.evaluating.folds import TrainTestRows
-from proxmargin.comparing.evaluating.searches import CPath, Grid
+from proxmargin.comparing.rows import LabelledRows, TrainTestRows
+from proxmargin.comparing.searches import CPath, Grid
 from proxmargin.estimators.models.regularized import L2SVC
 
 X, Y = make_classification(90, 6, n_informative=4, random_state=0)
@@ -124,7 +123,7 @@ def test_a_frame_with_text_and_blanks_goes_through_a_column_transformer() -> Non
 
 def test_the_settings_tell_the_transformer_and_a_run_goes_on_with_the_same_only(tmp_path) -> None:
     first = quick(HOLED, SimpleImputer(strategy="median"), run_dir=tmp_path / "run")
-    assert "SimpleImputer(strategy='median')" in first.setup.summary()
+    assert "SimpleImputer(strategy='median')" in str(first)
     told = first.to_dict()
     assert "SimpleImputer(strategy='median')" in str(told)
     again = quick(HOLED, SimpleImputer(strategy="median"), run_dir=tmp_path / "run")

@@ -26,17 +26,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as TheirSVC
 
 from proxmargin import SVC, SquaredHingeSVC, compare
-from proxmargin.comparing.evaluating.candidates import (
+from proxmargin.comparing.candidates import (
     CANDIDATES,
     MAJORITY,
     AlphaPath,
     CPath,
     named_candidates,
 )
-from proxmargin.comparing.evaluating.choosing import chosen
-from proxmargin.comparing.evaluating.data import LabelledRows
-from proxmargin.comparing.evaluating.folds import inner_splits, outer_splits
-from proxmargin.comparing.evaluating.metrics import metric_of
+from proxmargin.comparing.metrics import metric_of
+from proxmargin.comparing.rows import LabelledRows, inner_splits, outer_splits
+from proxmargin.comparing.work import chosen
 from proxmargin.selection.calibrators import fit_calibrator
 from proxmargin.stats.folds import corrected_resampled_ttest
 

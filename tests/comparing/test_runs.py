@@ -19,9 +19,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import RidgeClassifier
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing.evaluating import work
-from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath
-from proxmargin.comparing.running import directory, performance
+from proxmargin.comparing import performance, work
+from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
+from proxmargin.comparing.running import directory
 from proxmargin.comparing.running.lock import locked
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))

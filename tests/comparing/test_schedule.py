@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxmargin.comparing.evaluating.candidates import named_candidates
-from proxmargin.comparing.evaluating.folds import TrainTestRows
-from proxmargin.comparing.evaluating.work import FoldTask
-from proxmargin.comparing.running.schedule import tasks_of, unhindered
+from proxmargin.comparing.candidates import named_candidates
+from proxmargin.comparing.performance import tasks_of, unhindered
+from proxmargin.comparing.rows import TrainTestRows
+from proxmargin.comparing.work import FoldTask
 
 PATHS = ["HuberizedSVC", "SquaredHingeSVC", "SparseLogisticRegression"]
 OTHERS = ["L2SVC", "MarginFDA"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.comparing.results.selected import feature_rows, selection_stability
+from proxmargin.comparing.results import feature_rows, selection_stability
 
 
 def used(row: np.ndarray) -> dict:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 from tests.stats.tables import DEMSAR
 
-from proxmargin.comparing.evaluating.candidates import MAJORITY
+from proxmargin.comparing.candidates import MAJORITY
 from proxmargin.comparing.several import SeveralComparisons, compare_several
 
 MODELS = ("C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf")

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 import proxmargin
 from proxmargin import estimators
-from proxmargin.comparing.evaluating.candidates import CANDIDATES, AlphaPath
+from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
 from proxmargin.estimators.registry import CROSS_VALIDATED, MODELS
 from proxmargin.files.models import settings as known
 from proxmargin.paths.sharing import OF_THE_PROBLEM

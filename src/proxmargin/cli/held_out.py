@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from proxmargin.comparing.results.layout import number
+from proxmargin.comparing.layout import number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -116,7 +116,8 @@ def _interval(scores: Any, y: Any) -> tuple[float, float]:
     """As a comparison has it: over folds, and no shorter than the number of samples allows."""
     import numpy as np
 
-    from proxmargin.comparing.evidence import Evidence, basis_of
+    from proxmargin.comparing.basis import basis_of
+    from proxmargin.comparing.evidence import Evidence
 
     found = Evidence.of(
         scores[:, None],

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from proxmargin.comparing.results.layout import Listing
+from proxmargin.comparing.layout import Listing
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import folder_of
 

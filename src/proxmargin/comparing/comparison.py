@@ -1,28 +1,49 @@
-"""The result of a comparison."""
+"""The result of a comparison: what was measured, the order of its models, and plain values."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proxmargin.comparing.evaluating.work import Outcome, Tally
-from proxmargin.comparing.evidence import Evidence
-from proxmargin.comparing.results import facts, printed
-from proxmargin.comparing.results.layout import Listing
-from proxmargin.comparing.results.plots import Plots
-from proxmargin.comparing.results.standings import ModelResult, evidence_of, row_of, standings_of
-from proxmargin.comparing.running.setup import Setup
+from proxmargin.comparing import present
+from proxmargin.comparing.evidence import COLUMNS, Evidence
+from proxmargin.comparing.results import (
+    ModelResult,
+    deviation,
+    evidence_of,
+    feature_rows,
+    mean,
+    results_of,
+)
+from proxmargin.comparing.searches import Tally
+from proxmargin.comparing.setup import Setup
+from proxmargin.comparing.work import Outcome
+from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 
+if TYPE_CHECKING:
+    from proxmargin.displays.comparison import ComparisonDisplay
+
 __all__ = ["Comparison", "ComparisonEnding"]
+
+FORMAT = "proxmargin comparison"  # by which a file is known
+VERSION = 1  # of the format
+LARGEST_WEIGHTS = 50  # features a model
+# of a model and a metric
+OF_EVIDENCE = (*COLUMNS, "n", "equivalent")
+OF_MODEL = ("kind", "settings", "stability", "seconds_per_fit", "passes", "relative_gap")
+OF_MODEL = (*OF_MODEL, "certified", "folds", "score_mean", "score_sd")
+OF_CERTIFICATE = ("primal", "dual", "gap", "relative_gap", "kkt_residual")
+OF_CERTIFICATE = (*OF_CERTIFICATE, "converged", "stop_reason", "solver")
 
 
 class ComparisonEnding(Enum):
@@ -35,6 +56,60 @@ class ComparisonEnding(Enum):
     )
     TIME_LIMIT = "the time limit was reached; the table holds what was finished"
     UNFINISHED = "the run is not finished; the table holds what was finished"
+
+
+class Plots:
+    """Methods that draw with `proxmargin.ComparisonDisplay`, into new axes or those given.
+
+    ``metric`` is one of those computed, by default the scoring; ``top`` the number of models.
+    """
+
+    def plot_scores(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Mean scores with their intervals, and the score of the majority class."""
+        return self._drawn("intervals", metric=metric, ax=ax, top=top)
+
+    def plot_differences(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Differences from the best with their intervals."""
+        return self._drawn("differences", metric=metric, ax=ax, top=top)
+
+    def plot_folds(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """The score of every fold."""
+        return self._drawn("folds", metric=metric, ax=ax, top=top)
+
+    def plot_features(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Mean scores against the number of features used."""
+        return self._drawn("features", metric=metric, ax=ax, top=top)
+
+    def plot_seconds(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Mean scores against the seconds of a fit."""
+        return self._drawn("seconds", metric=metric, ax=ax, top=top)
+
+    def plot_roc(
+        self, *, label: Any = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """ROC curves of the held-out scores: of a class, or of more than two classes the mean."""
+        return self._drawn("roc", label=label, ax=ax, top=top)
+
+    def plot_precision_recall(
+        self, *, label: Any = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Precision-recall curves of the held-out scores, as `plot_roc`."""
+        return self._drawn("precision_recall", label=label, ax=ax, top=top)
+
+    def _drawn(self, kind: str, **options: Any) -> ComparisonDisplay:
+        from proxmargin.displays.comparison import ComparisonDisplay
+
+        return ComparisonDisplay.from_comparison(self, kind=kind, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +159,7 @@ class Comparison(Plots):
     setup: Setup
     outcomes: Sequence[Outcome]
     ending: ComparisonEnding = ComparisonEnding.COMPLETE
-    further_notes: Sequence[str] = field(default=())
+    further_notes: Sequence[str] = ()
 
     @classmethod
     def from_run(cls, run_dir: str | os.PathLike[str]) -> Comparison:
@@ -114,27 +189,29 @@ class Comparison(Plots):
         """The outcomes on folds."""
         return [outcome for outcome in self.outcomes if outcome.fold is not None]
 
+    @property
+    def finals(self) -> dict[str, Outcome]:
+        """The fits to all rows by model."""
+        return {outcome.model: outcome for outcome in self.outcomes if outcome.fold is None}
+
     @cached_property
-    def standings(self) -> list[ModelResult]:
+    def results(self) -> list[ModelResult]:
         """One a model, the best first; models without a finished fold last."""
         sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
-        return sorted(standings_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
+        return sorted(results_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
 
     @property
     def names(self) -> list[str]:
         """The models, the best first."""
-        return [standing.model for standing in self.standings]
+        return [each.model for each in self.results]
 
     @cached_property
     def _evidence(self) -> dict[str, Evidence]:
+        in_order = results_of(self.outcomes, self.setup)
         return {
-            metric.name: evidence_of(metric, self.outcomes, self.setup, self._in_order)
+            metric.name: evidence_of(metric, self.outcomes, self.setup, in_order)
             for metric in self.setup.protocol.metrics
         }
-
-    @cached_property
-    def _in_order(self) -> list[ModelResult]:
-        return standings_of(self.outcomes, self.setup)
 
     def evidence(self, metric: str | None = None) -> Evidence:
         """Intervals, differences and the recommended model by one metric, the scoring by default.
@@ -152,12 +229,14 @@ class Comparison(Plots):
             )
         return self._evidence[name]
 
-    def row(self, model: str, metric: str | None = None) -> dict[str, Any]:
-        """The numbers of one model by one metric: mean, interval, difference from the best."""
+    def row(self, model: str, metric: str) -> dict[str, Any]:
+        """The numbers of one model by one metric; of the majority class its mean alone."""
         evidence = self.evidence(metric)
-        name = self.setup.protocol.scoring.name if metric is None else metric
-        scores = [each.scores[name] for each in self.scored if each.model == model]
-        return row_of(evidence, model, scores)
+        if model in evidence.models:
+            return evidence.row(model)
+        scores = [each.scores[metric] for each in self.scored if each.model == model]
+        found = {"mean": mean(scores), "sd": deviation(scores), "n": len(scores)}
+        return {**dict.fromkeys(COLUMNS, np.nan), **found, "equivalent": False}
 
     def tests(self, metric: str | None = None) -> Any:
         """The models against the best, a row each: difference, interval, p-values (data frame)."""
@@ -166,17 +245,21 @@ class Comparison(Plots):
 
     @property
     def table(self) -> Any:
-        return _frame(list(printed.table_rows(self)), index="model")
+        return _frame([_table_row(self, each) for each in self.results]).set_index("model")
 
     @property
     def folds(self) -> Any:
-        rows = [printed.fold_row(outcome, self.setup) for outcome in self.scored]
-        return _frame(rows)
+        scoring, first = self.setup.protocol.scoring.name, ("model", "repeat", "fold")
+        rows = [
+            {**dict.fromkeys(first), "score": outcome.scores[scoring], **_fold_row(self, outcome)}
+            for outcome in self.scored
+        ]
+        return _frame(rows).rename(columns={"n_features": "features_used"})
 
     @property
     def best_name_(self) -> str:
         best = self.evidence().best if self.scored else None
-        return self.standings[0].model if best is None else best
+        return self.names[0] if best is None else best
 
     @property
     def equivalent_(self) -> tuple[str, ...]:
@@ -196,7 +279,7 @@ class Comparison(Plots):
 
     @property
     def best_fitted_name_(self) -> str | None:
-        return next((each.model for each in self.standings if each.model in self.models_), None)
+        return next((name for name in self.names if name in self.models_), None)
 
     @property
     def best_fitted_(self) -> Any:
@@ -214,31 +297,6 @@ class Comparison(Plots):
     def tally(self) -> Tally:
         return sum((outcome.tally for outcome in self.outcomes), Tally())
 
-    def final(self, model: str) -> Outcome | None:
-        """The fit of a model to all rows."""
-        found = (o for o in self.outcomes if o.fold is None and o.model == model)
-        return next(found, None)
-
-    # -- shown ------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        parts = [self.answer(), self.setup.summary(), self.listing().plain(), *self.remarks()]
-        return "\n\n".join(part for part in parts if part)
-
-    def answer(self) -> str:
-        """The recommended model in a sentence."""
-        return printed.answer(self)
-
-    def listing(self) -> Listing:
-        """The table as it is printed, with always predicting the majority as its last row."""
-        return printed.listing(self)
-
-    def remarks(self) -> list[str]:
-        """What is printed under the table: marks, the recommended model with its certificate, and
-        the notes."""
-        found = [*printed.remarks(self), *(f"Note: {note}." for note in self.notes())]
-        return [remark for remark in found if remark]
-
     def notes(self) -> list[str]:
         """What a reader must know to judge the results: folds, interruptions, unmet tolerances."""
         notes = [*self.setup.notes, *self.further_notes, *self.evidence().notes]
@@ -249,7 +307,7 @@ class Comparison(Plots):
         return list(dict.fromkeys(notes))
 
     def top_features(
-        self, limit: int = printed.TOP_FEATURES, model: str | None = None
+        self, limit: int = present.TOP_FEATURES, model: str | None = None
     ) -> list[tuple[str, float, str]]:
         """The features that weigh most in a model, by default the best.
 
@@ -260,15 +318,22 @@ class Comparison(Plots):
             than two classes, of the class where it is largest in size. Positive speaks for the
             class.
         """
-        final = self.final(self.best_name_ if model is None else model)
-        rows = [] if final is None else facts.features_of(self, final, limit)
+        rows = _features(self, self.best_name_ if model is None else model, limit)
         return [(row["feature"], row["weight"], row["class"]) for row in rows]
 
-    # -- written ----------------------------------------------------------------------------
+    # -- shown and written ------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return present.text(self.facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it but the predictions as plain values, from which it is printed."""
+        return _facts(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, ready to be written as JSON."""
-        return facts.facts_of(self)
+        """All of it as plain values, ready to be written as JSON; non-finite numbers are None."""
+        return dict(plain({**self.facts, "predictions": _held_out(self)}))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write `to_dict` to a file."""
@@ -291,13 +356,156 @@ class Comparison(Plots):
         write_report(self, path)
 
 
-def _rank(standing: ModelResult, sign: float) -> tuple[bool, float, float]:
-    unknown = np.isnan(standing.score_mean)
+def _rank(result: ModelResult, sign: float) -> tuple[bool, float, float]:
+    unknown = np.isnan(result.score_mean)
     # rounding, so that equal means of the same fractions count as equal
-    score = 0.0 if unknown else -sign * round(standing.score_mean, 12)
-    return bool(unknown), score, standing.features_used
+    score = 0.0 if unknown else -sign * round(result.score_mean, 12)
+    return bool(unknown), score, result.features_used
 
 
-def _frame(rows: list[dict[str, Any]], index: str | None = None) -> Any:
-    frame = optional("pandas", "a table of a comparison").DataFrame(rows)
-    return frame if index is None else frame.set_index(index)
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    return optional("pandas", "a table of a comparison").DataFrame(rows)
+
+
+def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
+    scoring, *others = (metric.name for metric in found.setup.protocol.metrics)
+    row = found.row(result.model, scoring)
+    costs = ("features_used", "stability", "seconds_per_fit", "relative_gap", "folds", "kind")
+    return {
+        "model": result.model,
+        "score_mean": result.score_mean,
+        "score_sd": result.score_sd,
+        "score_low": row["low"],
+        "score_high": row["high"],
+        **{name: row[name] for name in ("p_holm", "p_equal", "equivalent")},
+        **{name: found.row(result.model, name)["mean"] for name in others},
+        **{name: getattr(result, name) for name in costs},
+        **result.settings,
+    }
+
+
+# -- plain values: the contract of JSON files, of reports and of what is printed ---------------
+
+
+def _facts(found: Comparison) -> dict[str, Any]:
+    """All of it but the predictions."""
+    setup, tally = found.setup, found.tally
+    gaps = [o.relative_gap for o in found.outcomes if not math.isnan(o.relative_gap)]
+    features = {name: _features(found, name, LARGEST_WEIGHTS) for name in found.finals}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": {
+            "name": setup.name,
+            "n_samples": setup.n_samples,
+            "n_features": setup.n_features,
+            "sparse": setup.sparse,
+            "classes": [
+                {"label": label, "count": count}
+                for label, count in zip(setup.classes, setup.class_sizes, strict=True)
+            ],
+            "card": dict(setup.card),
+        },
+        "protocol": _protocol(found),
+        "models": [_model(found, each) for each in found.results],
+        "best": found.best_name_,
+        "equivalent": list(found.equivalent_),
+        "recommended": found.recommended_,
+        "majority": {name: mean(v) for name, v in setup.majority.items()},
+        "majority_sd": {name: deviation(v) for name, v in setup.majority.items()},
+        "fold_results": [_fold_row(found, outcome) for outcome in found.scored],
+        "features": {name: rows for name, rows in features.items() if rows},
+        "paths": {name: each.curve for name, each in found.finals.items() if each.curve},
+        "certificates": {
+            "fits": tally.fits,
+            "unmet": tally.unmet,
+            "worst_gap": max(gaps, default=None),
+        },
+        "cost": {
+            "seconds": sum(outcome.spent for outcome in found.outcomes),
+            "compile_seconds": sum(outcome.compiling for outcome in found.outcomes),
+        },
+        "versions": dict(setup.versions),
+        "notes": found.notes(),
+        "interrupted": found.interrupted,
+    }
+
+
+def _protocol(found: Comparison) -> dict[str, Any]:
+    protocol = asdict(found.setup.protocol)
+    return {
+        "scoring": found.setup.protocol.scoring.name,
+        "groups": protocol.pop("grouped"),
+        **protocol,
+    }
+
+
+def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
+    name, final = result.model, found.finals.get(result.model)
+    certificate = getattr(found.models_.get(name), "certificate_", None)
+    known = None if certificate is None else {n: getattr(certificate, n) for n in OF_CERTIFICATE}
+    rows = {each.name: found.row(name, each.name) for each in found.setup.protocol.metrics}
+    return {
+        "name": name,
+        "n_features": result.features_used,
+        **{key: getattr(result, key) for key in OF_MODEL},
+        "certificate": known,
+        # of the fit to all rows
+        "final": None
+        if final is None
+        else {
+            "n_features": final.features_used,
+            "certificate": None if certificate is None else str(certificate),
+        },
+        "metrics": {
+            metric: {key: row[key] for key in OF_EVIDENCE if key in row}
+            for metric, row in rows.items()
+        },
+    }
+
+
+def _fold_row(found: Comparison, outcome: Outcome) -> dict[str, Any]:
+    """One model on one fold."""
+    assert outcome.fold is not None
+    repeat, fold = divmod(outcome.fold, found.setup.n_folds)
+    return {
+        "model": outcome.model,
+        "repeat": repeat,
+        "fold": fold,
+        **outcome.scores,
+        "n_features": outcome.features_used,
+        "seconds": outcome.seconds,
+        "relative_gap": outcome.relative_gap,
+        "fits_unmet": outcome.tally.unmet,
+        **outcome.settings,
+    }
+
+
+def _features(found: Comparison, model: str, limit: int) -> list[dict[str, Any]]:
+    """The features that weigh most in a model fitted to all rows; none without such a model."""
+    final, setup = found.finals.get(model), found.setup
+    chosen = [outcome.used for outcome in found.scored if outcome.model == model]
+    data = setup.feature_names, setup.feature_scale, setup.classes
+    return [] if final is None else feature_rows(final.used, chosen, *data, limit)
+
+
+def _held_out(found: Comparison) -> dict[str, Any]:
+    """Predictions for the test rows of the first repeat, fold by fold; None where not finished."""
+    setup = found.setup
+    rows = [row for fold in setup.rows for row in fold]
+    numbers = rows if setup.numbers is None else [setup.numbers[row] for row in rows]
+    joined = {name: _joined(found, name) for name in found.names}
+    known = {name: each for name, each in joined.items() if each}
+    return {"true": [setup.codes[row] for row in rows], "rows": numbers, **known}
+
+
+def _joined(found: Comparison, name: str) -> dict[str, Any]:
+    known = {o.fold: o.held for o in found.scored if o.model == name and o.held}
+    joined: dict[str, list[Any]] = {"label": [], "scores": [], "probabilities": []}
+    for fold, test in enumerate(found.setup.rows):
+        held, blank = known.get(fold, {}), [None] * len(test)
+        joined["label"] += held.get("labels") or blank
+        for part in ("scores", "probabilities"):
+            values = held.get(part) or blank
+            joined[part] += [v if v is None or isinstance(v, list) else [v] for v in values]
+    return joined if known else {}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from proxmargin.comparing.evaluating.candidates import MAJORITY
-from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.candidates import MAJORITY
+from proxmargin.comparing.layout import Listing, number
 from proxmargin.runtime.optional import optional
 from proxmargin.stats import Friedman, Nemenyi, friedman, holm, nemenyi, wilcoxon_signed_ranks
 from proxmargin.stats.ranks import MOST_EXACT

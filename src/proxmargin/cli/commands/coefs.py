@@ -17,7 +17,7 @@ from proxmargin.cli.options import (
 )
 from proxmargin.cli.output import check_output, print_json, print_listing
 from proxmargin.cli.saving import saved_first, text_replaced
-from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.layout import Listing, number
 
 __all__ = ["register"]
 

@@ -189,8 +189,8 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     """The comparison that the arguments ask for."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS
-    from proxmargin.comparing.running.run import FOLDS, compare
+    from proxmargin.comparing.metrics import DEFAULT_METRICS
+    from proxmargin.comparing.run import FOLDS, compare
     from proxmargin.inputs.preprocessing import imputer
 
     # the notes under the table say so
@@ -236,9 +236,12 @@ def _names(given: list[str] | None, default: list[str]) -> Any:
 
 
 def _print(comparison: Comparison, source: str, reported: str | None) -> None:
-    print(f"{comparison.answer()}\n\n{source}: {comparison.setup.summary()}\n")
-    print_listing(comparison.listing())
-    for remark in comparison.remarks():
+    from proxmargin.comparing import present
+
+    facts = comparison.facts
+    print(f"{present.answer(facts)}\n\n{source}: {present.summary(facts)}\n")
+    print_listing(present.listing(facts))
+    for remark in present.remarks(facts):
         print(f"\n{remark}")
     if reported:
         print(f"\nReport: {reported}")

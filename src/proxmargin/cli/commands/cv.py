@@ -21,7 +21,7 @@ from proxmargin.cli.output import check_output, print_facts, print_json, print_l
 from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.cli.saving import saved_first, with_imputer
 from proxmargin.cli.search import search_of, strength_and_kind
-from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table

@@ -24,7 +24,7 @@ from proxmargin.cli.options import (
 )
 from proxmargin.cli.output import print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
-from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.paths import Path

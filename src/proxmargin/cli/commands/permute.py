@@ -10,7 +10,7 @@ from proxmargin.cli.models import add_model_options, estimator_of, shown_setting
 from proxmargin.cli.options import Commands, add_common, add_data, subcommand, table_of
 from proxmargin.cli.output import print_facts, print_json
 from proxmargin.cli.pictures import add_plot, check_plot, picture
-from proxmargin.comparing.results.layout import number
+from proxmargin.comparing.layout import number
 
 if TYPE_CHECKING:
     from proxmargin.permutations import PermutationTest

@@ -17,6 +17,7 @@ from proxmargin.cli import failures
 from proxmargin.cli.options import table_of
 from proxmargin.cli.output import print_json, print_listing
 from proxmargin.cli.pictures import check_plot, picture
+from proxmargin.runtime.brief import plain
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["run_several"]
 
 UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a folder
-LARGE = ("predictions",)  # facts that are of no use here
 
 
 @dataclass
@@ -38,8 +38,7 @@ class Collected:
     stopped: bool = False
 
     def add(self, name: str, comparison: Comparison) -> None:
-        found = comparison.to_dict()
-        self.facts[name] = {key: part for key, part in found.items() if key not in LARGE}
+        self.facts[name] = plain(comparison.facts)
         if comparison.interrupted:
             self.status = failures.FAILED
             self.stopped = comparison.ending.name == "INTERRUPTED"

@@ -26,7 +26,7 @@ from proxmargin.cli.options import (
 from proxmargin.cli.output import check_output, print_facts, print_json, print_listing
 from proxmargin.cli.pictures import add_plot, check_plot, picture
 from proxmargin.cli.saving import saved_first, text_replaced
-from proxmargin.comparing.results.layout import Listing, number
+from proxmargin.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table

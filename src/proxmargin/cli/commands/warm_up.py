@@ -19,7 +19,7 @@ from typing import Any
 from proxmargin.cli import failures
 from proxmargin.cli.options import Commands, add_common, subcommand
 from proxmargin.cli.output import print_json, print_listing
-from proxmargin.comparing.results.layout import Listing
+from proxmargin.comparing.layout import Listing
 from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.runtime.progress import ProgressBar
 

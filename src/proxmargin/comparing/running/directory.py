@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from proxmargin.comparing.evaluating.work import Outcome
 from proxmargin.comparing.running.lock import locked
-from proxmargin.comparing.running.setup import Setup
+from proxmargin.comparing.setup import Setup
+from proxmargin.comparing.work import Outcome
 from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.files import replaced
 

@@ -22,21 +22,13 @@ class MetricRange:
 
     Few test rows can agree by chance: a score that is 1 on all of them, or a difference that is the
     same on every fold, has no spread, but is not certain.
-
-    Attributes
-    ----------
-    low, high : float
-        The range of the metric.
-    rows : float
-        Each row counts once, however often the folds are repeated. NaN where it is not known.
-    counted : bool
-        Whether the score is a share of rows, as an accuracy. Otherwise ``rows`` is a lower bound
-        that is used only where scores have no spread.
     """
 
     low: float = -np.inf
     high: float = np.inf
-    rows: float = np.nan
+    rows: float = np.nan  # once each, however often folds are repeated; NaN if not known
+    # whether the score is a share of rows, as an accuracy. Otherwise ``rows`` is a lower bound that
+    # is used only where scores have no spread
     counted: bool = False
 
     @property

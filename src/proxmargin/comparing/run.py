@@ -6,28 +6,30 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import hash as joblib_hash
 from sklearn.exceptions import ConvergenceWarning
 
+from proxmargin.comparing.candidates import Candidate, baselines_for, named_candidates
 from proxmargin.comparing.comparison import Comparison
-from proxmargin.comparing.evaluating.candidates import Candidate, baselines_for, named_candidates
-from proxmargin.comparing.evaluating.data import LabelledRows
-from proxmargin.comparing.evaluating.folds import outer_splits
-from proxmargin.comparing.evaluating.metrics import DEFAULT_METRICS, metrics_of
-from proxmargin.comparing.running.directory import seed_of
-from proxmargin.comparing.running.performance import Performance
-from proxmargin.comparing.running.schedule import tasks_of
-from proxmargin.comparing.running.settings import directory_of
-from proxmargin.comparing.running.setup import setup_of
+from proxmargin.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
+from proxmargin.comparing.performance import Performance, tasks_of
+from proxmargin.comparing.rows import INNER_FOLDS, LARGEST_SEED, LabelledRows, outer_splits
+from proxmargin.comparing.running.directory import RunDirectory, seed_of
+from proxmargin.comparing.setup import MetricFacts, Protocol, Setup, setup_of
+from proxmargin.comparing.work import FoldTask
+from proxmargin.estimators.models.elastic_net import HuberizedSVC
 from proxmargin.inputs.preprocessing import described
 from proxmargin.inputs.seeds import drawn_seeds
 from proxmargin.inputs.validation import check_choice, check_flag, check_number
+from proxmargin.reports.card import data_card
+from proxmargin.resuming.identity import Identity
 
-__all__ = ["compare"]
+__all__ = ["FOLDS", "compare"]
 
-LARGEST_SEED = 2**31 - 1
 FOLDS = 5  # Kohavi 1995: five to ten
 QUICK_FOLDS = 3  # of a first answer in seconds
 
@@ -69,7 +71,7 @@ def compare(
     y : (n_samples,) labels of any type
     models : 'all', a name, a list of names, or a mapping from names to estimators
         Names of estimators (the keys of
-        `proxmargin.comparing.evaluating.candidates.CANDIDATES`) and ``'SVC-rbf'``. In a
+        `proxmargin.comparing.candidates.CANDIDATES`) and ``'SVC-rbf'``. In a
         mapping a value is a classifier with scikit-learn's interface, such as a pipeline or a
         ``GridSearchCV``, which is fitted as it is; or the name of a model.
     cv : int or a scikit-learn splitter, default 5
@@ -149,14 +151,20 @@ def compare(
     >>> bool(comparison.table.loc["L2SVC", "score_mean"] > 0.9)
     True
     """
-    _check(baselines, standardize, quick, time_limit)
+    check_flag("baselines", baselines)
+    check_flag("quick", quick)
+    if not isinstance(standardize, bool | np.bool_):
+        check_choice("standardize", standardize, ("auto",))
+    check_number("time_limit", time_limit, low=0.0, low_open=True, optional=True)
     judges = metrics_of(scoring, metrics)
     sparse = hasattr(X, "tocsr")
     scaled = not sparse if standardize == "auto" else bool(standardize)
     candidates = named_candidates(models, standardize=scaled, quick=quick)
     if baselines:
         candidates = _joined(candidates, baselines_for(sparse, scaled))
-    data = LabelledRows.checked(_checker(scaled), X, y, sample_weight, groups, preprocess)
+    # any model's checks of data: all share them
+    checker = HuberizedSVC(standardize=scaled)
+    data = LabelledRows.checked(checker, X, y, sample_weight, groups, preprocess)
     data = data if feature_names is None else data.named(feature_names)
     if data.names is not None and preprocess is None:
         candidates = [each.of_features(data.names) for each in candidates]
@@ -167,42 +175,33 @@ def compare(
     outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
     splits, notes = outer_splits(data, folds, repeats, outer_seed)
     tasks = list(tasks_of(candidates, splits, inner_seed))
-    setup = setup_of(
-        shown,
-        splits,
-        candidates,
-        judges,
-        notes,
-        name=name,
-        card=_card(data if _holds_numbers(data.X) else shown),
+    protocol = Protocol(
+        metrics=[MetricFacts(each.name, each.label, each.larger_is_better) for each in judges],
+        folds=sum(split.repeat == 0 for split in splits),
+        repeats=splits[-1].repeat + 1,
+        grouped=data.groups is not None,
         random_state=seed,
+        inner=f"{INNER_FOLDS} folds{'' if data.groups is None else ' of whole groups'}",
         standardize=scaled,
         quick=quick,
         baselines=baselines,
         command=command,
         preprocess=None if preprocess is None else described(preprocess),
     )
-    kept = directory_of(run_dir, tasks, data, judges, setup, folds)
+    card = _card(data if _holds_numbers(data.X) else shown)
+    setup = setup_of(protocol, shown, splits, candidates, judges, name, card, notes)
+    kept = None if run_dir is None else _directory(run_dir, tasks, data, judges, setup, folds)
     comparison = Performance(
         tasks, data, judges, setup, kept, n_jobs, progress, time_limit
     ).performed()
-    _warn(comparison)
+    for message in dict.fromkeys(m for outcome in comparison.outcomes for m in outcome.messages):
+        warnings.warn(message, UserWarning, stacklevel=2)
+    tally = comparison.tally
+    if tally.unmet:
+        warnings.warn(
+            f"{tally}; the table shows the gap of each model", ConvergenceWarning, stacklevel=2
+        )
     return comparison
-
-
-def _check(baselines: Any, standardize: Any, quick: Any, time_limit: Any) -> None:
-    check_flag("baselines", baselines)
-    check_flag("quick", quick)
-    if not isinstance(standardize, bool | np.bool_):
-        check_choice("standardize", standardize, ("auto",))
-    check_number("time_limit", time_limit, low=0.0, low_open=True, optional=True)
-
-
-def _checker(standardize: bool) -> Any:
-    """An estimator with the checks of data that all models share."""
-    from proxmargin.estimators.models.elastic_net import HuberizedSVC
-
-    return HuberizedSVC(standardize=standardize)
 
 
 def _joined(candidates: list[Candidate], baselines: list[Candidate]) -> list[Candidate]:
@@ -227,16 +226,44 @@ def _holds_numbers(X: Any) -> bool:
 
 
 def _card(data: LabelledRows) -> dict[str, Any]:
-    from proxmargin.reports.card import data_card
-
     return data_card(data.X, data.y, None if data.names is None else data.names.tolist())
 
 
-def _warn(comparison: Comparison) -> None:
-    for message in dict.fromkeys(m for outcome in comparison.outcomes for m in outcome.messages):
-        warnings.warn(message, UserWarning, stacklevel=3)
-    tally = comparison.tally
-    if tally.unmet:
-        warnings.warn(
-            f"{tally}; the table shows the gap of each model", ConvergenceWarning, stacklevel=3
-        )
+def _directory(
+    run_dir: str | os.PathLike[str],
+    tasks: Sequence[FoldTask],
+    data: LabelledRows,
+    metrics: Sequence[Metric],
+    setup: Setup,
+    cv: Any,
+) -> RunDirectory:
+    """The run directory, known by its data and by what decides the result."""
+    candidates = {task.candidate.name: task.candidate for task in tasks}
+    settings = _Settings(
+        models=list(candidates),
+        **{f"models[{n!r}]": [repr(each.make()), each.search] for n, each in candidates.items()},
+        cv=cv if isinstance(cv, int) else [list(split) for split in setup.splits],
+        repeats=setup.protocol.repeats,
+        scoring=metrics[0].name,
+        metrics=sorted(metric.name for metric in metrics),
+        scorers=[metric.of for metric in metrics if metric.needs_rows],
+        groups=setup.protocol.grouped,
+        preprocess=setup.protocol.preprocess,
+        **({} if data.preprocess is None else {"entries": joblib_hash(data.X)}),
+        seed=setup.protocol.random_state,
+        feature_names=None if data.names is None else [str(name) for name in data.names],
+    )
+    classes, codes = np.unique(data.y, return_inverse=True)
+    parts = [each for each in (data.weights, data.groups) if each is not None]
+    identity = Identity.of(settings, data.seen().X, classes, codes, *parts)
+    return RunDirectory(Path(run_dir), [task.key for task in tasks], identity, setup)
+
+
+class _Settings:
+    """What decides a comparison besides the data, as the parameters of an estimator."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        return self.settings

@@ -33,27 +33,15 @@ DEFAULT_METRICS = (
 
 @dataclass(frozen=True, eq=False)
 class HeldOutPredictions:
-    """What a model says about rows that it was not fitted to.
+    """What a model says about rows that it was not fitted to."""
 
-    Attributes
-    ----------
-    codes, labels : (n,) integers
-        Indices of the true and of the predicted classes.
-    classes : (n_classes,)
-    scores : (n,), or (n, n_classes) of more than two classes; None if the model has none
-    probabilities : (n, n_classes), or None
-    weights : (n,) or None
-    X : (n, n_features)
-        Only for scorers of the caller.
-    """
-
-    codes: NDArray[np.intp]
-    labels: NDArray[np.intp]
+    codes: NDArray[np.intp]  # of the true classes
+    labels: NDArray[np.intp]  # of the predicted ones
     classes: NDArray[Any]
-    scores: Array | None = None
-    probabilities: Array | None = None
+    scores: Array | None = None  # (n,), or (n, n_classes) of more than two classes
+    probabilities: Array | None = None  # (n, n_classes)
     weights: Array | None = None
-    X: Any = None
+    X: Any = None  # only for scorers of the caller
 
     @cached_property
     def confusion(self) -> Array:
@@ -73,25 +61,15 @@ class HeldOutPredictions:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that judges predictions; NaN where they do not tell it.
-
-    Attributes
-    ----------
-    name, label : str
-    of : callable from `HeldOutPredictions` to float
-    larger_is_better : bool
-    probabilities_from : int or None
-        The least number of classes for which it reads probabilities; None: never.
-    needs_rows : bool
-        Whether it reads the features.
-    """
+    """A number that judges predictions; NaN where they do not tell it."""
 
     name: str
     label: str
     of: Callable[[HeldOutPredictions], float]
     larger_is_better: bool = True
+    # the least number of classes for which it reads probabilities; None: never
     probabilities_from: int | None = None
-    needs_rows: bool = False
+    needs_rows: bool = False  # whether it reads the features
 
     def __call__(self, held_out: HeldOutPredictions) -> float:
         return float(self.of(held_out))

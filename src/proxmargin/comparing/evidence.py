@@ -7,41 +7,35 @@ the plain ``s / sqrt(J)`` is two thirds of it over five folds, and a quarter ove
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
 
-from proxmargin.comparing.evidence.basis import MetricRange
-from proxmargin.comparing.evidence.pairs import ModelPairs, student
+from proxmargin.comparing.basis import MetricRange
+from proxmargin.stats import holm
+from proxmargin.stats.folds import Student, resampled
 from proxmargin.stats.scores import (
     CONFIDENCE,
     ROPE,
     SAME,
     Floats,
+    ScoreTable,
     check_flag,
     check_fraction,
+    pairs_frame,
     read_numbers,
 )
 
-__all__ = ["COLUMNS", "LIKELY", "Evidence"]
+__all__ = ["COLUMNS", "LIKELY", "Evidence", "ModelPairs"]
 
 LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
-COLUMNS = (
-    "mean",
-    "sd",
-    "low",
-    "high",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p",
-    "p_holm",
-    "p_equal",
-    "p_worse",
-)
+COLUMNS = ("mean", "sd", "low", "high", "difference", "difference_low", "difference_high")
+COLUMNS = (*COLUMNS, "p", "p_holm", "p_equal", "p_worse")
+MOST_FOLDS = 1000  # 2^-1000 is still a positive double
 # of columns, where the differences of pairs have another name
 PARTS = {"difference_low": "low", "difference_high": "high"}
 
@@ -50,65 +44,40 @@ PARTS = {"difference_low": "low", "difference_high": "high"}
 class Evidence:
     """Models judged by one metric. Arrays have an entry a model, NaN for one that is left out.
 
-    Attributes
-    ----------
-    models : tuple of str
-        As given.
-    mean, sd : (n_models,)
-        Over the splits.
-    low, high : (n_models,)
-        Interval of the expected score of a model fitted to as many samples as a split trains on.
-    difference, difference_low, difference_high : (n_models,)
-        Mean score minus that of the best: 0 for the best itself. The interval is that of the pair
-        by itself, not adjusted for the best being picked by the same scores: ``p_holm`` is.
-    p : (n_models,)
-        Two-sided, of the difference from the best; 1 for the best itself.
-    p_holm : (n_models,)
-        Adjusted by Holm's procedure for all pairs of models: the best is picked by the same
-        scores, and with an adjustment for the comparisons with it alone, chance would too often
-        make one of equal models better than another.
-    p_equal, p_worse : (n_models,)
-        Posterior probability that the difference is no larger than ``rope``, and that the model is
-        worse than the best by more.
-    pairs : Pairs or None
-        All pairs of models that are not left out.
-    best : str or None
-        The model with the best mean; the simplest of those with equal means. Its own mean is
-        optimistic a little, because it is the best of several. None if all are left out.
-    equivalent : tuple of str
-        The models that are not distinguishable from the best at level ``1 - confidence``, the best
-        first. Not distinguishable is not equal: see ``p_equal``.
-    recommended : str or None
-        The simplest of those in ``equivalent`` that are not almost certainly worse than the best
-        by more than ``rope``: with few splits a model can be much worse and not be distinguishable.
-    left_out : tuple of str
-        Models without a score on some split that is used.
-    n_splits : int
-        Number of splits that are used.
-    notes : tuple of str
-        What a reader must know: what is left out, what cannot be told.
-    confidence, rope : float
+    A difference is the mean score minus that of the best. Its interval is that of the pair by
+    itself, not adjusted for the best being picked by the same scores: ``p_holm`` is, for all pairs
+    of models, as with an adjustment for the comparisons with the best alone chance would too often
+    make one of equal models better than another.
     """
 
-    models: tuple[str, ...]
-    mean: Floats
+    models: tuple[str, ...]  # as given
+    mean: Floats  # over the splits
     sd: Floats
+    # interval of the expected score of a model fitted to as many samples as a split trains on
     low: Floats
     high: Floats
     difference: Floats
     difference_low: Floats
     difference_high: Floats
-    p: Floats
+    p: Floats  # two-sided; 1 for the best itself
     p_holm: Floats
+    # posterior probabilities that the difference is no larger than ``rope``, and that the model is
+    # worse than the best by more
     p_equal: Floats
     p_worse: Floats
-    pairs: ModelPairs | None
+    pairs: ModelPairs | None  # of the models that are not left out
+    # with the best mean, which is a little optimistic as that of the best of several; the simplest
+    # of those with equal means
     best: str | None
+    # not distinguishable from the best at level ``1 - confidence``, the best first; not
+    # distinguishable is not equal: see ``p_equal``
     equivalent: tuple[str, ...]
+    # the simplest of these that are not almost certainly worse than the best by more than ``rope``:
+    # with few splits a model can be much worse and not be distinguishable
     recommended: str | None
-    left_out: tuple[str, ...]
-    n_splits: int
-    notes: tuple[str, ...]
+    left_out: tuple[str, ...]  # without a score on some split that is used
+    n_splits: int  # that are used
+    notes: tuple[str, ...]  # what is left out, what cannot be told
     confidence: float
     rope: float
 
@@ -159,9 +128,12 @@ class Evidence:
         names = _checked_names(models)
         values = _checked_scores(scores, names, repeats)
         keys = _checked_simplicity(simplicity, len(names))
+        ratio = _checked_number("test_ratio", test_ratio, open_low=True)
+        # test parts without a common row: k of k folds, whose ratio is 1 / (k - 1)
+        disjoint = max(1, round(1.0 + 1.0 / ratio))
         judge = _Judge(
-            ratio=_checked_number("test_ratio", test_ratio, open_low=True),
-            folds=min(len(values) // repeats, _disjoint_tests(test_ratio)),
+            ratio=ratio,
+            folds=min(len(values) // repeats, disjoint),
             sign=1.0 if check_flag("larger_is_better", larger_is_better) else -1.0,
             basis=MetricRange() if basis is None else basis,
             confidence=check_fraction("confidence", confidence),
@@ -202,7 +174,7 @@ class _Judge:
         best, chosen, pairs = None, [], None
         if picked.size:
             best = self._best(picked, keys[kept])
-            pairs = self._pairs(picked, tuple(names[place] for place in places))
+            pairs = ModelPairs.of(picked, tuple(names[place] for place in places), self)
             for name, column in {**self._means(picked), **_against(pairs, best)}.items():
                 columns[name][kept] = column
             chosen = self._equivalent(picked, best, pairs.p_holm[:, best])
@@ -243,18 +215,6 @@ class _Judge:
         ends = {"low": self.basis.clipped(low), "high": self.basis.clipped(high)}
         return {"mean": found.mean, "sd": spread, **ends}
 
-    def _pairs(self, values: Floats, names: tuple[str, ...]) -> ModelPairs:
-        return ModelPairs.of(
-            values,
-            names,
-            test_ratio=self.ratio,
-            folds=self.folds,
-            sign=self.sign,
-            basis=self.basis,
-            confidence=self.confidence,
-            rope=self.rope,
-        )
-
     def _equivalent(self, values: Floats, best: int, adjusted: Floats) -> list[int]:
         """Models not distinguishable from the best, the best first."""
         order = np.argsort(-self.sign * values.mean(axis=0), kind="stable")
@@ -276,15 +236,8 @@ class _Judge:
 
 def _against(pairs: ModelPairs, best: int) -> dict[str, Floats]:
     """The columns of differences from the best; the best itself is certain to equal itself."""
-    itself = {
-        "difference": 0.0,
-        "difference_low": 0.0,
-        "difference_high": 0.0,
-        "p": 1.0,
-        "p_holm": 1.0,
-        "p_equal": 1.0,
-        "p_worse": 0.0,
-    }
+    itself = dict.fromkeys(("difference", "difference_low", "difference_high", "p_worse"), 0.0)
+    itself |= dict.fromkeys(("p", "p_holm", "p_equal"), 1.0)
     columns = {}
     for name, own in itself.items():
         column = getattr(pairs, PARTS.get(name, name))[:, best].copy()
@@ -306,12 +259,6 @@ def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         options.append((int(splits.sum() * models.sum()), splits, models))
     _, splits, models = max(options, key=lambda option: option[0])
     return splits, models
-
-
-def _disjoint_tests(ratio: float) -> int:
-    """How many test parts without a common row there can be: k of k folds, whose ratio is
-    ``1 / (k - 1)``, however often they are repeated."""
-    return max(1, round(1.0 + 1.0 / ratio))
 
 
 def _checked_names(models: Sequence[str]) -> tuple[str, ...]:
@@ -355,3 +302,70 @@ def _checked_number(name: str, value: float, *, open_low: bool = False) -> float
     if not is_real or not np.isfinite(value) or value < 0 or (open_low and value == 0):
         raise ValueError(f"{name}={value!r} must be {'above' if open_low else 'at least'} 0")
     return float(value)
+
+
+@dataclass(frozen=True)
+class ModelPairs:
+    """Each model (row) against each other one (column); arrays are (n_models, n_models)."""
+
+    names: tuple[str, ...]
+    difference: Floats  # mean score of the first minus that of the second
+    low: Floats  # its interval
+    high: Floats
+    p: Floats  # two-sided, of the corrected resampled t-test
+    p_holm: Floats  # adjusted for all pairs
+    # posterior probabilities, of the first model
+    p_better: Floats
+    p_equal: Floats
+    p_worse: Floats
+
+    @classmethod
+    def of(cls, values: Floats, names: tuple[str, ...], judge: _Judge) -> ModelPairs:
+        """Compare the columns of scores, (n_splits, n_models)."""
+        found = _differences(values, judge.ratio, judge.folds, judge.basis)
+        low, high = found.interval(judge.confidence)
+        posterior = replace(found, mean=judge.sign * found.mean).posterior(judge.rope)
+        p = found.pvalue
+        return cls(names, found.mean, low, high, p, _adjusted(p), *posterior)
+
+    def to_frame(self) -> Any:
+        """A row for each pair: first, second, and the numbers."""
+        columns = {key: value for key, value in vars(self).items() if key != "names"}
+        return pairs_frame(self.names, **columns)
+
+
+def student(values: Floats, ratio: float, rounding: Floats | None = None) -> Student:
+    """As `resampled`; a single split has a mean, but an unknown error."""
+    if values.shape[-1] > 1:
+        return resampled(values, ratio, rounding)
+    return Student(values[..., 0], np.full(values.shape[:-1], np.nan), 1)
+
+
+def _differences(values: Floats, ratio: float, folds: int, basis: MetricRange) -> Student:
+    """Mean differences, none more certain than the rows behind the scores allow."""
+    differences = ScoreTable(values, tuple(range(values.shape[1]))).differences()
+    found = student(differences.values, ratio, differences.rounding)
+    least = basis.error(found.mean) if basis.is_known else _error_of_signs(found, folds)
+    least = np.where(basis.counted | (found.error == 0), least, 0.0)
+    np.fill_diagonal(least, 0.0)
+    return replace(found, error=np.maximum(found.error, least))
+
+
+def _error_of_signs(found: Student, folds: int) -> Floats:
+    """Errors at which differences that are the same on all splits are as certain as their signs.
+
+    All k folds favour one model by chance with probability ``2^(1 - k)``; repetitions reuse the
+    rows and add nothing.
+    """
+    by_chance = 2.0 ** (1 - min(max(folds, 2), MOST_FOLDS))
+    return np.asarray(np.abs(found.mean) / t.isf(0.5 * by_chance, found.freedom))
+
+
+def _adjusted(pvalues: Floats) -> Floats:
+    """p-values after Holm's procedure for all pairs; one that is not known counts as 1."""
+    first, second = np.triu_indices(len(pvalues), 1)
+    adjusted = np.ones_like(pvalues)
+    if first.size:
+        known = np.nan_to_num(pvalues[first, second], nan=1.0)
+        adjusted[first, second] = adjusted[second, first] = np.asarray(holm(known))
+    return adjusted

@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 import proxmargin
-from proxmargin.comparing.evaluating.searches import (
+from proxmargin.comparing.searches import (
     SELECTION_TOL,
     AlphaPath,
     CPath,
@@ -45,23 +45,13 @@ MAJORITY = "majority class"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model of the comparison.
-
-    Parameters
-    ----------
-    name : str
-    make : callable
-        A new estimator, unfitted.
-    search : Search
-    kind : 'model' or 'baseline'
-    is_kernel : bool
-        Whether it needs the training samples to predict, which counts as less simple.
-    """
+    """A model of the comparison."""
 
     name: str
-    make: Make
+    make: Make  # a new estimator, unfitted
     search: Search
-    kind: str = "model"
+    kind: str = "model"  # or 'baseline'
+    # whether it needs the training samples to predict, which counts as less simple
     is_kernel: bool = False
 
     def of_features(self, names: NDArray[Any]) -> Candidate:
