@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, average_precision_score, confusion_matrix, roc_auc_score, roc_curve
 
-from proxmargin.reports.curves import MOST_POINTS, ModelPredictions, curves_of
-from proxmargin.reports.thinning import thinned
+from proxmargin.reports.details import MOST_POINTS, ModelPredictions, curves_of, thinned
 
 
 def predictions(n: int, k: int, seed: int = 0) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from proxmargin.reports import assets, check_libraries, write_report
+from proxmargin.reports import check_libraries, page, write_report
 from proxmargin.reports.charts import SPECS
 from proxmargin.reports.page import page_of
 from tests.reports.facts import EVIL, evil_facts, facts_of
@@ -104,7 +104,7 @@ def test_names_are_text_everywhere() -> None:
 
 
 def test_the_island_of_values_has_no_character_that_could_end_it() -> None:
-    text = assets.island({"a": ["</script><!--", "\u2028\u2029&", float("nan"), np.float32(2)]})
+    text = page.island({"a": ["</script><!--", "\u2028\u2029&", float("nan"), np.float32(2)]})
     assert not set(text) & set("<>&\u2028\u2029")
     assert json.loads(text) == {"a": ["</script><!--", "\u2028\u2029&", None, 2.0]}
 

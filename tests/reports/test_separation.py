@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from proxmargin.reports.card import data_card
-from proxmargin.reports.separation import single_feature_auc
+from proxmargin.reports.columns import single_feature_auc
 
 
 def test_missing_entries_are_left_out(rng) -> None:

@@ -19,7 +19,7 @@ def warn_of_leaks(table: Table) -> None:
     """
     if table.y is None or not os.path.exists(table.source):
         return
-    from proxmargin.reports.guards import leak_signs
+    from proxmargin.reports.card import leak_signs
 
     grouped = table.groups is not None
     found = leak_signs(table.X, table.y, table.feature_names, grouped=grouped)

@@ -33,8 +33,8 @@ from proxmargin.stats.scores import (
 __all__ = ["COLUMNS", "LIKELY", "Evidence", "ModelPairs"]
 
 LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
-COLUMNS = ("mean", "sd", "low", "high", "difference", "difference_low", "difference_high")
-COLUMNS = (*COLUMNS, "p", "p_holm", "p_equal", "p_worse")
+COLUMNS: tuple[str, ...] = ("mean", "sd", "low", "high", "difference")
+COLUMNS = (*COLUMNS, "difference_low", "difference_high", "p", "p_holm", "p_equal", "p_worse")
 MOST_FOLDS = 1000  # 2^-1000 is still a positive double
 # of columns, where the differences of pairs have another name
 PARTS = {"difference_low": "low", "difference_high": "high"}

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from threading import Thread, current_thread, main_thread
 
+import numpy as np
+
 from proxmargin.comparing.candidates import Candidate
 from proxmargin.comparing.comparison import Comparison, ComparisonEnding
 from proxmargin.comparing.metrics import Metric
@@ -111,10 +113,10 @@ class Performance:
 
     def _in_time(self, tasks: Iterable[FoldTask], shown: ProgressBar) -> Iterator[FoldTask]:
         """The tasks until the time limit, and the first in any case; shows what begins."""
-        started, folds = time.perf_counter(), self.setup.n_folds
+        limit, folds = np.inf if self.time_limit is None else self.time_limit, self.setup.n_folds
+        started = time.perf_counter()
         for number, task in enumerate(tasks):
-            late = self.time_limit is not None
-            if number and late and time.perf_counter() - started > self.time_limit:
+            if number and time.perf_counter() - started > limit:
                 return
             label = "all samples"
             if task.fold is not None:

@@ -114,7 +114,7 @@ class SeveralComparisons:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw average ranks with the critical difference: a `CriticalDifferenceDisplay`."""
-        from proxmargin.displays.critical_difference import CriticalDifferenceDisplay
+        from proxmargin.displays.fits import CriticalDifferenceDisplay
 
         if self.nemenyi is None:
             raise ValueError("ranks need two models or more with scores on two data sets or more")

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["APART", "apart", "axes_for", "count_features", "drawable", "figure", "show_strengths"]
-
 Array = NDArray[np.float64]
 
 APART = 0.045  # least distance of two names, relative to the height of the picture

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
 from proxmargin.displays.axes import apart, axes_for
-from proxmargin.displays.held_out_curves import draw_precision_recall, draw_roc
 from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.rounding import score_levels
 from proxmargin.stats.scores import INTERVAL
-
-__all__ = ["ComparisonDisplay", "height_of"]
 
 Array = NDArray[np.float64]
 Facts = Mapping[str, Any]
@@ -30,6 +29,8 @@ MODEL = "C0"  # colours
 BASELINE = "C1"
 MAJORITY = "0.4"
 FAINT = 0.45  # opacity of folds
+GRID = 200  # values of x at which the curves of several classes are averaged
+CHANCE = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
 
 
 @dataclass(frozen=True)
@@ -225,17 +226,29 @@ def _draw_folds(drawn: Drawn, ax: Any) -> list[Any]:
 
 def _draw_rows(drawn: Drawn, ax: Any, centre: Array, low: Array, high: Array) -> list[Any]:
     """A row with an interval for each model."""
-    marks = []
-    for label, places, style in drawn.groups():
-        if places.size:
-            ends = np.abs(np.stack((centre - low, high - centre))[:, places])
-            marks.append(
-                ax.errorbar(
-                    centre[places], places, xerr=ends, fmt="o", capsize=2, label=label, **style
-                )
-            )
+    places = np.arange(centre.size)
+    marks = _error_bars(drawn, ax, (centre, places), xerr=(centre - low, high - centre), capsize=2)
     _name_rows(drawn, ax)
     return marks
+
+
+def _error_bars(drawn: Drawn, ax: Any, points: tuple[Array, Array], **style: Any) -> list[Any]:
+    """Those of each group of models; of lengths (below, above) one has to be given."""
+    (axis,) = {"xerr", "yerr"} & set(style)
+    (x, y), ends = points, np.abs(np.stack(style.pop(axis)))
+    return [
+        ax.errorbar(
+            x[places],
+            y[places],
+            **{axis: ends[:, places]},
+            fmt="o",
+            label=label,
+            **style,
+            **colours,
+        )
+        for label, places, colours in drawn.groups()
+        if places.size
+    ]
 
 
 def _name_rows(drawn: Drawn, ax: Any) -> None:
@@ -264,21 +277,7 @@ def _draw_seconds(drawn: Drawn, ax: Any) -> list[Any]:
 def _draw_costs(drawn: Drawn, ax: Any, cost: str, label: str) -> list[Any]:
     costs = np.array([_number(model.get(cost)) for model in drawn.models])
     mean, low, high = drawn.numbers("mean", "low", "high")
-    marks = []
-    for name, places, style in drawn.groups():
-        if places.size:
-            ends = np.abs(np.stack((mean - low, high - mean))[:, places])
-            marks.append(
-                ax.errorbar(
-                    costs[places],
-                    mean[places],
-                    yerr=ends,
-                    fmt="o",
-                    elinewidth=0.7,
-                    label=name,
-                    **style,
-                )
-            )
+    marks = _error_bars(drawn, ax, (costs, mean), yerr=(mean - low, high - mean), elinewidth=0.7)
     ax.set(xlabel=label, ylabel=drawn.label)
     _name_points(drawn, ax, costs, mean)
     _legend(ax)
@@ -306,12 +305,108 @@ def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
 # -- curves ---------------------------------------------------------------------------------
 
 
+class ScoredSamples(NamedTuple):
+    """True classes and scores, (n,) and (n, n_classes), of the samples that have some."""
+
+    true: NDArray[np.intp]
+    scores: Array
+
+    @classmethod
+    def of(cls, facts: Facts, model: str) -> ScoredSamples | None:
+        """Those of a model; None if there are none."""
+        predictions = facts.get("predictions") or {}
+        given = (predictions.get(model) or {}).get("scores")
+        rows = [_row(each) for each in given or ()]
+        width = max(map(len, rows), default=0)
+        if not width:
+            return None
+        scores = np.array([row or [np.nan] * width for row in rows], dtype=np.float64)
+        if width == 1:  # of two classes, for the second
+            scores = np.column_stack((-scores, scores))
+        done = np.isfinite(scores).all(axis=1)
+        true = np.asarray(predictions["true"], dtype=np.intp)
+        return cls(true[done], scores[done]) if done.any() else None
+
+
+class Curve(NamedTuple):
+    """A curve from the left to the right, and the area under it."""
+
+    x: Array
+    y: Array
+    area: float
+
+
 def _draw_roc(drawn: Drawn, ax: Any) -> list[Any]:
-    return draw_roc(drawn.facts, drawn.models, ax, drawn.class_)
+    def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
+        x, y, _ = roc_curve(is_class, scores)
+        return Curve(x, y, float(auc(x, y)))
+
+    def at(grid: Array, found: Curve) -> Array:
+        return np.interp(grid, found.x, found.y)
+
+    marks = _draw_curves(drawn, ax, curve, at)
+    ax.plot([0, 1], [0, 1], **CHANCE)
+    ax.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
+    return marks
 
 
 def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
-    return draw_precision_recall(drawn.facts, drawn.models, ax, drawn.class_)
+    def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
+        precision, recall, _ = precision_recall_curve(is_class, scores)
+        # the precision at a recall is that of the next threshold which reaches it
+        x, y = np.repeat(recall[::-1], 2)[:-1], np.repeat(precision[::-1], 2)[1:]
+        return Curve(x, y, float(average_precision_score(is_class, scores)))
+
+    def at(grid: Array, found: Curve) -> Array:
+        return found.y[np.searchsorted(found.x, grid, side="left")]
+
+    marks = _draw_curves(drawn, ax, curve, at)
+    ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03))
+    return marks
+
+
+def _draw_curves(drawn: Drawn, ax: Any, curve: Any, at: Any) -> list[Any]:
+    """Curves of one class, or their mean over the classes, with the areas in the legend."""
+    labels = [str(each["label"]) for each in drawn.facts["data"]["classes"]]
+    chosen = _classes(labels, drawn.class_)
+    grid, marks = np.linspace(0.0, 1.0, GRID), []
+    for model in drawn.models:
+        held_out = ScoredSamples.of(drawn.facts, str(model["name"]))
+        if held_out is None:
+            continue
+        true, scores = held_out
+        found = [
+            curve(true == k, score_levels(scores[:, k]))
+            for k in chosen
+            if 0 < (true == k).sum() < true.size
+        ]
+        if not found:
+            continue
+        x, y, area = found[0]
+        if len(found) > 1:
+            x, y = grid, np.mean([at(grid, each) for each in found], axis=0)
+            area = float(np.mean([each.area for each in found]))
+        marks += ax.plot(x, y, label=f"{model['name']} ({area:.3f})")
+    if not marks:
+        raise ValueError("there are no held-out scores of these models to draw curves of")
+    of = labels[chosen[0]] if len(chosen) == 1 else f"mean of {len(chosen)} classes"
+    _legend(ax, title=f"{of} (area)")
+    return marks
+
+
+def _classes(labels: Sequence[str], label: Any) -> list[int]:
+    """The indices of the classes with curves."""
+    if label is not None:
+        check_choice("label", str(label), labels)
+        return [labels.index(str(label))]
+    return [1] if len(labels) == 2 else list(range(len(labels)))
+
+
+def _row(given: Any) -> list[float]:
+    """The scores of a sample; none where a fold was not finished."""
+    if given is None:
+        return []
+    return [np.nan if each is None else float(each) for each in np.atleast_1d(given)]
 
 
 # -- shared ---------------------------------------------------------------------------------

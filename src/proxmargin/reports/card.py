@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,25 +12,26 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from proxmargin.reports.columns import FeatureFacts
-from proxmargin.reports.repeats import repeated_columns, repeated_rows
-from proxmargin.reports.separation import single_feature_auc
+from proxmargin.reports.columns import (
+    FeatureFacts,
+    repeated_columns,
+    repeated_rows,
+    single_feature_auc,
+)
 
-__all__ = ["data_card"]
-
-# features and rows listed by name at most; counts are of all
-LISTED = 10
-# samples below which a class is called rare
-RARE = 10
-# single features are screened on at most as many rows, drawn at random
-SCREENED_ROWS = 20_000
-# area under the curve from which one feature alone is a suspect
-SUSPICIOUS_AUC = 0.99
+LISTED = 10  # features and rows listed by name at most; counts are of all
+RARE = 10  # samples below which a class is called rare
+SCREENED_ROWS = 20_000  # drawn at random, on which single features are screened at most
+SUSPICIOUS_AUC = 0.99  # area under the curve from which one feature alone is a suspect
 # level at which chance must not explain it, all features and classes considered (Bonferroni)
 CHANCE = 0.01
+# entries above which leaks are not searched: seconds, and a fit to so many takes as long
+SEARCHED = 2e7
+# share of rows that repeat earlier ones, below which rounding to a few digits explains them
+FEW_REPEATS = 0.01
+NAMED = 3  # columns named by a sentence
 
 Names = Sequence[str]
-Group = NDArray[np.intp]
 
 
 def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, Any]:
@@ -260,3 +263,73 @@ def _about_suspects(suspects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, s
 
 def _counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
+
+
+def leak_signs(
+    X: Any, y: Any, names: Sequence[str] | None = None, *, grouped: bool = False
+) -> list[str]:
+    """What makes scores of these data too good, in sentences that name options of the command line.
+
+    Entries may be missing (NaN); features of a column of text are named ``column=level``. With
+    ``grouped``, rows that belong together are known.
+    """
+    stored = X.nnz if hasattr(X, "nnz") else X.size
+    if stored > SEARCHED:
+        return []
+    card = data_card(X, y, names)
+    return list(_signs(card, X, np.asarray(y), names, grouped))
+
+
+def _signs(
+    card: dict[str, Any], X: Any, y: Any, names: Sequence[str] | None, grouped: bool
+) -> Iterator[str]:
+    ordered = [each["feature"] for each in card["suspects"] if each["auc"] is None]
+    ordered += _one_level_a_row(names or [], y.size)
+    if ordered:
+        yield f"{_listed(ordered)} numbers or names the rows: {_ignore(ordered)}"
+    called = list(names) if names is not None else [f"x{j}" for j in range(card["n_features"])]
+    suspects = [each["feature"] for each in card["suspects"] if each["auc"] is not None]
+    alone = [name for name in suspects if _separates(X, y, called.index(name))]
+    if alone:
+        yield (
+            f"{_listed(alone)} alone separates the classes: {_ignore(alone)}, "
+            "if it is known only with the class"
+        )
+    repeats = card["duplicate_rows"]["count"]
+    if repeats >= max(1, FEW_REPEATS * y.size) and not grouped:
+        yield (
+            f"{repeats} of {y.size} rows repeat earlier ones, and copies on both sides of a split "
+            "make scores too good: remove them, or keep them together (compare --groups COL)"
+        )
+    if card["sorted_by_class"]:
+        yield (
+            "the rows are sorted by class: folds of your own must be shuffled "
+            "(StratifiedKFold(shuffle=True)), as those of compare are"
+        )
+
+
+def _one_level_a_row(names: Sequence[str], rows: int) -> list[str]:
+    """Columns of text with as many levels as there are rows."""
+    levels = Counter(name.partition("=")[0] for name in names if "=" in name)
+    return [column for column, count in levels.items() if count == rows > 1]
+
+
+def _separates(X: Any, y: Any, j: int) -> bool:
+    """Whether each class has an interval of the feature to itself."""
+    column = X[:, [j]].toarray()[:, 0] if hasattr(X, "tocsr") else X[:, j]
+    known = ~np.isnan(column)
+    codes = np.unique(y[known], return_inverse=True)[1]
+    order = np.lexsort((codes, column[known]))
+    values, codes = column[known][order], codes[order]
+    borders = np.flatnonzero(np.diff(codes))
+    tied = bool(np.any(values[borders] == values[borders + 1]))
+    return borders.size == codes.max(initial=0) > 0 and not tied
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(repr, names[:NAMED])) + more
+
+
+def _ignore(names: Sequence[str]) -> str:
+    return " ".join(f"--ignore {shlex.quote(name.partition('=')[0])}" for name in names[:NAMED])

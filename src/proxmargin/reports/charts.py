@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SPECS"]
-
 Spec = dict[str, Any]
 
 # colours, which the page defines for light and dark screens
@@ -77,6 +75,28 @@ def _scores(name: str, **options: Any) -> Spec:
 
 GROUP = _field("group", "nominal", scale=GROUPS, legend=None)
 TIP = _field("tip", "nominal")
+INTERVALS: Spec = {
+    "mark": {"type": "rule", "strokeWidth": WIDE},
+    "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "color": GROUP},
+}
+
+
+def _dots(encoding: Spec, **mark: Any) -> Spec:
+    return {"mark": {"type": "point", "filled": True, **mark, "opacity": 1}, "encoding": encoding}
+
+
+def _at_zero(x: Spec) -> Spec:
+    return {
+        "data": {"values": [{"value": 0}]},
+        "mark": {"type": "rule", "color": FAINT},
+        "encoding": {"x": x, "y": None},
+    }
+
+
+def _of_roles(kind: str, values: list[Any], **options: Any) -> Spec:
+    scale = {"domain": [*ROLES], "range": values}
+    return _field("role", kind, **options, scale=scale, legend=None)
+
 
 RANKING = _spec(
     height=28,
@@ -88,31 +108,16 @@ RANKING = _spec(
             "mark": {"type": "tick", "color": BEHIND, "opacity": 0.55, "height": 10},
             "encoding": {"x": _scores("value")},
         },
-        {
-            "mark": {"type": "rule", "strokeWidth": WIDE},
-            "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "color": GROUP},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "opacity": 1},
-            "encoding": {
+        INTERVALS,
+        _dots(
+            {
                 "x": _scores("mean"),
                 "color": GROUP,
-                "shape": _field(
-                    "role",
-                    "nominal",
-                    scale={"domain": [*ROLES], "range": ["diamond", "circle"]},
-                    legend=None,
-                ),
-                "size": _field(
-                    "role",
-                    "ordinal",
-                    sort=[*ROLES],
-                    scale={"domain": [*ROLES], "range": [2.4 * DOT, DOT]},
-                    legend=None,
-                ),
+                "shape": _of_roles("nominal", ["diamond", "circle"]),
+                "size": _of_roles("ordinal", [2.4 * DOT, DOT], sort=[*ROLES]),
                 "tooltip": TIP,
-            },
-        },
+            }
+        ),
     ],
 )
 
@@ -126,19 +131,9 @@ DIFFERENCES = _spec(
             "mark": {"type": "rect", "color": TOP, "opacity": 0.13},
             "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "y": None},
         },
-        {
-            "data": {"values": [{"value": 0}]},
-            "mark": {"type": "rule", "color": FAINT},
-            "encoding": {"x": _scores("value"), "y": None},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": WIDE},
-            "encoding": {"x": _scores("low"), "x2": {"field": "high"}, "color": GROUP},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": DOT, "opacity": 1},
-            "encoding": {"x": _scores("difference"), "color": GROUP, "tooltip": TIP},
-        },
+        _at_zero(_scores("value")),
+        INTERVALS,
+        _dots({"x": _scores("difference"), "color": GROUP, "tooltip": TIP}, size=DOT),
     ],
 )
 
@@ -146,32 +141,25 @@ UNIT_TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1]
 UNIT = {"domain": [0, 1], "nice": False}
 # a style number of each model picks colour and dashes
 STYLES = range(len(CURVES) * len(DASHES))
+
+
+def _of_styles(values: list[Any]) -> Spec:
+    return _field("style", "nominal", scale={"domain": [*STYLES], "range": values}, legend=None)
+
+
 STYLE: Spec = {
-    "color": _field(
-        "style",
-        "nominal",
-        scale={"domain": [*STYLES], "range": [CURVES[s % len(CURVES)] for s in STYLES]},
-        legend=None,
-    ),
-    "strokeDash": _field(
-        "style",
-        "nominal",
-        scale={"domain": [*STYLES], "range": [DASHES[s // len(CURVES)] for s in STYLES]},
-        legend=None,
-    ),
+    "color": _of_styles([CURVES[s % len(CURVES)] for s in STYLES]),
+    "strokeDash": _of_styles([DASHES[s // len(CURVES)] for s in STYLES]),
     "detail": _field("m", "nominal"),
 }
 
 
 def _square(x: str, y: str, marks: list[Spec], diagonal: bool) -> Spec:
     """Curves over the unit square."""
+    axis = {"format": ".1f", "values": UNIT_TICKS}
     axes = {
-        "x": _field(
-            "x", "quantitative", scale=UNIT, title=x, axis={"format": ".1f", "values": UNIT_TICKS}
-        ),
-        "y": _field(
-            "y", "quantitative", scale=UNIT, title=y, axis={"format": ".1f", "values": UNIT_TICKS}
-        ),
+        name: _field(name, "quantitative", scale=UNIT, title=title, axis=axis)
+        for name, title in (("x", x), ("y", y))
     }
     ends = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
     chance = {
@@ -213,11 +201,7 @@ FEATURES = _spec(
         "y": _field("feature", "nominal", sort=None, title=None, axis={"labelColor": INK}),
     },
     layer=[
-        {
-            "data": {"values": [{"value": 0}]},
-            "mark": {"type": "rule", "color": FAINT},
-            "encoding": {"x": _field("value", "quantitative"), "y": None},
-        },
+        _at_zero(_field("value", "quantitative")),
         {
             "mark": {"type": "bar", "height": 3},
             "encoding": {
@@ -226,29 +210,23 @@ FEATURES = _spec(
                 "opacity": _field("frequency", "quantitative", legend=None, scale=PALE),
             },
         },
-        {
-            "mark": {"type": "point", "filled": True, "size": DOT, "opacity": 1},
-            "encoding": {
-                "x": _field("weight", "quantitative"),
-                "color": SIGN,
-                "tooltip": TIP,
-            },
-        },
+        _dots({"x": _field("weight", "quantitative"), "color": SIGN, "tooltip": TIP}, size=DOT),
     ],
 )
 
 # both charts of a path leave the same room for their labels
 BESIDE = {"minExtent": 44, "tickCount": 5}
 STRENGTH = _field("strength", "quantitative", scale={"type": "log", "nice": False})
+CHOSEN: Spec = {
+    "data": {"name": "chosen"},
+    "mark": {"type": "rule", "color": FAINT, "strokeDash": [3, 3]},
+    "encoding": {"x": STRENGTH},
+}
 PATH = _spec(
     height=240,
     data={"name": "path"},
     layer=[
-        {
-            "data": {"name": "chosen"},
-            "mark": {"type": "rule", "color": FAINT, "strokeDash": [3, 3]},
-            "encoding": {"x": STRENGTH},
-        },
+        CHOSEN,
         {
             "mark": {"type": "rule", "color": TOP, "opacity": 0.6},
             "encoding": {
@@ -261,21 +239,14 @@ PATH = _spec(
             "mark": {"type": "line", "color": TOP, "strokeWidth": 1.5},
             "encoding": {"x": STRENGTH, "y": _scores("mean")},
         },
-        {
-            "mark": {"type": "point", "filled": True, "color": TOP, "size": 36, "opacity": 1},
-            "encoding": {"x": STRENGTH, "y": _scores("mean"), "tooltip": TIP},
-        },
+        _dots({"x": STRENGTH, "y": _scores("mean"), "tooltip": TIP}, color=TOP, size=36),
     ],
 )
 COUNTS = _spec(
     height=110,
     data={"name": "path"},
     layer=[
-        {
-            "data": {"name": "chosen"},
-            "mark": {"type": "rule", "color": FAINT, "strokeDash": [3, 3]},
-            "encoding": {"x": STRENGTH},
-        },
+        CHOSEN,
         {
             "mark": {"type": "line", "color": BEHIND, "strokeWidth": 2, "interpolate": "step"},
             "encoding": {

@@ -1,39 +1,31 @@
-"""What single features look like: missing, constant, rising with the rows; blocks of columns."""
+"""What rows and columns look like: missing, constant, repeated, in order, telling classes apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["FeatureFacts", "blocks"]
+from scipy.stats import rankdata
 
 # entries of a block of columns in float64: 16 MB, so that a few of them fit beside any data
 BLOCK_ENTRIES = 1 << 21
-# fewer rows rise by chance: of p features of 20 rows, 2 p / 20! do
-ROWS_THAT_RISE = 20
+ROWS_THAT_RISE = 20  # fewer rows rise by chance: of p features of 20 rows, 2 p / 20! do
+DIGEST = 16  # bytes: among 1e9 rows, two differing ones agree with probability 1e-21
+BLOCK_ROWS = 1024  # that are made contiguous at once
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureFacts:
-    """Facts about every feature.
+    """Facts about every feature."""
 
-    Attributes
-    ----------
-    missing : (n_features,) integers
-        Entries that are not finite.
-    constant : (n_features,) bool
-        One value in all rows, or none.
-    in_row_order : (n_features,) bool
-        Every row has a larger (or every row a smaller) value than the one before, or the values are
-        consecutive whole numbers, each once: a row number, a run order or a time.
-    """
-
-    missing: NDArray[np.intp]
-    constant: NDArray[np.bool_]
+    missing: NDArray[np.intp]  # entries that are not finite
+    constant: NDArray[np.bool_]  # one value in all rows, or none
+    # every row has a larger (or every row a smaller) value than the one before, or the values are
+    # consecutive whole numbers, each once: a row number, a run order or a time
     in_row_order: NDArray[np.bool_]
 
     @classmethod
@@ -84,10 +76,8 @@ def _in_row_order(
 
 def _is_order(column: NDArray[np.float64]) -> bool:
     steps = np.diff(column)
-    if (steps > 0).all() or (steps < 0).all():
-        return True
-    ascending = np.sort(column)
-    return bool((np.diff(ascending) == 1).all())
+    consecutive = (np.diff(np.sort(column)) == 1).all()
+    return bool((steps > 0).all() or (steps < 0).all() or consecutive)
 
 
 def _sparse_facts(X: Any) -> tuple[NDArray[Any], ...]:
@@ -109,3 +99,116 @@ def _sparse_facts(X: Any) -> tuple[NDArray[Any], ...]:
         column = X[:, [j]].toarray().astype(np.float64)
         ordered[j] = _in_row_order(column, least[[j]], largest[[j]])[0]
     return missing, constant, ordered
+
+
+def repeated_rows(X: Any) -> list[NDArray[np.intp]]:
+    """Groups of equal rows of an array or a canonical CSR matrix, two or more in each."""
+    return _groups(_sparse_lines(X) if hasattr(X, "indptr") else _dense_lines(X))
+
+
+def repeated_columns(X: Any, skipped: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """Groups of equal columns of an array or a canonical CSC matrix; some are not looked at."""
+    kept = (~skipped).nonzero()[0]
+    lines = _sparse_lines(X) if hasattr(X, "indptr") else _dense_lines(X.T)
+    return _groups(lines, kept=set(kept.tolist()))
+
+
+def _groups(lines: Iterator[bytes], kept: set[int] | None = None) -> list[NDArray[np.intp]]:
+    seen: dict[bytes, list[int]] = {}
+    for place, line in enumerate(lines):
+        if kept is None or place in kept:
+            seen.setdefault(blake2b(line, digest_size=DIGEST).digest(), []).append(place)
+    return [np.array(places) for places in seen.values() if len(places) > 1]
+
+
+def _dense_lines(X: NDArray[Any]) -> Iterator[bytes]:
+    for start in range(0, X.shape[0], BLOCK_ROWS):
+        # adding zero turns -0.0, which equals 0.0, into it
+        block = np.ascontiguousarray(X[start : start + BLOCK_ROWS]) + 0
+        yield from (line.tobytes() for line in block)
+
+
+def _sparse_lines(X: Any) -> Iterator[bytes]:
+    """Places and values of each line along the compressed axis."""
+    data = X.data + 0
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        yield X.indices[start:stop].tobytes() + data[start:stop].tobytes()
+
+
+def single_feature_auc(X: Any, members: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Areas under the curves of all features, for each class against the rest.
+
+    By rank sums (Mann and Whitney), with midranks for ties. Zeros that a sparse matrix does not
+    store are one tie and are not expanded.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, or canonical CSC matrix
+    members : (n_samples, n_classes)
+        One where the sample is of the class, else zero.
+
+    Returns
+    -------
+    (n_classes, n_features)
+        Above 1/2 where large values speak for the class. Missing entries of an array are left out;
+        NaN for features of a matrix that have some, and where no class or no rest is left.
+    """
+    sizes = members.sum(axis=0)[:, None]
+    count = np.full(X.shape[1], members.shape[0], dtype=np.float64)
+    if hasattr(X, "indptr"):
+        sums = _sparse_rank_sums(X, members)
+    else:
+        sums, sizes, count = _rank_sums(X, members)
+    rest = count - sizes
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((sums - sizes * (sizes + 1) / 2) / (sizes * rest))
+
+
+def _rank_sums(X: NDArray[Any], members: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Sums of ranks among the known entries, and the numbers of these, of a class and of all."""
+    sums, sizes = np.empty((2, members.shape[1], X.shape[1]))
+    count = np.empty(X.shape[1])
+    for place, block in blocks(X):
+        known = ~np.isnan(block)
+        # missing entries rank last, which leaves the ranks of the others as they are
+        ranks = rankdata(np.where(known, block, np.inf), axis=0)
+        sums[:, place] = members.T @ np.where(known, ranks, 0.0)
+        sizes[:, place] = members.T @ known
+        count[place] = known.sum(axis=0)
+    return sums, sizes, count
+
+
+def _sparse_rank_sums(X: Any, members: NDArray[np.float64]) -> NDArray[np.float64]:
+    n, p = X.shape
+    stored = np.diff(X.indptr)
+    owner = np.repeat(np.arange(p), stored)
+    order = np.lexsort((X.data, owner))
+    values, rows = X.data[order], X.indices[order]
+    zeros = n - stored
+    negative = np.bincount(owner[values < 0], minlength=p)
+    # the zeros of a column stand between its negative and its positive values
+    position = np.arange(values.size) - X.indptr[owner] + 1
+    position = position + np.where(values > 0, zeros[owner], 0)
+    ranks = _midranks(values, owner, position)
+    of_zeros = negative + (zeros + 1) / 2
+    sums = np.empty((members.shape[1], p))
+    for k, member in enumerate(members.T):
+        of_class = member[rows]
+        listed = np.bincount(owner, weights=of_class * ranks, minlength=p)
+        unlisted = member.sum() - np.bincount(owner, weights=of_class, minlength=p)
+        sums[k] = listed + unlisted * of_zeros
+    sums[:, np.unique(owner[~np.isfinite(values)])] = np.nan
+    return sums
+
+
+def _midranks(
+    values: NDArray[Any], owner: NDArray[np.intp], position: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Mean positions of runs of equal values of a column."""
+    if values.size == 0:
+        return np.zeros(0)
+    starts = np.r_[True, (np.diff(values) != 0) | (np.diff(owner) != 0)]
+    run = np.cumsum(starts) - 1
+    lengths = np.bincount(run)
+    first = position[starts]
+    return np.asarray(first + (lengths - 1) / 2)[run]

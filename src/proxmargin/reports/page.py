@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
-from proxmargin.reports import assets, formats
-from proxmargin.reports.answer import answer_of
+from proxmargin.reports import formats
 from proxmargin.reports.charts import SPECS
-from proxmargin.reports.curves import ModelPredictions, curves_of
 from proxmargin.reports.details import (
+    ModelPredictions,
     confusion_of,
+    curves_of,
     feature_chart,
     feature_table,
     path_chart,
     path_table,
 )
-from proxmargin.reports.standings import Standings
-from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
+from proxmargin.reports.formats import HtmlColumn, HtmlTable, number_column, word_column
+from proxmargin.reports.standings import Standings, answer_of
+from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
+from proxmargin.runtime.optional import optional
 from proxmargin.stats.scores import ROPE
 
-__all__ = ["page_of", "write_report"]
-
 FORMAT = "proxmargin comparison"
+FOLDER = Path(__file__).parent / "template"
+USE, EXTRA = "A report", "report"
+# what the library is asked for; the rest is left out of the bundle
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
 # held-out scores that are kept in the page, about 1 MB; more of them stay in the run directory
 KEPT_PREDICTIONS = 50_000
 
@@ -48,7 +56,7 @@ def write_report(comparison: Any, path: str | os.PathLike[str]) -> None:
     OSError
         The file cannot be written.
     """
-    assets.check_libraries()
+    check_libraries()
     facts = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
     # names may hold halves of surrogate pairs, which no encoding of text has
     content = page_of(facts).encode("utf-8", errors="backslashreplace")
@@ -61,10 +69,12 @@ def page_of(facts: Mapping[str, Any]) -> str:
     if facts.get("format") != FORMAT:
         raise ValueError(f"these are not the facts of a comparison: format {facts.get('format')!r}")
     view = View(facts)
-    style, script = assets.text_of("page.css"), assets.text_of("page.js")
-    charting = assets.charting_library()
+    style, script = (
+        (FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
+    charting = charting_library()
     return str(
-        assets.template("page.html").render(
+        _template().render(
             view=view,
             rope=ROPE,
             facts=facts,
@@ -72,8 +82,8 @@ def page_of(facts: Mapping[str, Any]) -> str:
             style=style,
             script=script,
             charting=charting,
-            policy=assets.policy([style], [charting, script]),
-            island=assets.island(view.island()),
+            policy=policy(style, [charting, script]),
+            island=island(view.island()),
         )
     )
 
@@ -133,44 +143,32 @@ class View:
 
     def curve_table(self) -> HtmlTable:
         """Areas under the curves: what they say in numbers."""
-        columns = [
-            HtmlColumn("model", number=False),
-            HtmlColumn("class", number=False),
-            HtmlColumn("area under ROC"),
-            HtmlColumn("average precision"),
-            HtmlColumn("share of the class", why="average precision of guessing"),
-        ]
-        rows = [
-            [
-                Cell(str(self.models[each["m"]]["name"])),
-                Cell(self.labels[each["k"]]),
-                Cell.of(each["auc"]),
-                Cell.of(each["average_precision"]),
-                Cell.of(each["share"]),
-            ]
-            for each in self._curves[0]
-        ]
-        return HtmlTable("areas", "Areas under the curves", columns, rows)
+        columns = (
+            *self._of_curves(),
+            number_column("area under ROC", "auc"),
+            number_column("average precision", "average_precision"),
+            number_column("share of the class", "share", why="average precision of guessing"),
+        )
+        return HtmlTable.of("areas", "Areas under the curves", columns, self._curves[0])
 
     def calibration_table(self) -> HtmlTable:
-        columns = [
-            HtmlColumn("model", number=False),
-            HtmlColumn("class", number=False),
-            HtmlColumn("predicted probability"),
-            HtmlColumn("observed share"),
-        ]
+        columns = (
+            *self._of_curves(),
+            number_column("predicted probability", "predicted"),
+            number_column("observed share", "observed"),
+        )
         rows = [
-            [
-                Cell(str(self.models[each["m"]]["name"])),
-                Cell(self.labels[each["k"]]),
-                Cell.of(predicted),
-                Cell.of(observed),
-            ]
+            {**each, "predicted": predicted, "observed": observed}
             for each in self._curves[0]
             for predicted, observed in each["calibration"] or ()
         ]
-        return HtmlTable(
-            "calibration", "Predicted probabilities and observed shares", columns, rows
+        caption = "Predicted probabilities and observed shares"
+        return HtmlTable.of("calibration", caption, columns, rows)
+
+    def _of_curves(self) -> tuple[HtmlColumn, HtmlColumn]:
+        return (
+            word_column("model", lambda curve: self.models[curve["m"]]["name"]),
+            word_column("class", lambda curve: self.labels[curve["k"]]),
         )
 
     # One model in detail
@@ -199,48 +197,34 @@ class View:
 
     def cost_table(self) -> HtmlTable:
         columns = (
-            HtmlColumn("model", number=False),
-            HtmlColumn("seconds per fit"),
-            HtmlColumn("passes", why="over the data, for a fit"),
-            HtmlColumn("largest gap", why="certified, relative, of all its fits"),
-            HtmlColumn("settings", number=False, why="chosen on all samples"),
+            word_column("model", "name"),
+            number_column("seconds per fit", "seconds_per_fit", formats.seconds),
+            number_column("passes", "passes", formats.count, "over the data, for a fit"),
+            number_column(
+                "largest gap",
+                "relative_gap",
+                lambda gap: "no certificate" if gap is None else formats.gap(gap),
+                "certified, relative, of all its fits",
+            ),
+            word_column("settings", _settings, "chosen on all samples"),
         )
-        rows = [
-            [
-                Cell(str(each["name"])),
-                Cell.of(each.get("seconds_per_fit"), formats.seconds),
-                Cell.of(each.get("passes"), formats.count),
-                Cell.of(each.get("relative_gap"), formats.gap)
-                if each.get("relative_gap") is not None
-                else Cell("no certificate"),
-                Cell(_settings(each.get("settings") or {})),
-            ]
-            for each in self.models
-        ]
-        return HtmlTable("cost", "Cost, certificates and settings of each model", columns, rows)
+        caption = "Cost, certificates and settings of each model"
+        return HtmlTable.of("cost", caption, columns, self.models)
 
     def fold_table(self) -> HtmlTable:
-        metrics = self.facts["protocol"]["metrics"]
-        columns = [
-            HtmlColumn("model", number=False),
-            HtmlColumn("repeat"),
-            HtmlColumn("fold"),
-            *(HtmlColumn(str(each["label"])) for each in metrics),
-            HtmlColumn("features"),
-            HtmlColumn("seconds"),
-        ]
-        rows = [
-            [
-                Cell(str(row["model"])),
-                Cell.of(row.get("repeat", 0) + 1, formats.count),
-                Cell.of(row["fold"] + 1, formats.count),
-                *(Cell.of(row.get(each["name"])) for each in metrics),
-                Cell.of(row.get("n_features"), formats.count),
-                Cell.of(row.get("seconds"), formats.seconds),
-            ]
-            for row in self.facts.get("fold_results", ())
-        ]
-        return HtmlTable("folds", "Scores of every fold", columns, rows)
+        columns = (
+            word_column("model", "model"),
+            number_column("repeat", lambda row: row.get("repeat", 0) + 1, formats.count),
+            number_column("fold", lambda row: row["fold"] + 1, formats.count),
+            *(
+                number_column(str(each["label"]), each["name"])
+                for each in self.facts["protocol"]["metrics"]
+            ),
+            number_column("features", "n_features", formats.count),
+            number_column("seconds", "seconds", formats.seconds),
+        )
+        rows = self.facts.get("fold_results", ())
+        return HtmlTable.of("folds", "Scores of every fold", columns, rows)
 
     def certificate(self) -> str:
         """The largest gap of all fits, in a sentence."""
@@ -301,5 +285,53 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def _settings(settings: Mapping[str, Any]) -> str:
+def _settings(model: Mapping[str, Any]) -> str:
+    settings = model.get("settings") or {}
     return ", ".join(f"{name} = {formats.setting(value)}" for name, value in settings.items())
+
+
+def check_libraries() -> None:
+    """Raise ImportError, with the command that installs them, where a library is missing."""
+    for library in ("jinja2", "vl_convert"):
+        optional(library, USE, EXTRA)
+
+
+@cache
+def charting_library() -> str:
+    """Vega-Lite with all that it needs, as one script that loads nothing."""
+    bundle = optional("vl_convert", USE, EXTRA).javascript_bundle(SNIPPET)
+    # within a string or a regular expression, the same; in HTML, no end of the element
+    return str(bundle).replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _template() -> Any:
+    """The page; values are escaped, and unknown names are errors."""
+    jinja2 = optional("jinja2", USE, EXTRA)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
+
+
+def island(value: Any) -> str:
+    """JSON for a script element: no character of it can end the element, a line or a string."""
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def policy(style: str, scripts: list[str]) -> str:
+    """A content security policy: these by their digests, and nothing else."""
+    sources = f"script-src {' '.join(map(_source, scripts))}; style-src {_source(style)}"
+    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+
+
+def _source(text: str) -> str:
+    # browsers hash the text after its line ends are made \n
+    digest = hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -1,36 +1,43 @@
-"""Models in order of a metric, with the evidence for that order: rows of tables and charts."""
+"""Models in order of a metric with the evidence for it, and the answer in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from proxmargin.reports import formats
-from proxmargin.reports.tables import Cell, HtmlColumn, HtmlTable
+from proxmargin.reports.formats import Cell, HtmlColumn, HtmlTable, number_column, word_column
 from proxmargin.stats.scores import INTERVAL, ROPE
 
-__all__ = ["Standings"]
-
 Row = Mapping[str, Any]
+
+GUESS = "always the largest class"
+VERDICTS = {
+    "recommended": "recommended",
+    "best": "highest mean",
+    "equivalent": "not\u00a0distinguishable",
+    "behind": "behind",
+}
+MEANINGS = {
+    "balanced_accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the "
+    "right class, with every class counted as equally large.",
+    "accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the right class.",
+    "roc_auc": "Of 100 pairs of samples of different classes that it had not seen, it put "
+    "{of_hundred} in the right order.",
+}
+NAMED = 3  # features that are named at the top of the page
+NAMED_EQUALS = 5  # models that are named as equals
+AGREED = 0.5  # share of the folds whose models use a feature, from which it is named
 
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """One metric of a comparison.
-
-    Attributes
-    ----------
-    metric : dict
-        ``name``, ``label``, ``larger_is_better``.
-    place : int
-        Of the metric in the list of metrics: names the elements of the page.
-    facts : dict
-    """
+    """One metric of a comparison: ``name``, ``label``, ``larger_is_better``."""
 
     metric: Row
-    place: int
+    place: int  # in the list of metrics: names the elements of the page
     facts: Row
 
     @cached_property
@@ -83,22 +90,25 @@ class Standings:
             "label": self.label,
             "direction": self.direction,
             "names": [_shown(each) for each in self.models],
-            "means": [self._mean(each) for each in self.models],
+            "means": [self._bar(each, "mean", "low", "high") for each in self.models],
             "folds": list(self._folds()),
-            "differences": [self._difference(each) for each in self.models],
+            "differences": [
+                self._bar(each, "difference", "difference_low", "difference_high")
+                for each in self.models
+            ],
         }
 
-    def _mean(self, model: Row) -> dict[str, Any]:
-        numbers, role = self.of(model), self.role(model)
-        words = formats.interval(numbers.get("low"), numbers.get("high"))
+    def _bar(self, model: Row, centre: str, low: str, high: str) -> dict[str, Any]:
+        role, ends = self.role(model), [self.of(model).get(name) for name in (low, high)]
+        value = self.of(model).get(centre)
         return {
             "model": _shown(model),
-            "mean": numbers["mean"],
-            "low": numbers.get("low"),
-            "high": numbers.get("high"),
+            centre: value,
+            "low": ends[0],
+            "high": ends[1],
             "group": "behind" if role == "behind" else "top",
             "role": "recommended" if role == "recommended" else "other",
-            "tip": f"{_shown(model)}: {formats.score(numbers['mean'])} ({words})",
+            "tip": f"{_shown(model)}: {formats.score(value)} ({formats.interval(*ends)})",
         }
 
     def _folds(self) -> Iterator[dict[str, Any]]:
@@ -108,90 +118,65 @@ class Standings:
             if row["model"] in shown and formats.known(value):
                 yield {"model": shown[row["model"]], "value": value}
 
-    def _difference(self, model: Row) -> dict[str, Any]:
-        numbers = self.of(model)
-        words = formats.interval(numbers.get("difference_low"), numbers.get("difference_high"))
-        return {
-            "model": _shown(model),
-            "difference": numbers.get("difference"),
-            "low": numbers.get("difference_low"),
-            "high": numbers.get("difference_high"),
-            "group": "behind" if self.role(model) == "behind" else "top",
-            "tip": f"{_shown(model)}: {formats.score(numbers.get('difference'))} ({words})",
-        }
-
     # Tables
 
     def ranking(self) -> HtmlTable:
         columns = (
-            HtmlColumn("model", number=False),
-            HtmlColumn(self.label, why="mean over the test parts"),
-            HtmlColumn(INTERVAL, number=False, why="of the expected score"),
-            HtmlColumn("against the best", number=False),
-            HtmlColumn("features used", why="mean over the folds"),
-            HtmlColumn(
-                "stability", why="agreement of the features over the folds (Nogueira); 1: same"
+            word_column("model", _shown),
+            number_column(self.label, self._number("mean"), why="mean over the test parts"),
+            self._interval("low", "high", "of the expected score"),
+            word_column("against the best", lambda model: VERDICTS[self.role(model)]),
+            number_column("features used", "n_features", formats.count, "mean over the folds"),
+            number_column(
+                "stability",
+                "stability",
+                formats.two_digits,
+                "agreement of the features over the folds (Nogueira); 1: same",
             ),
-            HtmlColumn("seconds per fit", why="without compilation"),
+            number_column(
+                "seconds per fit", "seconds_per_fit", formats.seconds, "without compilation"
+            ),
         )
-        rows = [self._ranked(each) for each in self.models]
+        caption, order = f"Models by {self.label}, {self.direction}", {"descending": self.larger}
+        name = f"ranking-{self.place}"
+        table = HtmlTable.of(name, caption, columns, self.models, sorted_by=1, **order)
         if self.majority is not None:
-            blanks = [Cell(formats.NONE)] * (len(columns) - 4)
-            guess = [Cell(GUESS), Cell.of(self.majority), Cell(formats.NONE), Cell("to be beaten")]
-            rows.append([*guess, *blanks])
-        caption = f"Models by {self.label}, {self.direction}"
-        return HtmlTable(
-            f"ranking-{self.place}", caption, columns, rows, sorted_by=1, descending=self.larger
-        )
-
-    def _ranked(self, model: Row) -> list[Cell]:
-        numbers = self.of(model)
-        return [
-            Cell(_shown(model)),
-            Cell.of(numbers["mean"]),
-            Cell(formats.interval(numbers.get("low"), numbers.get("high")), numbers.get("low")),
-            Cell(VERDICTS[self.role(model)]),
-            Cell.of(model.get("n_features"), formats.count),
-            Cell.of(model.get("stability"), _two_digits),
-            Cell.of(model.get("seconds_per_fit"), formats.seconds),
-        ]
+            none = Cell(formats.NONE)
+            guess = [Cell(GUESS), Cell.of(self.majority), none, Cell("to be beaten")]
+            table.rows.append([*guess, none, none, none])
+        return table
 
     def evidence(self) -> HtmlTable:
         best = _shown(self.models[0]) if self.models else ""
+        equal = f"posterior probability of a difference within ±{ROPE:g}"
+        worse = "posterior probability of being worse by more"
         columns = (
-            HtmlColumn("model", number=False),
-            HtmlColumn("difference", why=f"mean minus that of {best}"),
-            HtmlColumn(INTERVAL, number=False),
-            HtmlColumn("p (Holm)", why="adjusted for all pairs of models"),
-            HtmlColumn(
-                "same in practice", why=f"posterior probability of a difference within ±{ROPE:g}"
+            word_column("model", _shown),
+            number_column(
+                "difference", self._number("difference"), why=f"mean minus that of {best}"
             ),
-            HtmlColumn("worse in practice", why="posterior probability of being worse by more"),
+            self._interval("difference_low", "difference_high"),
+            number_column(
+                "p (Holm)",
+                self._number("p_holm"),
+                formats.p_value,
+                "adjusted for all pairs of models",
+            ),
+            number_column("same in practice", self._number("p_equal"), formats.percent, equal),
+            number_column("worse in practice", self._number("p_worse"), formats.percent, worse),
         )
-        rows = [self._compared(each) for each in self.models[1:]]
         caption = f"Differences from {best} in {self.label}"
-        return HtmlTable(f"evidence-{self.place}", caption, columns, rows)
+        return HtmlTable.of(f"evidence-{self.place}", caption, columns, self.models[1:])
 
-    def _compared(self, model: Row) -> list[Cell]:
-        numbers = self.of(model)
-        low, high = numbers.get("difference_low"), numbers.get("difference_high")
-        return [
-            Cell(_shown(model)),
-            Cell.of(numbers.get("difference")),
-            Cell(formats.interval(low, high), low),
-            Cell.of(numbers.get("p_holm"), formats.p_value),
-            Cell.of(numbers.get("p_equal"), formats.percent),
-            Cell.of(numbers.get("p_worse"), formats.percent),
-        ]
+    def _number(self, key: str) -> Callable[[Row], Any]:
+        return lambda model: self.of(model).get(key)
 
+    def _interval(self, low: str, high: str, why: str = "") -> HtmlColumn:
+        def cell(model: Row) -> Cell:
+            ends = (self.of(model).get(low), self.of(model).get(high))
+            return Cell(formats.interval(*ends), ends[0])
 
-GUESS = "always the largest class"
-VERDICTS = {
-    "recommended": "recommended",
-    "best": "highest mean",
-    "equivalent": "not\u00a0distinguishable",
-    "behind": "behind",
-}
+        return HtmlColumn(INTERVAL, cell, number=False, why=why)
 
 
 def _shown(model: Row) -> str:
@@ -199,5 +184,122 @@ def _shown(model: Row) -> str:
     return f"{model['name']}{suffix}"
 
 
-def _two_digits(value: Any) -> str:
-    return formats.score(value, 2)
+@dataclass(frozen=True)
+class Answer:
+    """The first screen; sentences are empty where there is nothing to say."""
+
+    model: str | None
+    label: str = ""
+    score: str = formats.NONE
+    interval: str = formats.NONE
+    features: str = formats.NONE
+    of_features: str = ""
+    plain: str = ""  # what the score means, for a reader who does not know it
+    equals: str = ""
+    choice: str = ""
+    weighs: str = ""
+    caution: str = ""
+
+
+def answer_of(facts: Mapping[str, Any], main: Standings) -> Answer:
+    """The answer by the main metric of a comparison."""
+    models = {each["name"]: each for each in facts["models"]}
+    name = str(facts.get("recommended") or facts.get("best"))
+    if name not in models or not main.models:
+        return Answer(None, caution="No model was finished on all folds, so there is no answer.")
+    model = models[name]
+    numbers = main.of(model)
+    n_features = facts["data"]["n_features"]
+    return Answer(
+        model=name,
+        label=main.label,
+        score=formats.score(numbers.get("mean")),
+        interval=formats.interval(numbers.get("low"), numbers.get("high")),
+        features=formats.count(model.get("n_features")),
+        of_features=f"of {n_features:,}",
+        plain=_plain(main, numbers),
+        equals=_equals(facts, name),
+        choice=_choice(main, models, name),
+        weighs=_weighs(facts, name),
+        caution=_caution(main, numbers),
+    )
+
+
+def _plain(main: Standings, numbers: Mapping[str, Any]) -> str:
+    """The score for someone who has not met it."""
+    mean, kind = numbers.get("mean"), main.metric["name"]
+    if not formats.known(mean) or kind not in MEANINGS:
+        return ""
+    hundred = round(100 * mean)  # all of them only where none is missing
+    of_hundred = "more than 99" if hundred == 100 and mean < 1 else f"about {hundred}"
+    sentence, guess = MEANINGS[kind].format(of_hundred=of_hundred), main.majority
+    if guess is None or kind == "roc_auc":
+        return sentence
+    return f"{sentence} Always naming the largest class would reach {100 * guess:.0f}."
+
+
+def _equals(facts: Mapping[str, Any], name: str) -> str:
+    others = [each for each in facts.get("equivalent") or () if each != name]
+    if not others:
+        return "Every other model is distinguishably worse on these data."
+    if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
+        return f"None of the other {len(others)} models is distinguishable from the best."
+    if len(others) > NAMED_EQUALS:
+        some = formats.joined(others[:NAMED_EQUALS])
+        return f"{len(others)} others, {some} among them, are not distinguishable from the best."
+    verb = "is" if len(others) == 1 else "are"
+    return f"{formats.joined(others)} {verb} not distinguishable from the best on these data."
+
+
+def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
+    """Why the recommended model is not the one with the best mean."""
+    best = main.models[0]
+    if best["name"] == name:
+        return "It has the best mean, and no simpler model is as good."
+    ours = main.of(models[name])
+    return (
+        f"{best['name']} has the best mean ({formats.score(main.of(best)['mean'])}), but the "
+        f"difference, {formats.score(ours.get('difference'))} "
+        f"({formats.interval(ours.get('difference_low'), ours.get('difference_high'))}), may be "
+        f"chance; {name} is the simplest of those that are not almost certainly worse in practice."
+    )
+
+
+def _weighs(facts: Mapping[str, Any], name: str) -> str:
+    """Features of large weight that most folds agree on, and what they speak for."""
+    listed = (facts.get("features") or {}).get(name) or []
+    agreed = [row for row in listed if row.get("frequency") is None or row["frequency"] >= AGREED]
+    rows = agreed[:NAMED]
+    if not rows:
+        return "No feature is used by the models of most folds." if listed else ""
+    labels = [str(each["label"]) for each in facts["data"]["classes"]]
+    sides: dict[str, list[str]] = {}
+    for row in rows:
+        sides.setdefault(leaning(row, labels), []).append(str(row["feature"]))
+    if len(sides) == 1:
+        named = formats.joined([str(row["feature"]) for row in rows])
+        return f"It looks most at {named}: higher values speak {next(iter(sides))}."
+    first, *others = ((formats.joined(named), side) for side, named in sides.items())
+    rest = "".join(f"; those of {named}, {side}" for named, side in others)
+    return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
+
+
+def leaning(row: Mapping[str, Any], labels: Sequence[str]) -> str:
+    """What higher values of a feature say: ``for malignant``; with two classes never against."""
+    if row["weight"] > 0:
+        return f"for {row['class']}"
+    others = [label for label in labels if label != str(row["class"])]
+    return f"for {others[0]}" if len(others) == 1 else f"against {row['class']}"
+
+
+def _caution(main: Standings, numbers: Mapping[str, Any]) -> str:
+    guess, low, high = main.majority, numbers.get("low"), numbers.get("high")
+    if guess is None or not (formats.known(low) and formats.known(high)):
+        return ""
+    no_better = low <= guess if main.larger else high >= guess
+    if no_better:
+        return (
+            "The interval reaches the score of always naming the largest class: perhaps there is "
+            "nothing to learn in these data."
+        )
+    return ""

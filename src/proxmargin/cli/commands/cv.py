@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     with saved_first(arguments.output, lambda name: save_model(whole, name)) as saved:
         _print(arguments, model, table, saved)
     if arguments.plot is not None:
-        from proxmargin.displays.cv import CVDisplay
+        from proxmargin.displays.strengths import CVDisplay
 
         with picture(arguments.plot) as axes:
             CVDisplay.from_estimator(model, ax=axes)

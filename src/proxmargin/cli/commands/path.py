@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _draw(path: Path, name: str) -> None:
-    from proxmargin.displays.path import PathDisplay
+    from proxmargin.displays.strengths import PathDisplay
 
     with picture(name) as axes:
         PathDisplay(path).plot(axes)

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         verbose=not arguments.quiet,
     )
     if arguments.plot is not None:
-        from proxmargin.displays.permutation import PermutationDisplay
+        from proxmargin.displays.fits import PermutationDisplay
 
         with picture(arguments.plot) as axes:
             PermutationDisplay(test).plot(axes)

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     with saved_first(arguments.csv, lambda name: _write(model, name)) as saved:
         _print(arguments, model, table, saved)
     if arguments.plot is not None:
-        from proxmargin.displays.stability import StabilityDisplay
+        from proxmargin.displays.strengths import StabilityDisplay
 
         with picture(arguments.plot) as axes:
             StabilityDisplay(model).plot(axes, kind="bars" if arguments.bars else "paths")
