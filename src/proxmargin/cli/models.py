@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from proxmargin.files.models.settings import ESTIMATORS, named
+import proxmargin
+from proxmargin.estimators.registry import model_names
 
 __all__ = [
     "AUTO",
@@ -80,7 +81,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         dest="model",
         metavar="NAME",
         required=True,
-        help=f"one of {', '.join(ESTIMATORS)}",
+        help=f"one of {', '.join(sorted(model_names()))}",
     )
     group = parser.add_argument_group("parameters of the model (defaults: those of the class)")
     for option in OPTIONS:
@@ -127,11 +128,10 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
     ValueError
         There is no such model, or it has no such parameter.
     """
-    kind = named(ESTIMATORS, arguments.model)
-    if kind is None:
-        raise ValueError(
-            f"there is no model {arguments.model!r}; models are {', '.join(ESTIMATORS)}"
-        )
+    names = sorted(model_names())
+    if arguments.model not in names:
+        raise ValueError(f"there is no model {arguments.model!r}; models are {', '.join(names)}")
+    kind = getattr(proxmargin, arguments.model)
     known = set(inspect.signature(kind).parameters)
     given = _given(arguments)
     unknown = [name for name in given if name not in known]

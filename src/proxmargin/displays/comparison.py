@@ -226,7 +226,7 @@ def _draw_folds(drawn: Drawn, ax: Any) -> list[Any]:
 
 def _draw_rows(drawn: Drawn, ax: Any, centre: Array, low: Array, high: Array) -> list[Any]:
     """A row with an interval for each model."""
-    places = np.arange(centre.size)
+    places = np.arange(centre.size, dtype=np.float64)
     marks = _error_bars(drawn, ax, (centre, places), xerr=(centre - low, high - centre), capsize=2)
     _name_rows(drawn, ax)
     return marks
