@@ -1,4 +1,4 @@
-"""Where the time of an accelerated method goes, by timers around the side of a problem.
+"""Where the time of an accelerated method goes, by timers around the dual form of a problem.
 
 The timers are put on while a fit runs and taken off afterwards; the library knows nothing of
 them. What a certificate costs, in time and in passes over the data, is told apart.
@@ -15,24 +15,24 @@ from unittest.mock import patch
 import numpy as np
 
 from proxmargin.callbacks import History
+from proxmargin.composite import FenchelDual
 from proxmargin.loop.incumbent import Incumbent
 from proxmargin.loop.report import Report
-from proxmargin.sides import DualSide
 
-PARTS = ("image", "response", "prox", "certificate")
+PARTS = ("forward", "backward", "prox", "certificate")
 Clock = Callable[[], float]
 
 
 @dataclass
 class Watch:
-    """Seconds and calls of each part; `side` is the one that the fit works on."""
+    """Seconds and calls of each part; `form` is the one that the fit works on."""
 
     clock: Clock
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     certificate_passes: float = 0.0
     total: float = 0.0
-    side: DualSide | None = None
+    form: FenchelDual | None = None
 
     def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any, **named: Any) -> Any:
@@ -58,9 +58,9 @@ class Watch:
         return self.around("certificate", counted)
 
     def noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(side: DualSide, *arguments: Any) -> Any:
-            self.side = side
-            return function(side, *arguments)
+        def noted(form: FenchelDual, *arguments: Any) -> Any:
+            self.form = form
+            return function(form, *arguments)
 
         return noted
 
@@ -71,9 +71,9 @@ def watched(clock: Clock) -> Iterator[Watch]:
     watch = Watch(clock)
     with ExitStack() as stack:
         for part in PARTS[:3]:
-            timed = watch.around(part, watch.noting(getattr(DualSide, part)))
-            # a plain function, so that it binds to the side like the method that it replaces
-            stack.enter_context(patch.object(DualSide, part, _method(timed)))
+            timed = watch.around(part, watch.noting(getattr(FenchelDual, part)))
+            # a plain function, so that it binds to the form like the method that it replaces
+            stack.enter_context(patch.object(FenchelDual, part, _method(timed)))
         for check in ("check", "preview"):
             counted = watch.certifying(getattr(Incumbent, check))
             stack.enter_context(patch.object(Incumbent, check, _method(counted)))
@@ -83,7 +83,7 @@ def watched(clock: Clock) -> Iterator[Watch]:
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda side, *arguments: function(side, *arguments)
+    return lambda form, *arguments: function(form, *arguments)
 
 
 @dataclass
@@ -100,16 +100,16 @@ class Course(History):
         super().__call__(report)
         watch, row = self.watch, self.rows[-1]
         row["own_passes"] = report.n_passes - (watch.certificate_passes if watch else 0.0)
-        side = watch.side if watch else None
-        row["violation"] = float("nan") if side is None else _violation(side, report.state)
+        form = watch.form if watch else None
+        row["violation"] = float("nan") if form is None else _violation(form, report.state)
 
 
-def _violation(side: DualSide, state: Any) -> float:
-    """Free of products with the data, because the response at the point is known."""
-    if state.response is None:
+def _violation(form: FenchelDual, state: Any) -> float:
+    """Free of products with the data, because its backward product is known."""
+    if state.backward is None:
         return float("nan")
     scale = state.next_lipschitz
-    gradient = side.gradient(state.u, state.response)
-    step = side.form.prox if side.whole else side.form.project
+    gradient = form.gradient(state.u, state.backward)
+    step = form.dual_form.prox if form.whole else form.dual_form.project
     moved = step(state.u - gradient / scale, 1.0 / scale) - state.u
     return scale * float(np.linalg.norm(moved))

@@ -26,7 +26,7 @@ MODULES = {
 LAYERS = (
     ("traits", "rows", "rounding", "magnitudes", "runtime", "compiled", "projections", "stats"),
     ("losses", "penalties", "datasets", "designs", "kernels"),
-    ("problem", "sides", "unpenalised"),
+    ("problem", "composite", "unpenalised"),
     ("certificates",),
     ("loop",),
     ("solvers", "callbacks", "resuming"),

@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import DWD, SVC, ElasticNetSVC, HuberizedSVC, MulticlassSVC, NuSVC
+from proxmargin.composite import fenchel_dual
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import (
     RULES,
@@ -20,7 +21,6 @@ from proxmargin.loop.stopping import (
     StepResidual,
     Stop,
 )
-from proxmargin.sides import dual_side
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.papers.accelerated import (
     AcceleratedProximalGradient,
@@ -40,7 +40,7 @@ def cancer(count: int = 150) -> tuple[np.ndarray, np.ndarray]:
 def test_residuals_of_accelerated_steps_are_those_of_ito_et_al() -> None:
     problem = ridge_problem(np.random.default_rng(0))
     solver = FastProximalGradient()
-    side = dual_side(problem, whole=False, floor=solver.floor)
+    form = fenchel_dual(problem, whole=False, floor=solver.floor)
     state = solver.init(problem, problem.origin(), Stop(rule=FixedPoint(1e-9)))
     for _ in range(101):
         before, state = state, solver.step(problem, state)
@@ -49,9 +49,9 @@ def test_residuals_of_accelerated_steps_are_those_of_ito_et_al() -> None:
     base = before.u + (before.t - 1.0) / t * (before.u - before.u_old)
     assert state.t == pytest.approx(t)  # no restart in this step
     assert state.step_residual == pytest.approx(state.lipschitz * np.linalg.norm(state.u - base))
-    gradient = side.gradient(state.u, side.response(side.image(state.u)))
-    image = side.prox(state.u - gradient / state.lipschitz, 1.0 / state.lipschitz)
-    residual = state.lipschitz * np.linalg.norm(image - state.u)
+    gradient = form.gradient(state.u, form.backward(form.forward(state.u)))
+    there = form.prox(state.u - gradient / state.lipschitz, 1.0 / state.lipschitz)
+    residual = state.lipschitz * np.linalg.norm(there - state.u)
     assert state.point_residual == pytest.approx(residual)
     least = min(state.step_residual, state.point_residual)
     assert FixedPoint(least).met(state)
@@ -217,7 +217,7 @@ def test_a_fit_ends_where_the_printed_rule_20_holds_three_times_in_a_row(tol: fl
 def test_algorithms_1_and_3_compute_the_residual_of_the_iterate_each_time() -> None:
     problem, tol = ridge_problem(np.random.default_rng(0)), 1e-4
     solver = AcceleratedProximalGradient()
-    side = dual_side(problem, whole=False, floor=solver.floor)
+    form = fenchel_dual(problem, whole=False, floor=solver.floor)
     residuals, steps = [], []
 
     class Beside:
@@ -225,9 +225,9 @@ def test_algorithms_1_and_3_compute_the_residual_of_the_iterate_each_time() -> N
 
         def __call__(self, report: Any) -> None:
             state = report.state
-            gradient = side.gradient(state.u, side.response(side.image(state.u)))
-            image = side.prox(state.u - gradient / state.lipschitz, 1.0 / state.lipschitz)
-            residuals.append(state.lipschitz * np.linalg.norm(image - state.u))
+            gradient = form.gradient(state.u, form.backward(form.forward(state.u)))
+            there = form.prox(state.u - gradient / state.lipschitz, 1.0 / state.lipschitz)
+            residuals.append(state.lipschitz * np.linalg.norm(there - state.u))
             steps.append(state.step_residual)
 
     stop = Stop(rule=FixedPoint(tol, every=1))

@@ -31,9 +31,9 @@ from scipy.linalg import eigh
 from benchmarks.datasets import DataSet, Design, Floats
 from proxmargin import LogisticRegression, MarginMPM, NuSVC
 from proxmargin.certificates.certificate import Certificate
+from proxmargin.composite import CompositeForm
 from proxmargin.loop.outcome import Status
 from proxmargin.problem import Problem
-from proxmargin.sides import Side
 from proxmargin.solvers.papers.accelerated import Accelerated, FastProximalGradient
 
 __all__ = [
@@ -117,10 +117,10 @@ class Recorded(FastProximalGradient):
         self.values.append(fresh.objective)
         return fresh
 
-    def _decreased_lipschitz(self, side: Side, state: Accelerated, trial: Any) -> float:
+    def _decreased_lipschitz(self, form: CompositeForm, state: Accelerated, trial: Any) -> float:
         tested_next = (state.n_iter + 1) % self.bt_every == 0
         if self.as_printed or tested_next:
-            return super()._decreased_lipschitz(side, state, trial)
+            return super()._decreased_lipschitz(form, state, trial)
         return float(trial.lipschitz)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
+from proxmargin.composite import lives_on_the_dual
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import (
@@ -25,7 +26,6 @@ from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
-from proxmargin.sides import lives_on_the_dual
 from proxmargin.solvers.multipliers import worst_of
 from proxmargin.solvers.screening import surely_zero
 from proxmargin.traits import Trait

@@ -128,7 +128,7 @@ def test_the_first_coefficients_are_as_asked_for() -> None:
     # the same scores in the coordinates of features of unit variance
     options = {"first_point": 0.5}
     scaled = first_state(HuberizedSVC(solver="fapg", solver_options=options), X, y)
-    np.testing.assert_allclose(scaled.image, plain.image)
+    np.testing.assert_allclose(scaled.forward, plain.forward)
 
 
 def test_plain_coordinate_descent_sweeps_over_all_features() -> None:

@@ -1,4 +1,4 @@
-"""The accelerated proximal gradient methods of Ito et al. (2017), on either side of a problem.
+"""The accelerated proximal gradient methods of Ito et al. (2017), on a problem or its dual.
 
 One iteration serves them all. With ``T_L(b) = prox_{g/L}(b - f'(b) / L)``,
 
@@ -9,18 +9,27 @@ One iteration serves them all. With ``T_L(b) = prox_{g/L}(b - f'(b) / L)``,
     with at least K_i iterations between restarts, K_{i+1} = 2 K_i                    ('mt')
     and eta_d moved towards 1 at each restart                                         ('st')
 
-Where images and responses are affine, those at ``base_k`` are combinations of those at the last two
-points, so that an iteration costs one product with the data for each trial and one more.
+Products with the data are affine in u, so that those at ``base_k`` are combinations of those at the
+last two points: an iteration costs one product for each trial and one more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from proxmargin.composite import (
+    Backward,
+    CompositeForm,
+    PrimalForm,
+    fenchel_dual,
+    lives_on_the_dual,
+    primal_form,
+    scaled_form,
+)
 from proxmargin.loop.solver import (
     LIPSCHITZ_MARGIN,
     Solver,
@@ -39,16 +48,6 @@ from proxmargin.loop.stopping import (
 )
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import SLOPE_ROUNDING
-from proxmargin.sides import (
-    PrimalSide,
-    Response,
-    Side,
-    dual_side,
-    lives_on_the_dual,
-    primal_side,
-    scaled_side,
-)
 from proxmargin.traits import Trait
 
 __all__ = [
@@ -59,6 +58,7 @@ __all__ = [
     "GuaranteedProximalGradient",
 ]
 
+SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200
@@ -67,74 +67,42 @@ PROGRESS = 0.01  # relative fall of F by which a run still moves, whatever its g
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerated(State):
-    """The state of an accelerated method.
+    """The state of an accelerated method: its last two points, and the scalars of the strategies.
 
-    Attributes
-    ----------
-    u, u_old : arrays
-        The last two points.
-    image, image_old, response, response_old
-        Their images and responses (`proxmargin.sides.Side`); responses only where they are affine.
-    t, lipschitz : float
-        t_{k-1} and L_{k-1} of the last step.
-    next_lipschitz : float
-        L_k with which the next search starts.
-    bound : float
-        Upper bound of the Lipschitz constant.
-    decrease : float
-        eta_d.
-    restart_at, patience : int
-        No restart before iteration ``restart_at + patience``; patience doubles at each restart.
-    restarts : int
-        Restarts so far.
-    extrapolation : float
-        The weight of the extrapolation in the last step.
-    objective : float
-        F(u).
-    lowest, lowest_at : float, int
-        Smallest F so far, and the last iteration that came close to it (`allowed_rise`).
-    mark : float
-        F at `moved_at`, when it had last fallen by the share `PROGRESS`.
-    measured : bool
-        A rule asks for the residuals.
-    stop : Stop
-        Limits of the run; a search that is late takes the upper bound for L.
-    step_residual, point_residual : float
-        ``L |u_k - base_k|`` and, in the iterations of `FixedPoint`, ``L |T_L(u_k) - u_k|``;
-        infinite where not measured.
+    ``forward`` and ``backward`` are the products of `CompositeForm` at the points, the latter only
+    where they are affine; ``bound`` bounds the Lipschitz constant; ``mark`` is F at `moved_at`.
     """
 
     u: Array
     u_old: Array
-    image: Array
-    image_old: Array
-    response: Response | None = None
-    response_old: Response | None = None
+    forward: Array
+    forward_old: Array
+    backward: Backward | None = None
+    backward_old: Backward | None = None
     t: float = 0.0
-    lipschitz: float = 1.0
-    next_lipschitz: float = 1.0
+    extrapolation: float = 0.0  # the weight of the last step
+    lipschitz: float = 1.0  # L_{k-1} of the last step
+    next_lipschitz: float = 1.0  # with which the next search starts
     bound: float = np.inf
-    decrease: float = 1.1
-    restart_at: int = 0
-    restarts: int = 0
-    extrapolation: float = 0.0
+    decrease: float = 1.1  # eta_d
+    restart_at: int = 0  # no restart before iteration ``restart_at + patience``
     patience: int = 2
-    objective: float = np.inf
-    lowest: float = np.inf
+    restarts: int = 0
+    objective: float = np.inf  # F(u)
+    lowest: float = np.inf  # F so far, and the last iteration close to it (`allowed_rise`)
     lowest_at: int = 0
     mark: float = np.inf
-    measured: bool = False
-    stop: Stop = field(default_factory=Stop)
-    step_residual: float = np.inf
+    stop: Stop = field(default_factory=Stop)  # a search that is late takes the bound for L
+    step_residual: float = np.inf  # those of `StepResidual` and `FixedPoint`, where they are due
     point_residual: float = np.inf
 
 
 class _Base(NamedTuple):
-    """The extrapolated point of a step, with its image, response and gradient."""
+    """The extrapolated point of a step, with its products, gradient, t and weight."""
 
     u: Array
-    image: Array
-    response: Response
+    forward: Array
+    backward: Backward
     gradient: Array
     t: float
     weight: float
@@ -144,7 +112,7 @@ class _Trial(NamedTuple):
     """A proximal step, with the curvature of f along it; zero if that was not tested."""
 
     u: Array
-    image: Array
+    forward: Array
     base: _Base
     lipschitz: float
     curvature: float
@@ -238,95 +206,77 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         )
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Accelerated:
-        side = self._side(problem)
-        u = side.start(start)
-        if self.first_point is not None:
-            u = side.uniform(self.first_point)
-        image = side.image(u)
-        response = side.response(image) if side.responds_linearly else None
-        bound = side.curvature_bound()
-        first = self.first_lipschitz or min(side.first_curvature(image), bound)
+        form = self._form(problem)
+        u = form.start(start) if self.first_point is None else form.uniform(self.first_point)
+        forward, bound = form.forward(u), form.curvature_bound()
+        backward = form.backward(forward) if form.is_linear_backward else None
+        first = self.first_lipschitz or min(form.first_curvature(forward), bound)
         first = first if self.bt else bound
         return Accelerated(
             u=u,
             u_old=u,
-            image=image,
-            image_old=image,
-            response=response,
-            response_old=response,
+            forward=forward,
+            forward_old=forward,
+            backward=backward,
+            backward_old=backward,
             lipschitz=first,
             next_lipschitz=first,
             bound=bound,
             decrease=self.decrease,
             patience=self.patience,
-            objective=side.value(u, image),
-            measured=stop.rule is not None and stop.rule.name in RESIDUAL_RULES,
+            objective=form.value(u, forward),
             stop=stop,
         )
 
     def step(self, problem: Problem, state: Accelerated) -> Accelerated:
-        side = self._side(problem)
-        n_iter = state.n_iter + 1
-        due = (n_iter - 1) % self.bt_every == 0 or self._is_careful(side)
-        trial = self._search(side, state, tested=due and self.bt)
-        objective = side.value(trial.u, trial.image)
-        moved = trial.u - state.u
-        size = float(np.linalg.norm(moved))
-        low = objective <= state.lowest + self.allowed_rise * abs(state.lowest) or n_iter == 1
-        fallen = objective < state.mark - PROGRESS * abs(state.mark) or n_iter == 1
-        fresh = replace(
-            state,
+        form, n_iter = self._form(problem), state.n_iter + 1
+        due = (n_iter - 1) % self.bt_every == 0 or self._is_careful(form)
+        trial = self._search(form, state, tested=due and self.bt)
+        base, objective = trial.base, form.value(trial.u, trial.forward)
+        size = float(np.linalg.norm(trial.u - state.u))
+        low = n_iter == 1 or objective <= state.lowest + self.allowed_rise * abs(state.lowest)
+        lowest_at = n_iter if low else state.lowest_at
+        cycles = n_iter - lowest_at > max(self.max_stalled, n_iter // 2)
+        fallen = n_iter == 1 or objective < state.mark - PROGRESS * abs(state.mark)
+        stays = not trial.lipschitz < MAX_LIPSCHITZ or np.array_equal(trial.u, base.u)
+        fresh = state.but(
             n_iter=n_iter,
             mark=objective if fallen else state.mark,
             moved_at=n_iter if fallen or np.isinf(self.max_stalled) else state.moved_at,
             objective_change=(state.objective - objective) / (1.0 + abs(state.objective)),
             point_change=size / (1.0 + float(np.linalg.norm(state.u))),
-            finished=not trial.lipschitz < MAX_LIPSCHITZ or np.array_equal(trial.u, trial.base.u),
+            finished=stays or cycles,
             lowest=min(state.lowest, objective),
-            lowest_at=n_iter if low else state.lowest_at,
+            lowest_at=lowest_at,
             lipschitz=trial.lipschitz,
-            next_lipschitz=self._decreased_lipschitz(side, state, trial),
+            next_lipschitz=self._decreased_lipschitz(form, state, trial),
         )
-        if state.measured:
-            fresh = self._with_residuals(side, trial, fresh)
-        if n_iter - fresh.lowest_at > max(self.max_stalled, n_iter // 2):
-            fresh = replace(fresh, finished=True)
-        # the printed algorithms stop before they restart
-        ends = fresh.measured and state.stop.rule is not None and state.stop.rule.met(fresh)
-        if not ends and self._goes_uphill(side, state, trial, n_iter):
+        rule, ends = state.stop.rule, False
+        if rule is not None and rule.name in RESIDUAL_RULES:
+            fresh = self._with_residuals(form, trial, fresh)
+            ends = rule.met(fresh)  # the printed algorithms stop before they restart
+        if not ends and self._goes_uphill(form, state, trial, n_iter):
             return self._restarted(state, fresh)
-        return replace(
-            fresh,
+        return fresh.but(
             u=trial.u,
             u_old=state.u,
-            image=trial.image,
-            image_old=state.image,
-            response=side.response(trial.image) if side.responds_linearly else None,
-            response_old=state.response,
-            t=trial.base.t,
-            extrapolation=trial.base.weight,
+            forward=trial.forward,
+            forward_old=state.forward,
+            backward=form.backward(trial.forward) if form.is_linear_backward else None,
+            backward_old=state.backward,
+            t=base.t,
+            extrapolation=base.weight,
             objective=objective,
         )
 
-    def _with_residuals(self, side: Side, trial: _Trial, fresh: Accelerated) -> Accelerated:
-        """The state with the quantities of `StepResidual` and `FixedPoint`."""
-        lipschitz, point_residual = trial.lipschitz, np.inf
-        rule = fresh.stop.rule
-        if isinstance(rule, FixedPoint) and rule.is_due(fresh.n_iter):
-            gradient = side.gradient(trial.u, side.response(trial.image))
-            image = side.prox(trial.u - gradient / lipschitz, 1.0 / lipschitz)
-            point_residual = lipschitz * float(np.linalg.norm(image - trial.u))
-        step_residual = lipschitz * float(np.linalg.norm(trial.u - trial.base.u))
-        return replace(fresh, step_residual=step_residual, point_residual=point_residual)
-
     def point(self, problem: Problem, state: Accelerated) -> Point:
-        return self._side(problem).point(state.u, state.image)
+        return self._form(problem).point(state.u, state.forward)
 
     def scores(self, problem: Problem, state: Accelerated) -> Array | None:
-        return self._side(problem).scores(state.image, state.response)
+        return self._form(problem).scores(state.forward, state.backward)
 
     def dual(self, problem: Problem, state: Accelerated) -> Array | None:
-        return self._side(problem).dual(state.u)
+        return self._form(problem).dual(state.u)
 
     def measures(self, state: Accelerated) -> Mapping[str, float]:
         return {
@@ -336,7 +286,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             "restarts": state.restarts,
         }
 
-    def _is_careful(self, side: Side) -> bool:
+    def _is_careful(self, form: CompositeForm) -> bool:
         """Whether L is tested in each step by a Bregman divergence, and decreased only if that
         allows.
 
@@ -345,87 +295,95 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         """
         return False
 
-    def _side(self, problem: Problem) -> Side:
+    def _form(self, problem: Problem) -> CompositeForm:
         if lives_on_the_dual(problem):
-            return dual_side(problem, whole=self.whole, floor=0.0 if self.whole else self.floor)
-        return scaled_side(problem) if self.scaled else primal_side(problem)
+            return fenchel_dual(problem, whole=self.whole, floor=0.0 if self.whole else self.floor)
+        return scaled_form(problem) if self.scaled else primal_form(problem)
 
-    def _search(self, side: Side, state: Accelerated, tested: bool) -> _Trial:
+    def _search(self, form: CompositeForm, state: Accelerated, tested: bool) -> _Trial:
         """'bt': the step, with L increased until the quadratic model at the base bounds F."""
-        lipschitz = state.next_lipschitz
-        base = self._base(side, state, lipschitz)
+        lipschitz, most = state.next_lipschitz, LIPSCHITZ_MARGIN * state.bound
+        base = self._base(form, state, lipschitz)
         while True:
             if not np.isfinite(base.gradient).all():
-                return _Trial(state.u, state.image, base, MAX_LIPSCHITZ, 0.0)
-            u = side.prox(base.u - base.gradient / lipschitz, 1.0 / lipschitz)
-            image = side.image(u)
+                return _Trial(state.u, state.forward, base, MAX_LIPSCHITZ, 0.0)
+            u = form.prox(base.u - base.gradient / lipschitz, 1.0 / lipschitz)
+            forward = form.forward(u)
             moved = u - base.u
             square = float(np.vdot(moved, moved))
             if not tested or square == 0.0:
-                return _Trial(u, image, base, lipschitz, 0.0)
-            curvature = 2.0 * self._rise_above_tangent(side, base, u, image) / square
-            most = LIPSCHITZ_MARGIN * state.bound
+                return _Trial(u, forward, base, lipschitz, 0.0)
+            if self._is_careful(form):
+                rise = form.divergence(u, forward, base.u, base.backward.partner)
+            else:
+                rise = form.smooth_value(u, forward) - form.smooth_value(base.u, base.forward)
+                rise -= float(np.vdot(base.gradient, moved))
+            curvature = 2.0 * rise / square
             if curvature <= lipschitz or lipschitz >= min(most, MAX_LIPSCHITZ):
-                return _Trial(u, image, base, lipschitz, curvature)
-            larger = min(self.growth * lipschitz, most)
+                return _Trial(u, forward, base, lipschitz, curvature)
             # a search from far below takes a product a trial, and the bound needs none; searches
             # that are not long end as without a limit, so that a fit resumes on its trajectory
             late = state.stop.is_late(-OVERRUN) and np.isfinite(most)
-            lipschitz = most if late else larger
+            lipschitz = most if late else min(self.growth * lipschitz, most)
             if self.coupled:
-                base = self._base(side, state, lipschitz)
+                base = self._base(form, state, lipschitz)
 
-    def _base(self, side: Side, state: Accelerated, lipschitz: float) -> _Base:
+    def _base(self, form: CompositeForm, state: Accelerated, lipschitz: float) -> _Base:
         """The extrapolated point; in Algorithms 1 and 3 t depends on the ratio of the L."""
         ratio = lipschitz / state.lipschitz if self.coupled else 1.0
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * ratio * state.t**2))
         weight = (state.t - 1.0) / t if state.t > 0 else 0.0
         u = state.u + weight * (state.u - state.u_old)
-        image = state.image + weight * (state.image - state.image_old)
-        if state.response is None or state.response_old is None:
-            response = side.response(image)
+        forward = state.forward + weight * (state.forward - state.forward_old)
+        if state.backward is None or state.backward_old is None:
+            backward = form.backward(forward)
         else:
-            response = state.response.moved(state.response_old, weight)
-        return _Base(u, image, response, side.gradient(u, response), t, weight)
+            backward = state.backward.moved(state.backward_old, weight)
+        return _Base(u, forward, backward, form.gradient(u, backward), t, weight)
 
-    def _rise_above_tangent(self, side: Side, base: _Base, u: Array, image: Array) -> float:
-        """``f(u) - f(base) - <f'(base), u - base>``."""
-        if self._is_careful(side):
-            return side.divergence(u, image, base.u, base.response.partner)
-        rise = side.smooth_value(u, image) - side.smooth_value(base.u, base.image)
-        return rise - float(np.vdot(base.gradient, u - base.u))
-
-    def _decreased_lipschitz(self, side: Side, state: Accelerated, trial: _Trial) -> float:
+    def _decreased_lipschitz(self, form: CompositeForm, state: Accelerated, trial: _Trial) -> float:
         """'dec': L for the next step."""
         smaller = max(trial.lipschitz / state.decrease, MIN_LIPSCHITZ)
-        room = not self._is_careful(side) or trial.curvature <= smaller
+        room = not self._is_careful(form) or trial.curvature <= smaller
         return smaller if self.dec and room else trial.lipschitz
 
-    def _goes_uphill(self, side: Side, state: Accelerated, trial: _Trial, n_iter: int) -> bool:
+    def _with_residuals(
+        self, form: CompositeForm, trial: _Trial, fresh: Accelerated
+    ) -> Accelerated:
+        """The state with the quantities of `StepResidual` and `FixedPoint`."""
+        lipschitz, rule, residual = trial.lipschitz, fresh.stop.rule, np.inf
+        if isinstance(rule, FixedPoint) and rule.is_due(fresh.n_iter):
+            gradient = form.gradient(trial.u, form.backward(trial.forward))
+            there = form.prox(trial.u - gradient / lipschitz, 1.0 / lipschitz)
+            residual = lipschitz * float(np.linalg.norm(there - trial.u))
+        step_residual = lipschitz * float(np.linalg.norm(trial.u - trial.base.u))
+        return fresh.but(step_residual=step_residual, point_residual=residual)
+
+    def _goes_uphill(
+        self, form: CompositeForm, state: Accelerated, trial: _Trial, n_iter: int
+    ) -> bool:
         """'re' and 'mt': whether the step goes uphill and a restart is allowed."""
         allowed = n_iter > state.restart_at + (state.patience if self.mt else 0)
         if not self.re or not allowed or trial.base.t <= 1.0:
             return False
-        moved = trial.u - state.u
-        slope = float(np.vdot(trial.base.gradient, moved))
-        rise = slope + side.penalty_value(trial.u) - side.penalty_value(state.u)
-        size = float(np.linalg.norm(trial.base.gradient)) * float(np.linalg.norm(moved))
-        return rise > SLOPE_ROUNDING * size
+        moved, gradient = trial.u - state.u, trial.base.gradient
+        slope = float(np.vdot(gradient, moved))
+        rise = slope + form.penalty_value(trial.u) - form.penalty_value(state.u)
+        return rise > SLOPE_ROUNDING * float(np.linalg.norm(gradient) * np.linalg.norm(moved))
 
     def _restarted(self, state: Accelerated, fresh: Accelerated) -> Accelerated:
-        """The state at the last point, without momentum."""
-        pull = self.stability if self.st else 1.0
-        return replace(
-            fresh,
+        """The state at the last point, without momentum; 'st' moves eta_d towards 1."""
+        kept = self.stability if self.st else 1.0
+        return fresh.but(
             u_old=state.u,
-            image_old=state.image,
-            response_old=state.response,
+            forward_old=state.forward,
+            backward_old=state.backward,
             t=0.0,
             restart_at=fresh.n_iter,
             restarts=state.restarts + 1,
             extrapolation=0.0,
             patience=2 * state.patience,
-            decrease=pull * state.decrease + (1.0 - pull),
+            decrease=kept * state.decrease + (1.0 - kept),
         )
 
 
@@ -470,8 +428,8 @@ class FastProximalGradient(GuaranteedProximalGradient):
         super().__post_init__()
         check_flags(self, "careful", optional=True)
 
-    def _is_careful(self, side: Side) -> bool:
-        return isinstance(side, PrimalSide) if self.careful is None else self.careful
+    def _is_careful(self, form: CompositeForm) -> bool:
+        return isinstance(form, PrimalForm) if self.careful is None else self.careful
 
 
 @dataclass(frozen=True)
@@ -487,5 +445,5 @@ class FastProximalGradientStar(GuaranteedProximalGradient):
     allowed_rise: ClassVar[float] = 1e-12
     whole: ClassVar[bool] = True
 
-    def _is_careful(self, side: Side) -> bool:
+    def _is_careful(self, form: CompositeForm) -> bool:
         return True

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.composite import PrimalForm, primal_form
 from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, check_flags, check_numbers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import OBJECTIVE_ROUNDING
-from proxmargin.sides import PrimalSide, primal_side
 from proxmargin.traits import Trait
 
 __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
@@ -89,7 +89,7 @@ class ProximalGradient(Solver[Momentum]):
     Notes
     -----
     (11) is tested as a Bregman divergence, ``f(u) - f(u^) - <f'(u^), u - u^> <= (L/2)|u - u^|^2``,
-    whose left side is a sum of Fenchel-Young terms in closed form: it is accurate near the optimum,
+    whose left form is a sum of Fenchel-Young terms in closed form: it is accurate near the optimum,
     where a difference of objective values cancels.
     """
 
@@ -111,12 +111,12 @@ class ProximalGradient(Solver[Momentum]):
         check_numbers(self, "first_lipschitz", above=0, optional=True)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
-        side = primal_side(problem)
-        u = side.start(start)
-        z = side.image(u)
-        bound = side.curvature_bound()
-        lipschitz = self._first_lipschitz(problem, side, bound) if self.backtracking else bound
-        objective = problem.loss.value(z) + side.penalty_value(u)
+        form = primal_form(problem)
+        u = form.start(start)
+        z = form.forward(u)
+        bound = form.curvature_bound()
+        lipschitz = self._first_lipschitz(problem, form, bound) if self.backtracking else bound
+        objective = problem.loss.value(z) + form.penalty_value(u)
         return Momentum(
             u=u,
             u_old=u,
@@ -127,23 +127,23 @@ class ProximalGradient(Solver[Momentum]):
             objective=objective,
         )
 
-    def _first_lipschitz(self, problem: Problem, side: PrimalSide, bound: float) -> float:
+    def _first_lipschitz(self, problem: Problem, form: PrimalForm, bound: float) -> float:
         """L_0 of 3.1.1 and 3.2, at most the bound."""
         if self.first_lipschitz is not None:
             return min(self.first_lipschitz, bound)
-        printed = side.printed_curvature_bound()
+        printed = form.printed_curvature_bound()
         return min(self.first_share * printed / problem.loss.sample_count, bound)
 
     def step(self, problem: Problem, state: Momentum) -> Momentum:
-        side = primal_side(problem)
+        form = primal_form(problem)
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.t**2))
         weight = (state.t - 1.0) / t if self.extrapolate else 0.0
-        trial = self._search(side, state, weight)
-        objective = problem.loss.value(trial.z) + side.penalty_value(trial.u)
+        trial = self._search(form, state, weight)
+        objective = problem.loss.value(trial.z) + form.penalty_value(trial.u)
         highest = state.objective + OBJECTIVE_ROUNDING * abs(state.objective)
         if self.monotone and self.extrapolate and objective > highest:
-            trial = self._search(side, state, 0.0)
-            objective = problem.loss.value(trial.z) + side.penalty_value(trial.u)
+            trial = self._search(form, state, 0.0)
+            objective = problem.loss.value(trial.z) + form.penalty_value(trial.u)
         moved = float(np.linalg.norm(trial.u - state.u))
         return replace(
             state,
@@ -166,7 +166,7 @@ class ProximalGradient(Solver[Momentum]):
         return min(self.eta * lipschitz, bound if lipschitz < bound else LIPSCHITZ_MARGIN * bound)
 
     def point(self, problem: Problem, state: Momentum) -> Point:
-        return primal_side(problem).point(state.u, state.z)
+        return primal_form(problem).point(state.u, state.z)
 
     def scores(self, problem: Problem, state: Momentum) -> Array:
         return state.z
@@ -178,7 +178,7 @@ class ProximalGradient(Solver[Momentum]):
             "extrapolation": state.extrapolation,
         }
 
-    def _search(self, side: PrimalSide, state: Momentum, weight: float) -> _ProximalStep:
+    def _search(self, form: PrimalForm, state: Momentum, weight: float) -> _ProximalStep:
         """Steps (9) with L increased by eta until (11) holds or L is the Lipschitz constant."""
         lipschitz = state.lipschitz
         known_weight, gradient = -1.0, state.u
@@ -188,16 +188,16 @@ class ProximalGradient(Solver[Momentum]):
             if omega != known_weight:
                 base = state.u + omega * (state.u - state.u_old)
                 base_scores = state.z + omega * (state.z - state.z_old)
-                response = side.response(base_scores)
-                gradient = response.product
+                backward = form.backward(base_scores)
+                gradient = backward.product
                 known_weight = omega
-            u = side.prox(base - gradient / lipschitz, 1.0 / lipschitz)
-            z = side.image(u)
+            u = form.prox(base - gradient / lipschitz, 1.0 / lipschitz)
+            z = form.forward(u)
             if not self.backtracking or lipschitz >= LIPSCHITZ_MARGIN * state.bound:
                 return _ProximalStep(u, z, lipschitz, omega)
             moved = u - base
             square = float(np.vdot(moved, moved))
-            if side.divergence(u, z, base, response.partner) <= 0.5 * lipschitz * square:
+            if form.divergence(u, z, base, backward.partner) <= 0.5 * lipschitz * square:
                 return _ProximalStep(u, z, lipschitz, omega)
             lipschitz = self._next_lipschitz(lipschitz, state.bound)
 
