@@ -31,22 +31,13 @@ DAMAGE = (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImp
 
 @dataclass(frozen=True, eq=False)
 class CheckpointContent:
-    """The content of a checkpoint file.
-
-    Attributes
-    ----------
-    point : Point
-    facts : dict
-        ``n_iter, solver, primal, relative_gap`` of the point.
-    fit : dict or None
-        The state to resume the fit from (`proxmargin.resuming.journal`); None outside of a fit.
-    arrays : dict
-        The arrays that ``fit`` refers to.
-    """
+    """The content of a checkpoint file."""
 
     point: Point
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # ``n_iter, solver, primal, relative_gap`` of the point
+    # the state to resume the fit from (`proxmargin.resuming.journal`); None outside of a fit
     fit: Any = None
+    # the arrays that ``fit`` refers to
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod

@@ -38,22 +38,14 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """A data set turned into the problems whose solutions make up the model.
-
-    Attributes
-    ----------
-    targets : Targets
-    problems : one problem, or one a class for one-vs-rest; they share the design
-    centre, scale : (n_features,)
-        Of the standardisation; zeros and ones without one.
-    numbers : (n_samples,) int
-        Indices of the samples with positive weight, which are the ones fitted.
-    """
+    """A data set turned into the problems whose solutions make up the model."""
 
     targets: Targets
     problems: tuple[Problem, ...]
+    # centre, scale: (n_features,): Of the standardisation; zeros and ones without one
     centre: Array
     scale: Array
+    # (n_samples,): Indices of the samples with positive weight, which are the ones fitted
     numbers: Index
 
     def with_penalty(self, penalty: Penalty) -> Assembly:

@@ -38,21 +38,15 @@ class Ranked:
 
     Sizes are those per standard deviation where the deviations are known, else those in the units
     of the data.
-
-    Attributes
-    ----------
-    coef : (n_rows, n_features)
-        In the units of the data; one row of two classes, which is that of the second.
-    deviations : (n_features,) or None
-        Standard deviations of the features; infinite or zero for constant ones.
-    names : (n_features,)
-    classes : (n_classes,)
     """
 
+    # (n_rows, n_features): In the units of the data; one row of two classes, which is that of the
+    # second
     coef: Array
+    # (n_features,): Standard deviations of the features; infinite or zero for constant ones
     deviations: Array | None
-    names: NDArray[Any]
-    classes: NDArray[Any]
+    names: NDArray[Any]  # (n_features,)
+    classes: NDArray[Any]  # (n_classes,)
 
     @classmethod
     def of(cls, model: Any, deviations: Array | None = None) -> Self:

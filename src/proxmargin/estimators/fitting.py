@@ -64,32 +64,18 @@ MOST_AT_ONCE = 100  # problems, each of which has a thread
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """Limits, checkpoints and callbacks of one fit, and what is to be said at its end.
+    """Limits, checkpoints and callbacks of one fit, and what is to be said at its end."""
 
-    Attributes
-    ----------
-    stop : Stop
-        The limits, begun.
-    journal : Journal
-        Of the checkpoints.
-    guard : Guard
-        Of the callbacks.
-    remarks : tuple of str
-        Warnings of optima without a margin, which are issued in place of unmet tolerances.
-    hint : str
-        The end of the warning of an unmet tolerance: what in the data may be the cause.
-    nus : dict
-        By the signs of a problem: the nu of the next attempt, where one leaves no margin.
-    largest : list
-        The largest kappa of each problem, where kappa is a share of it.
-    """
-
-    stop: Stop = field(default_factory=Stop)
-    journal: Journal = UNRECORDED
-    guard: Guard = field(default_factory=Guard)
+    stop: Stop = field(default_factory=Stop)  # the limits, begun
+    journal: Journal = UNRECORDED  # of the checkpoints
+    guard: Guard = field(default_factory=Guard)  # of the callbacks
+    # warnings of optima without a margin, which are issued in place of unmet tolerances
     remarks: tuple[str, ...] = ()
+    # the end of the warning of an unmet tolerance: what in the data may be the cause
     hint: str = ""
+    # by the signs of a problem: the nu of the next attempt, where one leaves no margin
     nus: dict[bytes, float] = field(default_factory=dict)
+    # the largest kappa of each problem, where kappa is a share of it
     largest: list[Any] = field(default_factory=list)
 
 

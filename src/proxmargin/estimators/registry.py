@@ -20,37 +20,19 @@ SHARES = ("0.2max", "0.5max", "0.8max")
 
 
 class Model(NamedTuple):
-    """Facts about a model that are needed before its module is loaded.
+    """Facts about a model that are needed before its module is loaded."""
 
-    Attributes
-    ----------
-    home : str
-        Module of `proxmargin.estimators.models` with its class.
-    parameters : tuple of str
-        Parameters of its loss and penalty: fits that differ in them alone share their data. A model
-        with ``alpha`` and ``l1_ratio`` has a path.
-    kernels : bool
-        Whether it takes a ``kernel``.
-    compared : bool
-        Whether a comparison of all models includes it.
-    quick : bool
-        Whether a quick comparison does.
-    grid : mapping from parameter to values
-        Values that a comparison tries, for a model without a path.
-    strengths : int
-        Strengths of a path that a comparison tries for each ``l1_ratio``.
-    instead_of_saving : str
-        Advice, if a model file cannot hold it.
-    """
-
-    home: str
+    home: str  # module of `proxmargin.estimators.models` with its class
+    # parameters of its loss and penalty: fits that differ in them alone share their data. A model
+    # with ``alpha`` and ``l1_ratio`` has a path
     parameters: tuple[str, ...] = ()
-    kernels: bool = False
-    compared: bool = True
-    quick: bool = False
+    kernels: bool = False  # whether it takes a ``kernel``
+    compared: bool = True  # whether a comparison of all models includes it
+    quick: bool = False  # whether a quick comparison does
+    # values that a comparison tries, for a model without a path
     grid: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
-    strengths: int = 30
-    instead_of_saving: str = ""
+    strengths: int = 30  # strengths of a path that a comparison tries for each ``l1_ratio``
+    instead_of_saving: str = ""  # advice, if a model file cannot hold it
 
     @property
     def has_path(self) -> bool:

@@ -41,16 +41,10 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The best point found, its gap, the status and the certificate.
-
-    Attributes
-    ----------
-    state : object
-        The solver's last state, from which it can resume.
-    """
+    """The best point found, its gap, the status and the certificate."""
 
     point: Point
     gap: Gap
     status: Status
     certificate: Certificate
-    state: object
+    state: object  # the solver's last state, from which it can resume

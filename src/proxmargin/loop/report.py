@@ -37,40 +37,24 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RunCheckpoint:
-    """The state of a run before a certificate, from which it resumes bit for bit.
-
-    Attributes
-    ----------
-    state : State
-    nearest : GapState, optional
-        The state with the smallest gap as computed by the solver.
-    best, highest : Gap, optional
-        The best point, and the highest lower bound.
-    uses_updated_scores : bool
-        The best point was certified with scores that the solver updates.
-    began_elsewhere : bool
-        The first state is not at the given start.
-    last_progress, last_check, last_told : int
-        Iterations of the last progress, certificate and report.
-    settled, polished : int
-        Iterations in a row that met the rule of `Stop`; polishing steps.
-    phase : Phase
-    seconds, passes, work : float
-        Spent so far; the work with that of earlier runs of the fit (`Stop.effort`).
-    """
+    """The state of a run before a certificate, from which it resumes bit for bit."""
 
     state: State
-    nearest: GapState | None
-    best: Gap | None
+    nearest: GapState | None  # the state with the smallest gap as computed by the solver
+    best: Gap | None  # best, highest: the best point, and the highest lower bound
     highest: Gap | None
-    uses_updated_scores: bool
-    began_elsewhere: bool
+    uses_updated_scores: bool  # the best point was certified with scores that the solver updates
+    began_elsewhere: bool  # the first state is not at the given start
+    # last_progress, last_check, last_told: Iterations of the last progress, certificate and report
     last_progress: int
     last_check: int
     last_told: int
+    # settled, polished: iterations in a row that met the rule of `Stop`; polishing steps
     settled: int
     polished: int
     phase: Phase
+    # seconds, passes, work: spent so far; the work with that of earlier runs of the fit
+    # (`Stop.effort`)
     seconds: float
     passes: float
     work: float

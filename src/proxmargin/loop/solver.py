@@ -128,33 +128,22 @@ class State:
 
     States made of arrays, numbers and records of them are saved and resumed bit for bit
     (`proxmargin.resuming.codec`); of other states only the point is saved.
-
-    Attributes
-    ----------
-    n_iter : int
-    objective_change, point_change : float
-        The two quantities of `proxmargin.loop.stopping.RelativeChange`, of the last iteration.
-        Those of the other rules are attributes of the states of solvers that stop by them.
-    finished : bool
-        Another step would not change the point.
-    exact : bool
-        The optimality conditions hold up to rounding, so that polishing gains nothing.
-    claims : bool
-        The solver's own gap meets its tolerance: a certificate is due.
-    interrupted : bool
-        A run inside the last step was interrupted; the state holds the best point of that run.
-    moved_at : int
-        The last iteration of which the solver knows that it still moved, though the gap may not
-        show it: the run is not taken for stalled soon after it.
     """
 
     n_iter: int = 0
+    # objective_change, point_change: the two quantities of
+    # `proxmargin.loop.stopping.RelativeChange`, of the last iteration. Those of the other rules are
+    # attributes of the states of solvers that stop by them
     objective_change: float = np.inf
     point_change: float = np.inf
-    finished: bool = False
+    finished: bool = False  # another step would not change the point
+    # the optimality conditions hold up to rounding, so that polishing gains nothing
     exact: bool = False
-    claims: bool = False
+    claims: bool = False  # the solver's own gap meets its tolerance: a certificate is due
+    # A run inside the last step was interrupted; the state holds the best point of that run
     interrupted: bool = False
+    # the last iteration of which the solver knows that it still moved, though the gap may not show
+    # it: the run is not taken for stalled soon after it
     moved_at: int = 0
 
     def but(self, **changes: Any) -> Self:
@@ -170,23 +159,13 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class GapState(State):
-    """The state of a solver that computes a gap of its own (`Solver.computes_gap`).
-
-    Attributes
-    ----------
-    relative_gap : float
-    final : bool
-        The gap is that of the problem itself, not of a stage of a homotopy.
-    tol : float
-        Relative gap to reach; it falls when a certificate does not confirm a claim.
-    unpolished : bool
-        Take one more step after the tolerance is first met: at a relative gap of 1e-6 the
-        coefficients have errors of 1e-3, and a Newton step squares the gap.
-    """
+    """The state of a solver that computes a gap of its own (`Solver.computes_gap`)."""
 
     relative_gap: float = np.inf
-    final: bool = False
-    tol: float = 0.0
+    final: bool = False  # the gap is that of the problem itself, not of a stage of a homotopy
+    tol: float = 0.0  # relative gap to reach; it falls when a certificate does not confirm a claim
+    # take one more step after the tolerance is first met: at a relative gap of 1e-6 the
+    # coefficients have errors of 1e-3, and a Newton step squares the gap
     unpolished: bool = False
 
     def claimed(self, final: bool) -> Self:

@@ -275,27 +275,14 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _PairFits:
-    """Fits the classifiers of pairs of classes.
+    """Fits the classifiers of pairs of classes."""
 
-    Attributes
-    ----------
-    estimator : classifier
-        A clone: a copy of it is as fresh, and takes a fraction of the time of a clone.
-    mutable : tuple of str
-        Its parameters that a copy must not share.
-    ours : bool
-        Whether it is fitted as models of this library are, which need not validate the data again.
-    class_weight : mapping or None
-        Of the labels of all pairs, if it is a mapping.
-    pairwise : bool
-        Whether the data are a kernel matrix.
-    """
-
-    estimator: Any
-    mutable: tuple[str, ...]
+    estimator: Any  # A clone: a copy of it is as fresh, and takes a fraction of the time of a clone
+    mutable: tuple[str, ...]  # its parameters that a copy must not share
+    # whether it is fitted as models of this library are, which need not validate the data again
     ours: bool
-    class_weight: Mapping[Any, float] | None
-    pairwise: bool
+    class_weight: Mapping[Any, float] | None  # of the labels of all pairs, if it is a mapping
+    pairwise: bool  # whether the data are a kernel matrix
 
     @classmethod
     def of(cls, estimator: Any, named: DDAGClassifier) -> _PairFits:

@@ -399,19 +399,11 @@ def _threshold(problem: Problem) -> float:
 class SamplePairs(NamedTuple):
     """Samples of two classes, at most a thousand of each, at even steps of the cumulative weight of
     samples in a given order.
-
-    Attributes
-    ----------
-    numbers : (n,)
-        Those of the first class before those of the second.
-    weights : (n,)
-    first : int
-        How many are of the first class.
     """
 
-    numbers: Index
-    weights: Array
-    first: int
+    numbers: Index  # (n,): Those of the first class before those of the second
+    weights: Array  # (n,)
+    first: int  # how many are of the first class
 
     @classmethod
     def of(cls, signs: Array, shares: Array, order: Index) -> SamplePairs:

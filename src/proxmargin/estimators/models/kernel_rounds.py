@@ -56,30 +56,15 @@ Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solutio
 
 @dataclass(frozen=True, eq=False)
 class RoundResult:
-    """The solution and the models of one problem after a round.
+    """The solution and the models of one problem after a round."""
 
-    Attributes
-    ----------
-    solution : Solution
-        Certified for the exact kernel, with the work of all rounds.
-    model : Representer
-        The best model so far, which belongs to the solution.
-    last : Representer
-        The model of the last round.
-    start : Point
-        The solution of the last round on its factor.
-    objective : float
-        Its objective on the factor, which its model on the pivots also has with the exact kernel.
-    exact : bool
-        The last solution was found with the exact kernel.
-    """
-
-    solution: Solution
-    model: Representer
-    last: Representer
-    start: Point
+    solution: Solution  # certified for the exact kernel, with the work of all rounds
+    model: Representer  # the best model so far, which belongs to the solution
+    last: Representer  # the model of the last round
+    start: Point  # the solution of the last round on its factor
+    # its objective on the factor, which its model on the pivots also has with the exact kernel
     objective: float
-    exact: bool = False
+    exact: bool = False  # the last solution was found with the exact kernel
 
     @property
     def is_done(self) -> bool:

@@ -14,18 +14,11 @@ LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
 class Admissible(NamedTuple):
-    """What the data say about a value of nu or kappa.
+    """What the data say about a value of nu or kappa."""
 
-    Attributes
-    ----------
-    leaves_margin : bool, optional
-        Whether the value is inside the range that leaves a margin; None if that is unknown.
-    range_in_words : str
-        The range of values that leave a margin, for messages.
-    """
-
+    # whether the value is inside the range that leaves a margin; None if that is unknown
     leaves_margin: bool | None
-    range_in_words: str
+    range_in_words: str  # the range of values that leave a margin, for messages
 
 
 def no_margin(

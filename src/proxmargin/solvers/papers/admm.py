@@ -30,37 +30,18 @@ __all__ = ["AdmmState", "AlternatingDirections"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AdmmState(State):
-    """The state of ADMM.
+    """The state of ADMM."""
 
-    Attributes
-    ----------
-    sparse : (n_features,)
-        u, the copy of the coefficients in the l1 norm.
-    intercept : float
-        Of centred features, if they are centred.
-    missing : (n_samples,)
-        eta, the copy of ``1 - y (X w + b)`` in the hinge.
-    dual : (n_samples,)
-        c, the multipliers of that copy.
-    multipliers : (n_features,)
-        v, the multipliers of ``w = u``.
-    compares : bool
-        Whether objectives are computed, for callbacks and ``stopping='relative-change'``: each
-        costs a product with the data.
-    objective : float
-        Objective of u, if computed.
-    rho_margin, rho_coef : float
-        Penalty parameters, for the sum of the losses.
-    """
-
-    sparse: Array
-    intercept: float = 0.0
-    missing: Array
-    dual: Array
-    multipliers: Array
+    sparse: Array  # (n_features,): u, the copy of the coefficients in the l1 norm
+    intercept: float = 0.0  # of centred features, if they are centred
+    missing: Array  # (n_samples,): eta, the copy of ``1 - y (X w + b)`` in the hinge
+    dual: Array  # (n_samples,): c, the multipliers of that copy
+    multipliers: Array  # (n_features,): v, the multipliers of ``w = u``
+    # whether objectives are computed, for callbacks and ``stopping='relative-change'``: each costs
+    # a product with the data
     compares: bool = False
-    objective: float = np.nan
-    rho_margin: float
+    objective: float = np.nan  # objective of u, if computed
+    rho_margin: float  # rho_margin, rho_coef: penalty parameters, for the sum of the losses
     rho_coef: float
 
 

@@ -20,25 +20,13 @@ __all__ = ["CoordinateDescent", "SweepState"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SweepState(State):
-    """The state of coordinate descent.
+    """The state of coordinate descent."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    intercept : float
-    scores : (n_samples,)
-        Scores including the offset.
-    major : (n_features,)
-        Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``.
-    objective : float
-        F of the point.
-    """
-
-    coef: Array
+    coef: Array  # (n_features,)
     intercept: float = 0.0
-    scores: Array
-    major: Array
-    objective: float = np.inf
+    scores: Array  # (n_samples,): Scores including the offset
+    major: Array  # (n_features,): Curvature majorants ``M_j = smoothness * sum_i weights_i x_ij^2``
+    objective: float = np.inf  # F of the point
 
 
 @dataclass(frozen=True)

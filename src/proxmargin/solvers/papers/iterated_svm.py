@@ -39,44 +39,23 @@ MAX_RHO = 1e100  # penalty parameter at which the method ends, before any term o
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IteratedSVMState(State):
-    """The state of the split of the coefficients into w, in the loss, and u, in the l1 norm.
+    """The state of the split of the coefficients into w, in the loss, and u, in the l1 norm."""
 
-    Attributes
-    ----------
-    smooth, sparse : (n_features,)
-        w and u.
-    multipliers : (n_features,)
-        mu, the multipliers of ``w = u``.
-    dual : (n_samples,)
-        a, the multipliers of the inner support vector machine.
-    intercept : float
-        Of centred features, if they are centred.
-    rho : float
-        Penalty parameter, the weight of ``|w - u|^2 / 2``, for the sum of the losses.
-    exactness : float
-        Accuracy of the inner problem.
-    used_rho : float
-        Penalty parameter of the last iteration.
-    primal_residual : float
-        ``|w - u|``; infinite while the subproblem of `Isvm1` is not solved.
-    compares : bool
-        Whether objectives are computed, for callbacks and ``stopping='relative-change'``: each
-        costs a product with the data.
-    objective : float
-        Objective of u, if computed.
-    """
-
-    smooth: Array
+    smooth: Array  # smooth, sparse: (n_features,): w and u
     sparse: Array
-    multipliers: Array
-    dual: Array
-    intercept: float = 0.0
+    multipliers: Array  # (n_features,): mu, the multipliers of ``w = u``
+    dual: Array  # (n_samples,): a, the multipliers of the inner support vector machine
+    intercept: float = 0.0  # of centred features, if they are centred
+    # penalty parameter, the weight of ``|w - u|^2 / 2``, for the sum of the losses
     rho: float = 0.0
-    exactness: float = FIRST_ACCURACY
-    used_rho: float = 0.0
+    exactness: float = FIRST_ACCURACY  # Accuracy of the inner problem
+    used_rho: float = 0.0  # penalty parameter of the last iteration
+    # ``|w - u|``; infinite while the subproblem of `Isvm1` is not solved
     primal_residual: float = np.inf
+    # whether objectives are computed, for callbacks and ``stopping='relative-change'``: each costs
+    # a product with the data
     compares: bool = False
-    objective: float = np.nan
+    objective: float = np.nan  # objective of u, if computed
 
 
 @dataclass(frozen=True)

@@ -64,44 +64,26 @@ P = TypeVar("P", Primal, Dual)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrimalDualState(State):
-    """A pair of primal and dual points.
-
-    Attributes
-    ----------
-    primal, dual
-    primal_sum, dual_sum, count
-        Sums and number of the pairs since the last restart.
-    primal_start, dual_start, gap_start
-        The pair and the gap at the last restart.
-    norm : float
-        An upper bound of |T|.
-    balance : float
-        ``sqrt(tau / sigma)``.
-    iterate_change : float
-        ``|W_old - W_new| / |W_old|``; infinite from zero.
-    compares : bool
-        Whether objectives are computed, for callbacks.
-    objective : float
-        Objective of the primal point, if computed; of a loss within a budget with its exact
-        penalty (`LevelSet`), infinite outside of a ball.
-    tau, sigma : float
-        Steps of the last iteration.
-    """
+    """A pair of primal and dual points."""
 
     primal: Primal
     dual: Dual
+    # primal_sum, dual_sum, count: sums and number of the pairs since the last restart
     primal_sum: Primal
     dual_sum: Dual
     count: int = 0
+    # primal_start, dual_start, gap_start: the pair and the gap at the last restart
     primal_start: Primal
     dual_start: Dual
     gap_start: float = np.inf
-    norm: float = 1.0
-    balance: float = 1.0
-    iterate_change: float = np.inf
-    compares: bool = False
+    norm: float = 1.0  # an upper bound of |T|
+    balance: float = 1.0  # ``sqrt(tau / sigma)``
+    iterate_change: float = np.inf  # ``|W_old - W_new| / |W_old|``; infinite from zero
+    compares: bool = False  # whether objectives are computed, for callbacks
+    # Objective of the primal point, if computed; of a loss within a budget with its exact penalty
+    # (`LevelSet`), infinite outside of a ball
     objective: float = np.nan
-    tau: float = np.nan
+    tau: float = np.nan  # tau, sigma: Steps of the last iteration
     sigma: float = np.nan
 
 

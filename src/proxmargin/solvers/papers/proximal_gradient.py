@@ -25,36 +25,20 @@ __all__ = ["Momentum", "MulticlassProximalGradient", "ProximalGradient"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Momentum(State):
-    """The state of a proximal gradient method with extrapolation.
+    """The state of a proximal gradient method with extrapolation."""
 
-    Attributes
-    ----------
-    u, u_old : (n_features + 1, n_outputs)
-        The last two iterates; the last row is the intercept.
-    z, z_old : (n_samples, n_outputs)
-        Their scores. Scores of extrapolated points are combinations of these, so that an
-        iteration costs one product with X and one with X'.
-    t : float
-        Nesterov's sequence.
-    lipschitz : float
-        L_k.
-    bound : float
-        Upper bound of the Lipschitz constant.
-    objective : float
-        F(u).
-    extrapolation : float
-        The weight omega of the step to u.
-    """
-
+    # u, u_old: (n_features + 1, n_outputs): The last two iterates; the last row is the intercept
     u: Array
     u_old: Array
+    # z, z_old: (n_samples, n_outputs): Their scores. Scores of extrapolated points are combinations
+    # of these, so that an iteration costs one product with X and one with X'
     z: Array
     z_old: Array
-    t: float = 1.0
-    lipschitz: float = 1.0
-    bound: float = np.inf
-    objective: float = np.inf
-    extrapolation: float = 0.0
+    t: float = 1.0  # Nesterov's sequence
+    lipschitz: float = 1.0  # L_k
+    bound: float = np.inf  # upper bound of the Lipschitz constant
+    objective: float = np.inf  # F(u)
+    extrapolation: float = 0.0  # the weight omega of the step to u
 
 
 @dataclass(frozen=True, eq=False)
