@@ -322,24 +322,27 @@ def _unfitted(name: Any, plain: Any) -> Any:
 
 
 def _learned(manifest: dict[str, Any], archive: Archive, estimator: Any) -> fitted.Fitted:
-    form, digests = form_of(estimator), manifest["members"]
-    read = partial(read_member, archive, digests=digests)
+    form, digests, used = form_of(estimator), manifest["members"], set()
+
+    def read(name: str) -> bytes:
+        used.add(name)
+        return read_member(archive, name, digests)
+
     learned = fitted.from_members(manifest["fitted"], read, form)
-    if set(digests) != fitted.array_members(manifest["fitted"]):
+    if set(digests) != used:
         raise ModelFileError("it holds members that do not belong to a model")
     form.check(learned)
     if manifest["certificate"] is not None:
         certificate = certificate_from_plain(manifest["certificate"])
         if isinstance(certificate, CertificateList):
-            _check_certificates(certificate, len(learned["intercept_"]))
+            outputs = len(learned["intercept_"])
+            if len(certificate) != outputs:
+                raise ModelFileError(
+                    f"it has {len(certificate)} certificates for {outputs} problems"
+                )
             certificate = CertificateList(list(certificate), list(learned["classes_"]))
         learned["certificate_"] = certificate
     return learned
-
-
-def _check_certificates(certificates: CertificateList, outputs: int) -> None:
-    if len(certificates) != outputs:
-        raise ModelFileError(f"it has {len(certificates)} certificates for {outputs} problems")
 
 
 @contextmanager

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import lzma
+import math
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn import datasets
 
 from proxmargin.files.errors import DataError, listed, plural
-from proxmargin.files.npy import NUMBERS, TEXT, Header, array_of, header_of
+from proxmargin.files.npy import NUMBERS, TEXT, array_from, csr_fault
 from proxmargin.files.tables.contents import (
     FeatureMatrix,
     Table,
@@ -54,19 +53,14 @@ class PlainMatrix:
                 f"{self.source}: the labels are stored beside the features; "
                 f"the target {request.target!r} cannot be chosen."
             )
-        if request.ignore:
-            raise DataError(
-                f"{self.source}: only columns of tables can be ignored, and this is a matrix."
-            )
+        for given, sentence in (
+            (request.ignore, "only columns of tables can be ignored"),
+            (request.groups, "only a column of a table can hold groups"),
+            (request.weights, "only a column of a table can hold weights"),
+        ):
+            if given not in ((), None):
+                raise DataError(f"{self.source}: {sentence}, and this is a matrix.")
         _refuse_nonfinite(self.X, self.source, request.blanks)
-        if request.groups is not None:
-            raise DataError(
-                f"{self.source}: only a column of a table can hold groups, and this is a matrix."
-            )
-        if request.weights is not None:
-            raise DataError(
-                f"{self.source}: only a column of a table can hold weights, and this is a matrix."
-            )
         if self.y is None:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")
@@ -186,24 +180,21 @@ _TRUSTED_RATIO = 500
 # Bytes of an entry in the form in which it is used: a float64, or a Python string and its place.
 _CONVERTED_BYTES: Mapping[str, int] = {"f": 0, "i": 8, "u": 8, "b": 8, "U": 64}
 
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    OverflowError,
-    OSError,
-)
-
 
 def read_npz(path: Path) -> PlainMatrix:
     """The archive's matrix and labels; no pickled object is ever loaded."""
-    arrays = _arrays(path)
-    y = arrays.get("y")
-    names = arrays.get("feature_names")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            if len(members) != len(archive.infolist()):
+                raise DataError(f"{path}: damaged: it holds an array twice.")
+            known = [key for key in _KINDS if key in members]
+            arrays = {key: _array(archive, members[key], key, path) for key in known}
+    except DataError:
+        raise
+    except Exception as error:  # damage surfaces as anything
+        raise DataError(f"{path}: not a readable NPZ archive: {error}.") from error
+    y, names = arrays.get("y"), arrays.get("feature_names")
     return PlainMatrix(
         str(path),
         _features(arrays, path),
@@ -212,50 +203,28 @@ def read_npz(path: Path) -> PlainMatrix:
     )
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = _members(archive, path)
-            return {key: _array(archive, members[key], path) for key in _KINDS if key in members}
-    except DataError:
-        raise
-    except _ZIP_ERRORS as error:
-        raise DataError(f"{path}: not a readable NPZ archive: {error}.") from error
-
-
-def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """The members by the names of their arrays."""
-    entries = archive.infolist()
-    members = {info.filename.removesuffix(".npy"): info for info in entries}
-    if len(members) != len(entries):
-        raise DataError(f"{path}: damaged: it holds an array twice.")
-    return members
-
-
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
-    key = info.filename.removesuffix(".npy")
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, key: str, path: Path) -> NDArray[Any]:
     if info.file_size > max(_TRUSTED_BYTES, _TRUSTED_RATIO * info.compress_size):
         raise DataError(
             f"{path}: {key!r} would grow from {info.compress_size} to {info.file_size} bytes; "
             "if that is right, store it as a sparse matrix or uncompressed."
         )
+
+    def check(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        # what is read is held twice for a moment; integers become floats, and text words
+        needed = math.prod(shape) * (2 * dtype.itemsize + _CONVERTED_BYTES[dtype.kind])
+        short = shortage(needed)
+        if short:
+            what = f"{path}: the array {key!r} has shape {shape}"
+            raise DataError(f"{what}, which needs {short}; use fewer rows.")
+
     try:
         with archive.open(info) as member:
-            header = header_of(member, _KINDS[key], info.file_size)
-            _refuse_too_large(header, f"{path}: the array {key!r}")
-            return array_of(header, member.read(header.entries * header.dtype.itemsize))
+            return array_from(member, _KINDS[key], info.file_size, check)
     except DataError:
         raise
     except ValueError as error:
         raise DataError(f"{path}: the array {key!r} cannot be used: {error}.") from error
-
-
-def _refuse_too_large(header: Header, what: str) -> None:
-    """What is read is held twice for a moment; integers become floats, and text words."""
-    needed = header.entries * (2 * header.dtype.itemsize + _CONVERTED_BYTES[header.dtype.kind])
-    short = shortage(needed)
-    if short:
-        raise DataError(f"{what} has shape {header.shape}, which needs {short}; use fewer rows.")
 
 
 def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:
@@ -281,23 +250,6 @@ def _csr(arrays: Mapping[str, NDArray[Any]], path: Path) -> sp.csr_array:
     X = sp.csr_array((_as_float(data), indices, indptr), shape=size)
     X.sum_duplicates()
     return X
-
-
-def csr_fault(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]
-) -> str | None:
-    """What is wrong with the arrays of a CSR matrix, or None."""
-    if shape.size != 2 or np.any(shape < 0):
-        return "'shape' must be two sizes"
-    if indptr.size != int(shape[0]) + 1:
-        return f"{int(shape[0])} rows need as many entries in 'indptr' and one more"
-    if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]):
-        return "'indptr' must start at 0 and never fall"
-    if not indptr[-1] == indices.size == data.size:
-        return "'data' and 'indices' must have as many entries as 'indptr' ends with"
-    if indices.size and (indices.min() < 0 or int(indices.max()) >= int(shape[1])):
-        return f"'indices' must be from 0 to {int(shape[1]) - 1}"
-    return None
 
 
 def _as_float(X: NDArray[Any]) -> NDArray[Any]:
