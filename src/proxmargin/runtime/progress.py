@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 SHOW_AFTER = 2.0
 BAR_EVERY = 0.2
@@ -117,12 +117,6 @@ def _rate(per_second: float) -> str:
     return f"{each:.2g} s each" if each < 10 else f"{duration(each)} each"
 
 
-class _Face(Protocol):
-    def pause(self, progress: ProgressBar) -> float: ...
-    def show(self, progress: ProgressBar) -> None: ...
-    def end(self, progress: ProgressBar) -> None: ...
-
-
 class _Lines:
     def pause(self, progress: ProgressBar) -> float:
         return max(LINE_EVERY, LINE_SHARE * progress.seconds)
@@ -169,7 +163,7 @@ class _Bar:
         self._bar.stop()
 
 
-def _face(progress: ProgressBar) -> _Face:
+def _face(progress: ProgressBar) -> _Lines | _Bar:
     if sys.stderr is None or not sys.stderr.isatty():
         return _Lines()
     try:

@@ -229,7 +229,10 @@ class CrossValidated(
                 ahead = partial(compute_path, only, assembly, grids[0], tell=progress.advance)
             plan = Plan(templates, grids, self._shares)
             results, path = self._fit_and_score_folds(plan, data, folds, progress, ahead)
-            self._publish_scores(data, np.repeat(grids, len(plan.shares), axis=0), results)
+            self.classes_ = data.targets.classes
+            grid = np.repeat(grids, len(plan.shares), axis=0)
+            setattr(self, f"{self.strength.name}s_", grid)
+            self.cv_scores_ = np.stack([result.scores for result in results], axis=2)
             _stop_if_interrupted(progress)
             if self.keep_scores:
                 self.oof_scores_ = out_of_fold(data, folds, plan.shape, results)
@@ -279,7 +282,7 @@ class CrossValidated(
         threads = min(threads_here(self.n_jobs), len(folds) + (ahead is not None))
         with no_convergence_warnings():
             if is_on_cluster():
-                arriving = on_cluster(judging.apart, replace(data), folds, ordered=True)
+                arriving = on_cluster(judging.in_subprocess, replace(data), folds, ordered=True)
                 path = ahead() if ahead is not None else None
                 judged = []
                 for each in arriving:

@@ -224,7 +224,7 @@ class Judging:
         fitted = self.models(self.plan, data, fold, tell)
         return _fit_and_score(fitted, data.held_out(fold), self.judge, self.plan.shape, self.keep)
 
-    def apart(self, data: ValidatedRows, fold: Fold) -> Judged:
+    def in_subprocess(self, data: ValidatedRows, fold: Fold) -> Judged:
         """The same in another process, whose filters and threads are its own."""
         with no_convergence_warnings(), quiet_threads(0):
             return self.judged(data, fold, lambda count: None)

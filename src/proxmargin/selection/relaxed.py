@@ -69,10 +69,10 @@ def check_relaxed(template: MarginEstimator, n_classes: int) -> None:
     """Raise ValueError if the features of this model cannot be fitted without a penalty."""
     assert isinstance(template, ElasticNetEstimator)
     if not np.isfinite(template._margin_loss().smoothness):
-        apart = " and multi_class='ovr'" if n_classes > 2 else ""
+        also = " and multi_class='ovr'" if n_classes > 2 else ""
         raise ValueError(
             "relaxed needs a smooth loss, and the hinge is not: use HuberizedSVCCV with a small "
-            f"delta{apart}"
+            f"delta{also}"
         )
     if n_classes > 2 and template.multi_class == "joint":
         raise ValueError(
@@ -152,6 +152,8 @@ def _refits(
     """The unpenalised fits of some strengths, of every problem; and whether all of them exist."""
     bare = problems_of(at_strength(path.template, 0.0), assembly)
     makers = [_Refits(problem) for problem in bare]
+    origins = [problem.origin() for problem in bare]
+    nothing = [_found(np.empty(0, np.intp), each.coef[:0], each.intercept) for each in origins]
     refits, exists = [], []
     for column in columns:
         rows = path._coef_sparse(column)
@@ -159,7 +161,7 @@ def _refits(
         found = [make(each) for make, each in zip(makers, used, strict=True)]
         complete = [one for one in found if one is not None]
         exists.append(len(complete) == len(bare))
-        refits.append(complete if exists[-1] else [_empty(problem) for problem in bare])
+        refits.append(complete if exists[-1] else nothing)
     return refits, np.array(exists, np.bool_)
 
 
@@ -191,11 +193,6 @@ def _refit(problem: Problem, used: Index) -> Found | None:
         return None
     point = part.null_point()
     return _found(used, point.coef, point.intercept)
-
-
-def _empty(problem: Problem) -> Found:
-    origin = problem.origin()
-    return _found(np.empty(0, np.intp), origin.coef[:0], origin.intercept)
 
 
 def _found(features: Index, coef: Array, intercept: Array) -> Found:

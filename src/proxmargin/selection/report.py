@@ -300,7 +300,7 @@ def _order_of(stability: Any, estimator: Any, count: int) -> Index:
 def _partners(data: _Data, features: Index, level: float) -> list[str]:
     """For each feature, in words, those that are correlated with it."""
     distinct, place = np.unique(features, return_inverse=True)
-    told = []
+    found = []
     each = zip(distinct, partners_of(data.design, data.shares, distinct), strict=True)
     for feature, correlations in each:
         near = np.flatnonzero(np.abs(correlations) >= level)
@@ -308,5 +308,5 @@ def _partners(data: _Data, features: Index, level: float) -> list[str]:
         near = near[np.argsort(-np.abs(correlations[near]), kind="stable")]
         words = [f"{data.names[j]} ({correlations[j]:.2f})" for j in near[:MOST_PARTNERS]]
         more = near.size - len(words)
-        told.append(", ".join(words) + (f" and {more} more" if more > 0 else ""))
-    return [told[k] for k in place]
+        found.append(", ".join(words) + (f" and {more} more" if more > 0 else ""))
+    return [found[k] for k in place]

@@ -101,11 +101,6 @@ class PublishesResults:
     def _shares(self) -> tuple[float, ...]:
         """The gammas of relaxed fits; 1 alone for the penalised model."""
 
-    def _publish_scores(self, data: ValidatedRows, grids: Array, results: list[Judged]) -> None:
-        self.classes_ = data.targets.classes
-        setattr(self, f"{self.strength.name}s_", grids)
-        self.cv_scores_ = np.stack([result.scores for result in results], axis=2)
-
     def _publish_choice(self, row: int, column: int) -> None:
         grid = getattr(self, f"{self.strength.name}s_")
         self.best_index_ = row * grid.shape[1] + column
@@ -116,13 +111,13 @@ class PublishesResults:
     @property
     def _of_rows(self) -> dict[str, Array]:
         """What tells the rows of ``cv_scores_`` apart: l1_ratio, and gamma of relaxed fits."""
-        shares, told = np.array(self._shares), {}
+        shares, columns = np.array(self._shares), {}
         if hasattr(self, "l1_ratios"):
             ratios = np.atleast_1d(np.asarray(self.l1_ratios, float))
-            told["l1_ratio"] = np.repeat(ratios, shares.size)
+            columns["l1_ratio"] = np.repeat(ratios, shares.size)
             if shares.size > 1 or shares[0] != 1.0:
-                told["gamma"] = np.tile(shares, ratios.size)
-        return told
+                columns["gamma"] = np.tile(shares, ratios.size)
+        return columns
 
     def _publish_best(self, best: MarginEstimator, names: Mapping[str, Any]) -> None:
         """Copy all fitted attributes of the plain classifier to this one."""
@@ -156,8 +151,8 @@ class PublishesResults:
     def _lacks_refits(self, column: int) -> bool:
         """Whether a relaxed fit was chosen at an end of the grid beside one that does not exist."""
         place = self.best_index_ // self.cv_scores_.shape[1]
-        beside = self.cv_scores_[place, column - 1 if column else 1]
-        return self._shares[place % len(self._shares)] < 1.0 and bool(np.isnan(beside).any())
+        neighbour = self.cv_scores_[place, column - 1 if column else 1]
+        return self._shares[place % len(self._shares)] < 1.0 and bool(np.isnan(neighbour).any())
 
     def _of_complete_folds(self) -> Self:
         """A copy with the scores of complete folds only, after an interruption; else the object."""
@@ -215,20 +210,23 @@ class PredictsWithBest:
     best_estimator_: Any
     _scores_with_weights: Callable[[], bool]
 
+    def _by_best(self, method: str, X: Any, offset: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        with names_checked(self, X):
+            return getattr(self.best_estimator_, method)(X, **offset_argument(offset))
+
     def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
 
         ``offset``, (n_samples,), is added to them; so in the methods below.
         """
-        check_is_fitted(self, "best_estimator_")
-        with names_checked(self, X):
-            return self.best_estimator_.decision_function(X, **offset_argument(offset))
+        scores: Array = self._by_best("decision_function", X, offset)
+        return scores
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,)."""
-        check_is_fitted(self, "best_estimator_")
-        with names_checked(self, X):
-            return self.best_estimator_.predict(X, **offset_argument(offset))
+        labels: NDArray[Any] = self._by_best("predict", X, offset)
+        return labels
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
@@ -245,13 +243,9 @@ class PredictsWithBest:
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Probabilities of the classes, (n_samples, n_classes)."""
-        check_is_fitted(self, "best_estimator_")
-        with names_checked(self, X):
-            return self.best_estimator_.predict_proba(X, **offset_argument(offset))
+        return self._by_best("predict_proba", X, offset)
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Logarithms of `predict_proba`."""
-        check_is_fitted(self, "best_estimator_")
-        with names_checked(self, X):
-            return self.best_estimator_.predict_log_proba(X, **offset_argument(offset))
+        return self._by_best("predict_log_proba", X, offset)

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,29 +126,17 @@ def _are_numbers(values: Any) -> bool:
         return False
 
 
-# rules for gamma that need the data
-_GAMMA_RULES = ("scale", "auto")
-
-
 def refuse_invalid(estimator: Any) -> None:
-    """Refuse an estimator whose parameters do not pass the checks of its `fit`. Raises
-    ModelFileError: with the reason only."""
-    for check in _checks(estimator):
-        try:
-            check()
-        except Exception as error:  # values of any type meet comparisons not made for them
-            name = type(estimator).__name__
-            raise ModelFileError(
-                f"its settings are none of a {name}: {brief(error, 400)}"
-            ) from error
-
-
-def _checks(estimator: Any) -> Iterator[Callable[[], object]]:
-    yield estimator._check_parameters
-    yield estimator._check_model
-    yield partial(_check_class_weight, estimator.class_weight)
-    if hasattr(estimator, "kernel"):
-        yield partial(_check_kernel, estimator)
+    """Refuse an estimator whose parameters do not pass the checks of its `fit`."""
+    try:
+        estimator._check_parameters()
+        estimator._check_model()
+        _check_class_weight(estimator.class_weight)
+        if hasattr(estimator, "kernel"):
+            _check_kernel(estimator)
+    except Exception as error:  # values of any type meet comparisons not made for them
+        name = type(estimator).__name__
+        raise ModelFileError(f"its settings are none of a {name}: {brief(error, 400)}") from error
 
 
 def _check_class_weight(weights: Any) -> None:
@@ -163,12 +150,11 @@ def _check_class_weight(weights: Any) -> None:
 
 def _check_kernel(estimator: Any) -> None:
     kernel, gamma = estimator.kernel, estimator.gamma
-    if isinstance(kernel, str | Kernel):
-        known = isinstance(gamma, str) and gamma in _GAMMA_RULES
-        options = {"degree": estimator.degree, "coef0": estimator.coef0}
-        named_kernel(kernel, gamma=1.0 if known else gamma, X=None, **options)
-        return
-    raise ValueError(f"kernel must be a name or a kernel of this library, got {kernel!r}")
+    if not isinstance(kernel, str | Kernel):
+        raise ValueError(f"kernel must be a name or a kernel of this library, got {kernel!r}")
+    by_data = isinstance(gamma, str) and gamma in ("scale", "auto")
+    options = {"degree": estimator.degree, "coef0": estimator.coef0}
+    named_kernel(kernel, gamma=1.0 if by_data else gamma, X=None, **options)
 
 
 TOP_FEATURES = 10  # that the facts about a model name
@@ -205,7 +191,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
     form = form_of(estimator)
-    settings = _settings(estimator)
+    parameters = {**estimator.get_params(deep=False), **estimator._in_order()}
+    parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
+    settings = {name: CODEC.encode(value, name) for name, value in parameters.items()}
     learned = fitted.collect(estimator, form)
     with _explained("This model cannot be stored"):
         _unfitted(type(estimator).__name__, settings)
@@ -284,12 +272,6 @@ def _refuse_unknown(estimator: Any) -> None:
             f"A {type(estimator).__qualname__} cannot be stored; models that can: "
             f"{listed(ESTIMATORS, quote=False, at_most=len(ESTIMATORS))}."
         )
-
-
-def _settings(estimator: Any) -> dict[str, Any]:
-    parameters = {**estimator.get_params(deep=False), **estimator._in_order()}
-    parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
-    return {name: CODEC.encode(value, name) for name, value in parameters.items()}
 
 
 def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, Any]]:

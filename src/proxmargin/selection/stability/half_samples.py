@@ -203,7 +203,7 @@ class Half:
         rows = half_of(data.targets.codes, data.weights, self.seed, number)
         return self.task.entry(data.design, data.targets, data.weights, rows)
 
-    def apart(self, data: Samples, number: int) -> tuple[int, PathEntry | None]:
+    def in_subprocess(self, data: Samples, number: int) -> tuple[int, PathEntry | None]:
         """The same in another process, with the number."""
         with no_convergence_warnings(), quiet_threads(0):
             return number, self.entry(data, number)
@@ -247,7 +247,7 @@ class HalfSamples:
 
         with progress, no_convergence_warnings():
             if missing and is_on_cluster():
-                for found in on_cluster(half.apart, replace(data), missing, ordered=False):
+                for found in on_cluster(half.in_subprocess, replace(data), missing, ordered=False):
                     take(*found)
             else:
                 _each(one, missing, min(threads_here(self.n_jobs), len(missing)))

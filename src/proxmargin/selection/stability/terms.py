@@ -47,11 +47,11 @@ def remedies(asked: SelectionRequest, q: float, p: int) -> str:
     """
     least = false_selections(1.0, q, p, asked.n_pairs, asked.assumption)
     changes = [_threshold(asked, q, p), _q(asked, p), _pairs(asked, q, p), _pfer(asked, q, p)]
-    told = [change for change in changes if change]
-    if not told:  # only together with the highest threshold
-        told = [f"threshold=1 and pfer >= {_up(least)}"]
+    ways = [change for change in changes if change]
+    if not ways:  # only together with the highest threshold
+        ways = [f"threshold=1 and pfer >= {_up(least)}"]
     smallest = f"the smallest pfer attainable is {_up(least)}, with threshold=1"
-    return f"{smallest}; give {', '.join(told[:-1])}{' or ' if told[:-1] else ''}{told[-1]}"
+    return f"{smallest}; give {', '.join(ways[:-1])}{' or ' if ways[:-1] else ''}{ways[-1]}"
 
 
 def _threshold(asked: SelectionRequest, q: float, p: int) -> str:

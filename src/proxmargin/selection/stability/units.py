@@ -59,9 +59,9 @@ def _split(graph: sparse.csr_array, component: Index, level: float) -> Index:
         labels = np.zeros(members.size, np.intp)
         if members.size > 1:
             near = np.abs(graph[members][:, members].toarray())
-            apart = 1.0 - np.minimum(near, 1.0)
-            np.fill_diagonal(apart, 0.0)
-            tree = linkage(squareform((apart + apart.T) / 2.0, checks=False), "complete")
+            distances = 1.0 - np.minimum(near, 1.0)
+            np.fill_diagonal(distances, 0.0)
+            tree = linkage(squareform((distances + distances.T) / 2.0, checks=False), "complete")
             found = fcluster(tree, 1.0 - level + ROUNDING, "distance")
             labels = found.astype(np.intp) - 1
         cluster[members] = taken + labels
