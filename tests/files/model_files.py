@@ -9,12 +9,15 @@ import math
 import zipfile
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from proxmargin import MarginClassifier, load_model, save_model
 from proxmargin.certificates.certificate import Certificate, CertificateList
+from proxmargin.files.tables.table import read_for_model
 
 CERTIFICATE = Certificate(
     primal=0.1 + 0.2,
@@ -47,6 +50,12 @@ def learned(classes=("no", "yes"), n_features=4, names=True, dtype=np.float64, *
         model.feature_names_in_ = np.array([f"größe={j}" for j in range(n_features)], dtype=object)
     model.certificate_ = CERTIFICATE
     return model
+
+
+def read_columns(source: Any, names: Any, width: int, **options: Any) -> Any:
+    """What a model with these names and this number of features reads."""
+    model = SimpleNamespace(feature_names_in_=names, n_features_in_=width)
+    return read_for_model(source, model, **options)
 
 
 def there_and_back(model, folder: Path):

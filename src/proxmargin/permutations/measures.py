@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import parallel_config
@@ -64,17 +64,6 @@ def until_interrupted(work: Callable[[Codes], T], codes: Codes) -> list[T]:
     return found
 
 
-class Measure(Protocol):
-    """Fits labelings and measures the models."""
-
-    block: ClassVar[int]  # how many labelings it is given at a time, whatever the number of jobs
-    # whether it holds the interpreter's lock, so that jobs are processes
-    in_processes: ClassVar[bool]
-
-    def __call__(self, codes: Codes) -> LabelingStatistics:
-        """Of labelings (n_samples, n_labelings)."""
-
-
 @dataclass(frozen=True, eq=False)
 class OneByOne:
     """A fit for each labeling; linear models share what can be computed from the data alone."""
@@ -83,8 +72,8 @@ class OneByOne:
     X: Any
     classes: NDArray[Any]  # (2,) labels
     statistic: Statistic
-    block: ClassVar[int] = 50
-    in_processes: ClassVar[bool] = True
+    block: ClassVar[int] = 50  # labelings at a time, whatever the number of jobs
+    in_processes: ClassVar[bool] = True  # it holds the interpreter's lock
 
     def __call__(self, codes: Codes) -> LabelingStatistics:
         found = until_interrupted(self._projected, codes)
@@ -288,14 +277,14 @@ class CrossValidatedAccuracy:
 
         ``codes``: (n_samples,), the given labels. ``permuted``: of (n_samples, n_labelings).
         """
-        folds = self._folds(codes, tell=True)
+        folds = self._folds(codes, warns=True)
         empty = [fold for fold, part in enumerate(folds.parts) if not part.test.size]
         if empty or not folds.parts:
             what = f"fold {empty[0]} holds out no samples" if empty else "there are no folds"
             raise ValueError(f"cv: {what} to compute an accuracy of")
         lack = folds.lack(codes)
         if lack is not None:
-            raise ValueError(f"cv: {self._told(lack)}")
+            raise ValueError(f"cv: {self._objection(lack)}")
         if type(self.cv) not in EVEN:
             self._check_permuted(permuted)
 
@@ -308,10 +297,10 @@ class CrossValidatedAccuracy:
         if found:
             raise ValueError(
                 f"cv: {len(found)} permutations of the labels have no accuracy; of the first, "
-                f"{self._told(found[0])}"
+                f"{self._objection(found[0])}"
             )
 
-    def _told(self, lack: Lack) -> str:
+    def _objection(self, lack: Lack) -> str:
         ways = ["give fewer folds"]
         ways += [] if type(self.cv) in EVEN else ["or stratified ones, as a number does"]
         ways += [] if self.groups is None else ["or merge groups"]
@@ -320,12 +309,12 @@ class CrossValidatedAccuracy:
             + ", ".join(ways)
         )
 
-    def _folds(self, codes: Codes, *, tell: bool = False) -> KnownFolds:
-        """As a splitter draws them anew, from the same state of its generator; ``tell``: with its
+    def _folds(self, codes: Codes, *, warns: bool = False) -> KnownFolds:
+        """As a splitter draws them anew, from the same state of its generator; ``warns``: with its
         warnings, which are to be heard once."""
         splitter, labels = deepcopy(self.cv), self.classes[codes]
         with warnings.catch_warnings():
-            if not tell:
+            if not warns:
                 warnings.simplefilter("ignore", UserWarning)
             splits = list(splitter.split(self.X, labels, groups=self.groups))
         parts = []
@@ -338,7 +327,7 @@ class CrossValidatedAccuracy:
         folds = self._folds(codes)
         lack = folds.lack(codes)
         if lack is not None:  # of a splitter that drew other folds for `check`
-            raise ValueError(f"cv: of permuted labels, {self._told(lack)}")
+            raise ValueError(f"cv: of permuted labels, {self._objection(lack)}")
         asked = self.groups is not None and _routing_enabled()
         with parallel_config(backend="sequential"):  # it is labelings that run side by side
             scores = cross_val_score(
@@ -351,6 +340,9 @@ class CrossValidatedAccuracy:
                 error_score="raise",
             )
         return float(scores.mean())
+
+
+Measure: TypeAlias = OneByOne | SideBySide | CrossValidatedAccuracy
 
 
 def splitter_of(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,14 +34,11 @@ LEAST_ROWS = 2
 LARGEST = np.finfo(np.float64).max / 4  # so that differences of scores do not overflow
 
 
-@dataclass(frozen=True)
-class Differences:
-    """Scores of each model minus those of each other one."""
+class Differences(NamedTuple):
+    """Scores of each model minus those of each other one, (n_models, n_models, n_rows)."""
 
-    values: Floats  # (n_models, n_models, n_rows), zero where two scores are equal but for rounding
-    # (n_models, n_models, n_rows), differences are known up to this, which is relative to the
-    # larger of both scores
-    rounding: Floats
+    values: Floats  # zero where two scores are equal but for rounding
+    rounding: Floats  # differences are known up to this, relative to the larger of both scores
 
 
 @dataclass(frozen=True)

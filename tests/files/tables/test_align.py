@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables.table import read_columns, read_for_model
+from proxmargin.files.tables.table import read_for_model
+from tests.files.model_files import read_columns
 
 NAMES = ["size", "colour=blue", "colour=red"]
 

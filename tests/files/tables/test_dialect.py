@@ -10,7 +10,7 @@ import pytest
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.contents import Dialect
-from proxmargin.files.tables.table import read_columns
+from tests.files.model_files import read_columns
 
 SEMICOLONS = Dialect(separator=";", decimal=",")
 BARE = Dialect(header=False)

@@ -44,9 +44,15 @@ class Column:
         cells[self.missing] = ""
         return cells
 
-    def as_text(self) -> NDArray[np.object_]:
-        """The entries as str, as they name the levels of a category."""
-        return np.array([str(value) for value in self.values.tolist()], dtype=object)
+
+def is_number(cell: object, decimal: str = ".") -> bool:
+    """Whether a cell is a number as pandas reads it: without the underscores of Python."""
+    text = str(cell).replace(decimal, ".")
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
 
 
 def array_column(name: str, values: NDArray[Any]) -> Column:
@@ -197,16 +203,18 @@ class Table:
     def describe(self) -> dict[str, Any]:
         """Plain facts about the table, ready to print or to write as JSON."""
         rows, columns = (int(size) for size in self.X.shape)
+        filled = int(np.count_nonzero(self.X.data if sp.issparse(self.X) else self.X))
+        counts = None if self.y is None else np.unique(self.y, return_counts=True)
         return {
             "source": self.source,
             "rows": rows,
             "columns": columns,
             "dtype": str(self.X.dtype),
             "sparse": bool(sp.issparse(self.X)),
-            "density": _nonzeros(self.X) / (rows * columns) if rows and columns else 0.0,
+            "density": filled / (rows * columns) if rows and columns else 0.0,
             "named_features": self.feature_names is not None,
             "target": self.target_name,
-            "classes": None if self.y is None else _class_counts(self.y),
+            "classes": counts and {str(c): int(n) for c, n in zip(*counts, strict=True)},
         }
 
 
@@ -247,12 +255,3 @@ class TableSource(Protocol):
 
     def for_model(self, wanted: Wanted) -> Table:
         """The features of a fitted model, in its order; labels where the file has them."""
-
-
-def _nonzeros(X: FeatureMatrix) -> int:
-    return int(np.count_nonzero(X.data if sp.issparse(X) else X))
-
-
-def _class_counts(y: NDArray[Any]) -> dict[str, int]:
-    classes, counts = np.unique(y, return_counts=True)
-    return {str(label): int(count) for label, count in zip(classes, counts, strict=True)}

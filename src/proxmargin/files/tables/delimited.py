@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, pandas
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import Column, Dialect, frame_columns
+from proxmargin.files.tables.contents import Column, Dialect, frame_columns, is_number
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.runtime.brief import brief, shown
 from proxmargin.runtime.files import unpacked_bytes
@@ -235,12 +235,15 @@ def _lines(text: Iterable[str], separator: str) -> Iterator[list[str]]:
 def _sign_of_data(first: Sequence[str], below: Sequence[str], separator: str, decimal: str) -> str:
     """The evidence that a line is data and not a header; empty if there is none. ``below`` is the
     text of the lines after it."""
-    words = {j: cell for j, cell in enumerate(first) if not _is_number(cell, decimal)}
+    words = {j: cell for j, cell in enumerate(first) if not is_number(cell, decimal)}
     if not words:
         # data frames without names are written with 0, 1, 2, ... as their header
         counts = [str(j) for j in range(len(first) + 1)]
         return "" if first in (counts[:-1], counts[1:]) else "holds only numbers"
-    if len(words) == len(first) and not _all_within(words.values(), "".join(below)):
+    # whether all words may be cells of the text is far cheaper to see than to take it apart;
+    # a quote within a cell is written twice
+    text, plain = "".join(below), [w for w in words.values() if '"' not in w and "\n" not in w]
+    if len(words) == len(first) and not all(word in text for word in plain):
         return ""
     rows = list(_lines(below, separator))
     again = {
@@ -251,20 +254,6 @@ def _sign_of_data(first: Sequence[str], below: Sequence[str], separator: str, de
     if again and (len(words) < len(first) or len(again) == len(words)):
         return f"is one of the rows ({listed(again.values())} again below it)"
     return ""
-
-
-def _all_within(words: Iterable[str], text: str) -> bool:
-    """Whether all words may be cells of a text, which is far cheaper than to take it apart."""
-    # a quote within a cell is written twice
-    return all(word in text for word in words if '"' not in word and "\n" not in word)
-
-
-def _is_number(cell: str, decimal: str) -> bool:
-    try:
-        float(cell.replace(decimal, "."))
-    except ValueError:
-        return False
-    return True
 
 
 def _as_written(name: str, series: Any) -> Column:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError, listed, plural
-from proxmargin.files.tables.contents import Column, FeatureMatrix
+from proxmargin.files.tables.contents import Column, FeatureMatrix, is_number
 from proxmargin.runtime.memory import shortage
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
@@ -65,7 +65,9 @@ def feature_matrix(
     Raises DataError: there is not enough memory for it.
     """
     n_samples = len(next(iter(columns.values())).values)
-    dtype = _common_dtype([columns[f.column] for f in features if f.level is None])
+    kinds = {columns[f.column].values.dtype for f in features if f.level is None}
+    narrow = {np.dtype(np.float16), np.dtype(np.float32)}
+    dtype = np.float32 if kinds and kinds <= narrow else np.float64
     dense_share = len({f.column for f in features}) / max(len(features), 1)
     if dense_share >= _DENSE_FROM:
         short = shortage(n_samples * len(features) * np.dtype(dtype).itemsize)
@@ -128,15 +130,11 @@ def _levels(features: Sequence[Feature]) -> dict[str, dict[str, int]]:
 def _indicators(
     column: Column, positions: Mapping[str, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    found = np.array([positions.get(text, -1) for text in column.as_text()], dtype=np.intp)
+    found = np.array(
+        [positions.get(text, -1) for text in map(str, column.values.tolist())], dtype=np.intp
+    )
     rows = np.flatnonzero((found >= 0) & ~column.missing)
     return rows, found[rows]
-
-
-def _common_dtype(columns: Sequence[Column]) -> Any:
-    kinds = {column.values.dtype for column in columns}
-    narrow = {np.dtype(np.float16), np.dtype(np.float32)}
-    return np.float32 if kinds and kinds <= narrow else np.float64
 
 
 def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None:
@@ -152,7 +150,9 @@ def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None
 def warn_of_stray_text(columns: Sequence[Column], source: str) -> None:
     """Warn, once, of text columns most of whose cells are numbers: they become levels, too."""
     text = [column for column in columns if not column.is_numeric]
-    stray = [column for column in text if _MOSTLY < _share_of_numbers(column) < 1.0]
+    numbers = {column.name: _numbers_among(column)[1] for column in text}
+    shares = {name: float(each.mean()) for name, each in numbers.items() if each.size}
+    stray = [column for column in text if _MOSTLY < shares.get(column.name, 0.0) < 1.0]
     if stray:
         warnings.warn(
             f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
@@ -163,16 +163,11 @@ def warn_of_stray_text(columns: Sequence[Column], source: str) -> None:
         )
 
 
-def _share_of_numbers(column: Column) -> float:
-    """The share of numbers among the cells that are not missing; zero if all are."""
-    numbers = _numbers_among(column)[1]
-    return float(numbers.mean()) if numbers.size else 0.0
-
-
 def _numbers_among(column: Column) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The rows of cells that are not missing, and whether each is a number."""
     present = np.flatnonzero(~column.missing)
-    return present, np.fromiter(map(_is_number, column.values[present].tolist()), dtype=bool)
+    cells = column.values[present].tolist()  # with a decimal point or comma: it is not known
+    return present, np.array([is_number(cell, ",") for cell in cells], dtype=bool)
 
 
 def _example(column: Column) -> str:
@@ -182,15 +177,6 @@ def _example(column: Column) -> str:
     mixed = numbers.any() and not numbers.all()
     others = f"; {numbers.sum()} of {present.size} cells are numbers" if mixed else ""
     return f"{column.name!r} (row {row + 1} holds {str(column.values[row])[:40]!r}{others})"
-
-
-def _is_number(cell: Any) -> bool:
-    """Whether a cell is a number, with a decimal point or comma: the dialect is not known here."""
-    try:
-        float(str(cell).replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def refuse_unusable_cells(columns: Sequence[Column], source: str, blanks: bool = False) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.contents import Column, Table
+from proxmargin.files.tables.contents import Column, Table, is_number
 from proxmargin.runtime.memory import free_bytes, shortage
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
@@ -131,7 +131,11 @@ def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
         f"{' and '.join(map(repr, same))} differ only in blanks or case"
         for same in alike.values()
         if len(same) > 1
-    ] + [f"{label!r} looks like a missing value" for label in classes if _is_unknown(label)]
+    ] + [
+        f"{label!r} looks like a missing value"
+        for label in classes
+        if label.strip().casefold() in _UNKNOWN
+    ]
     if doubts:
         warnings.warn(
             f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
@@ -139,10 +143,6 @@ def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
             UserWarning,
             stacklevel=users_level(),
         )
-
-
-def _is_unknown(label: str) -> bool:
-    return label.strip().casefold() in _UNKNOWN
 
 
 def _refuse_missing(
@@ -174,7 +174,8 @@ def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
     """The weights, one a sample, as floats. Raises DataError: a weight is missing, infinite,
     negative or no number, by data row (from 1); or all are zero."""
     if not column.is_numeric:
-        row = int(np.flatnonzero(~column.missing & ~_are_numbers(column))[0])
+        numbers = np.array([is_number(cell) for cell in column.values.tolist()], dtype=bool)
+        row = int(np.flatnonzero(~column.missing & ~numbers)[0])
         raise DataError(
             f"{source}: the weights {column.name!r} must be numbers, and row {row + 1} (counting "
             f"data rows from 1) holds {str(column.values[row])[:40]!r}."
@@ -195,19 +196,6 @@ def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
     if not weights.any():
         raise DataError(f"{source}: the weights {column.name!r} are all zero.")
     return weights
-
-
-def _are_numbers(column: Column) -> NDArray[np.bool_]:
-    return np.array([_is_number(cell) for cell in column.values.tolist()], dtype=bool)
-
-
-def _is_number(cell: object) -> bool:
-    """As pandas reads numbers: without the underscores that Python allows."""
-    try:
-        float(str(cell))
-    except ValueError:
-        return False
-    return "_" not in str(cell)
 
 
 # vectors as long as the coefficients that a fit holds at once: 5 to 16, depending on the solver

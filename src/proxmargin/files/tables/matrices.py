@@ -92,16 +92,14 @@ def same_width(table: Table, wanted: Wanted, *, may_pad: bool) -> Table:
     if width == wanted.n_features:
         return replace(table, feature_names=names)
     if width < wanted.n_features and may_pad:
-        return replace(table, X=_padded(table.X, wanted.n_features), feature_names=names)
+        X: Any = table.X
+        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], wanted.n_features))
+        return replace(table, X=X, feature_names=names)
     raise DataError(
         f"{table.source}: the file has {plural(width, 'feature column')} and the model "
         f"{wanted.n_features}"
         + ("." if may_pad else "; without names on both sides the numbers must agree.")
     )
-
-
-def _padded(X: Any, width: int) -> sp.csr_array:
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def _by_name(table: Table, names: list[str]) -> Table:

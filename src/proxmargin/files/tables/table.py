@@ -247,39 +247,6 @@ def read_data(
     return open_source(source, dialect).table(request)
 
 
-def read_columns(
-    source: str | os.PathLike[str],
-    feature_names: Sequence[str] | None,
-    n_features: int,
-    *,
-    target: str | int | None = None,
-    ignore: Sequence[str | int] = (),
-    ids: str | int | None = None,
-    blanks: bool = False,
-    dialect: Dialect = USUAL,
-) -> Table:
-    """The columns a model was fitted on, in its order.
-
-    Columns are found by name: a numeric column by its own, and ``column=level`` by comparing the
-    column's text with the level (a level the model has not seen gives zeros). Other columns are
-    ignored. Where the file or the model has no names, the number of columns must agree; an
-    svmlight file may have fewer, because it leaves out zeros.
-
-    ``source``: as for `read_data`. ``feature_names``: the model's ``feature_names_in_``.
-    ``n_features``: the model's ``n_features_in_``. ``target``: the column with the labels. By
-    default the only column with a usual name (target, label, class, y) that is no feature of the
-    model; there need not be one. ``ignore``: columns that are neither features nor the target, by
-    name or by position; of use where the model has no names, as other columns are ignored anyway
-    where it has. ``ids``: a column, such as the names of the samples, that is kept as `Table.ids`.
-    It may be the target or a feature, too; a model without names takes it for none. ``blanks``:
-    keep missing cells, as in `read_data`. ``dialect``: how a text table is written. With ``y=None``
-    where the file has no labels. Raises DataError: the file cannot be read, or lacks columns; the
-    message names them.
-    """
-    wanted = Wanted(feature_names, int(n_features), target, tuple(ignore), ids, blanks)
-    return open_source(source, dialect).for_model(wanted)
-
-
 def read_for_model(
     source: str | os.PathLike[str],
     model: Any,
@@ -289,17 +256,27 @@ def read_for_model(
     ids: str | int | None = None,
     dialect: Dialect = USUAL,
 ) -> Table:
-    """The columns that a fitted estimator wants, with blanks if it fills them in; see
-    `read_columns`."""
+    """The columns a model was fitted on, in its order, with blanks if it fills them in.
+
+    Columns are found by name: a numeric column by its own, and ``column=level`` by comparing the
+    column's text with the level (a level the model has not seen gives zeros). Other columns are
+    ignored. Where the file or the model has no names, the number of columns must agree; an
+    svmlight file may have fewer, because it leaves out zeros.
+
+    ``target``: the column with the labels; by default the only column with a usual name (target,
+    label, class, y) that is no feature of the model; there need not be one. ``ignore``: columns
+    that are neither features nor the target, by name or by position; of use where the model has no
+    names. ``ids``: a column, such as the names of the samples, that is kept as `Table.ids`. It may
+    be the target or a feature, too; a model without names takes it for none. Raises DataError: the
+    file cannot be read, or lacks columns; the message names them.
+    """
     names = getattr(model, "feature_names_in_", None)
-    feature_names = None if names is None else [str(name) for name in names]
-    return read_columns(
-        source,
-        feature_names,
-        model.n_features_in_,
-        target=target,
-        ignore=ignore,
-        ids=ids,
-        blanks=getattr(model, "fills_blanks", False),
-        dialect=dialect,
+    wanted = Wanted(
+        None if names is None else [str(name) for name in names],
+        int(model.n_features_in_),
+        target,
+        tuple(ignore),
+        ids,
+        getattr(model, "fills_blanks", False),
     )
+    return open_source(source, dialect).for_model(wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -209,80 +208,68 @@ class Half:
             return number, self.entry(data, number)
 
 
-@dataclass(frozen=True, eq=False)
-class HalfSamples:
-    """How they are drawn and fitted."""
+def path_entries(
+    settings: Any, task: HalfSampleTask, data: Samples, n_units: int
+) -> list[PathEntry]:
+    """What entered in each half-sample, in their order; the same bits for any number of threads.
 
-    n_pairs: int
-    random_state: Any  # int, numpy.random.Generator, RandomState
-    checkpoint: Any  # path-like, the file of those that are finished
-    # threads, where joblib has no cluster. Halves are fitted each on its own: the result has the
-    # same bits for any number
-    n_jobs: int | None
-    label: str | None  # of the progress; None shows none
+    ``settings``: a selector, with the parameters on how half-samples are drawn and fitted. Raises
+    KeyboardInterrupt: some are not finished; the file has the others.
+    """
+    count = 2 * int(settings.n_pairs)
+    record = _record(settings, task, data, n_units)
+    record.open()
+    missing = [number for number in range(count) if number not in record.entries]
+    label = f"{type(settings).__name__}: half-samples"
+    progress = ProgressBar(label, count, shown=bool(settings.verbose))
+    progress.skip(count - len(missing))
+    half = Half(task, record.facts["seed"])
 
-    def entries(self, task: HalfSampleTask, data: Samples, n_units: int) -> list[PathEntry]:
-        """What entered in each half-sample, in their order. Raises KeyboardInterrupt: some are not
-        finished; the file has the others."""
-        count = 2 * self.n_pairs
-        record = self._record(task, data, n_units)
-        record.open()
-        seed = record.facts["seed"]
-        missing = [number for number in range(count) if number not in record.entries]
-        progress = ProgressBar(self.label or "", count, shown=self.label is not None)
-        progress.skip(count - len(missing))
+    def one(number: int) -> None:
+        if interrupts.pending:
+            return
+        progress.starts(f"half {number % 2 + 1} of pair {number // 2 + 1}")
+        take(number, half.entry(data, number))
 
-        half = Half(task, seed)
+    def take(number: int, entry: PathEntry | None) -> None:
+        if entry is not None:
+            record.add(number, entry)
+            progress.advance()
 
-        def one(number: int) -> None:
-            if interrupts.pending:
-                return
-            progress.starts(f"half {number % 2 + 1} of pair {number // 2 + 1}")
-            take(number, half.entry(data, number))
-
-        def take(number: int, entry: PathEntry | None) -> None:
-            if entry is not None:
-                record.add(number, entry)
-                progress.advance()
-
-        with progress, no_convergence_warnings():
-            if missing and is_on_cluster():
-                for found in on_cluster(half.in_subprocess, replace(data), missing, ordered=False):
-                    take(*found)
-            else:
-                _each(one, missing, min(threads_here(self.n_jobs), len(missing)))
-        if missing:
-            record.write()
-        if len(record.entries) < count:
-            kept = "" if self.checkpoint is None else f"; {self.checkpoint} has them"
-            raise KeyboardInterrupt(f"after {len(record.entries)} of {count} half-samples{kept}")
-        return [record.entries[number] for number in range(count)]
-
-    def _record(self, task: HalfSampleTask, data: Samples, n_units: int) -> Record:
-        """The file of this run, or none; with the seed of an earlier run if there is no own."""
-        seed = seed_in(self.checkpoint) if self.random_state is None else None
-        if seed is None:
-            (seed,) = drawn_seeds(self.random_state, 1, below=SEEDS)
-        facts = {
-            "seed": seed,
-            "n_pairs": self.n_pairs,
-            "q": task.limit,
-            "alphas": [float(strength) for strength in task.grid],
-            "units": hashlib.sha256(task.units.astype("<i8").tobytes()).hexdigest(),
-        }
-        identity = None
-        if self.checkpoint is not None:
-            arrays = (*data.targets.arrays, data.weights)
-            identity = Identity.of(task.template, data.X, data.targets.classes, *arrays)
-        return Record(self.checkpoint, facts, identity, n_units, task.grid.size, 2 * self.n_pairs)
+    with progress, no_convergence_warnings():
+        threads = min(threads_here(settings.n_jobs), len(missing))
+        if missing and is_on_cluster():
+            for found in on_cluster(half.in_subprocess, replace(data), missing, ordered=False):
+                take(*found)
+        elif threads <= 1:
+            for number in missing:
+                one(number)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(one, missing))
+    if missing:
+        record.write()
+    if len(record.entries) < count:
+        kept = "" if settings.checkpoint is None else f"; {settings.checkpoint} has them"
+        raise KeyboardInterrupt(f"after {len(record.entries)} of {count} half-samples{kept}")
+    return [record.entries[number] for number in range(count)]
 
 
-def _each(one: Callable[[int], None], numbers: list[int], threads: int) -> None:
-    """Call for each number, on several threads."""
-    if threads <= 1:
-        for number in numbers:
-            one(number)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(one, numbers):
-            pass
+def _record(settings: Any, task: HalfSampleTask, data: Samples, n_units: int) -> Record:
+    """The file of this run, or none; with the seed of an earlier run if there is no own."""
+    path, count = settings.checkpoint, int(settings.n_pairs)
+    seed = seed_in(path) if settings.random_state is None else None
+    if seed is None:
+        (seed,) = drawn_seeds(settings.random_state, 1, below=SEEDS)
+    facts = {
+        "seed": seed,
+        "n_pairs": count,
+        "q": task.limit,
+        "alphas": [float(strength) for strength in task.grid],
+        "units": hashlib.sha256(task.units.astype("<i8").tobytes()).hexdigest(),
+    }
+    identity = None
+    if path is not None:
+        arrays = (*data.targets.arrays, data.weights)
+        identity = Identity.of(task.template, data.X, data.targets.classes, *arrays)
+    return Record(path, facts, identity, n_units, task.grid.size, 2 * count)

@@ -37,10 +37,10 @@ from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.splitting import forget
 from proxmargin.selection.stability.half_samples import (
-    HalfSamples,
     HalfSampleTask,
     Samples,
     check_classes,
+    path_entries,
 )
 from proxmargin.selection.stability.record import PathEntry
 from proxmargin.selection.stability.terms import SelectionTerms
@@ -224,7 +224,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self._check_q(terms.q, own)
         with interrupts, quiet_threads(0):
             task = HalfSampleTask(template, self._grid(template, data), units, terms.q)
-            entries = self._half_samples().entries(task, data, n_units)
+            entries = path_entries(self, task, data, n_units)
         forget(self)
         self.n_features_in_ = template.n_features_in_
         if names is not None:
@@ -291,15 +291,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             return default_grid(template, assembly, int(self.alphas), self.eps)
         grid = strength.checked(self.alphas)
         return grid[strength.order(grid)]
-
-    def _half_samples(self) -> HalfSamples:
-        return HalfSamples(
-            n_pairs=int(self.n_pairs),
-            random_state=self.random_state,
-            checkpoint=self.checkpoint,
-            n_jobs=self.n_jobs,
-            label=f"{type(self).__name__}: half-samples" if self.verbose else None,
-        )
 
     # -- publishing -------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,73 +24,38 @@ PAIRS = (5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of pairs that are worth 
 DIGITS = 3  # of a bound in a message
 
 
-class SelectionRequest(Protocol):
-    """What is given of threshold, pfer and q, the assumption and the number of pairs."""
-
-    @property
-    def threshold(self) -> float | None: ...
-    @property
-    def pfer(self) -> float | None: ...
-    @property
-    def q(self) -> int | None: ...
-    @property
-    def assumption(self) -> str: ...
-    @property
-    def n_pairs(self) -> int: ...
-
-
-def remedies(asked: SelectionRequest, q: float, p: int) -> str:
+def remedies(asked: SelectionTerms, q: float, p: int) -> str:
     """The smallest pfer that is attainable, and all changes of one parameter that will do.
 
     ``asked``: without a solution. ``q``: features of a half-sample: the given number, or 1 if it is
     to be found.
     """
-    least = false_selections(1.0, q, p, asked.n_pairs, asked.assumption)
-    changes = [_threshold(asked, q, p), _q(asked, p), _pairs(asked, q, p), _pfer(asked, q, p)]
-    ways = [change for change in changes if change]
+    pairs, assumption = asked.n_pairs, asked.assumption
+    at = 1.0 if asked.threshold is None else asked.threshold
+    # any bound will do where there is none to meet
+    most = sys.float_info.max if asked.pfer is None else asked.pfer
+    bound = false_selections(at, q, p, pairs, assumption)
+    threshold = None if asked.threshold is None else least_threshold(q, p, most, pairs, assumption)
+    largest = 0 if asked.q is None else largest_q(at, p, most, pairs, assumption)
+    more = [each for each in PAIRS if each > pairs]
+    meeting = (each for each in more if false_selections(at, q, p, each, assumption) <= most)
+    enough = next(meeting, None)
+    ways = []
+    if threshold is not None:
+        count = reached(threshold, pairs)
+        ways.append("threshold=1" if count == 2 * pairs else f"threshold >= {count}/{2 * pairs}")
+    if largest:
+        ways.append(f"q <= {largest}")
+    if enough:
+        ways.append(f"n_pairs >= {enough}")
+    if asked.pfer is not None and isfinite(bound):
+        ways.append(f"pfer >= {_up(bound)}")
+    smallest = _up(false_selections(1.0, q, p, pairs, assumption))
     if not ways:  # only together with the highest threshold
-        ways = [f"threshold=1 and pfer >= {_up(least)}"]
-    smallest = f"the smallest pfer attainable is {_up(least)}, with threshold=1"
-    return f"{smallest}; give {', '.join(ways[:-1])}{' or ' if ways[:-1] else ''}{ways[-1]}"
-
-
-def _threshold(asked: SelectionRequest, q: float, p: int) -> str:
-    if asked.threshold is None:
-        return ""
-    least = least_threshold(q, p, _most(asked), asked.n_pairs, asked.assumption)
-    if least is None:
-        return ""
-    count, steps = reached(least, asked.n_pairs), 2 * asked.n_pairs
-    return "threshold=1" if count == steps else f"threshold >= {count}/{steps}"
-
-
-def _q(asked: SelectionRequest, p: int) -> str:
-    if asked.q is None:
-        return ""
-    at = 1.0 if asked.threshold is None else asked.threshold
-    most = largest_q(at, p, _most(asked), asked.n_pairs, asked.assumption)
-    return f"q <= {most}" if most else ""
-
-
-def _pairs(asked: SelectionRequest, q: float, p: int) -> str:
-    at = 1.0 if asked.threshold is None else asked.threshold
-    for count in PAIRS:
-        if count > asked.n_pairs:
-            bound = false_selections(at, q, p, count, asked.assumption)
-            if bound <= _most(asked):
-                return f"n_pairs >= {count}"
-    return ""
-
-
-def _pfer(asked: SelectionRequest, q: float, p: int) -> str:
-    at = 1.0 if asked.threshold is None else asked.threshold
-    bound = false_selections(at, q, p, asked.n_pairs, asked.assumption)
-    return f"pfer >= {_up(bound)}" if asked.pfer is not None and isfinite(bound) else ""
-
-
-def _most(asked: SelectionRequest) -> float:
-    """The bound to meet: any number where there is none to meet."""
-    return sys.float_info.max if asked.pfer is None else asked.pfer
+        ways = [f"threshold=1 and pfer >= {smallest}"]
+    *others, last = ways
+    either = f"{', '.join(others)} or {last}" if others else last
+    return f"the smallest pfer attainable is {smallest}, with threshold=1; give {either}"
 
 
 def _up(bound: float) -> str:
