@@ -19,10 +19,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import RidgeClassifier
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing import performance, work
+from proxmargin.comparing import directory, performance, work
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
-from proxmargin.comparing.running import directory
-from proxmargin.comparing.running.lock import locked
+from proxmargin.comparing.directory import locked
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 RIDGE = CANDIDATES["L2SVC"]
@@ -246,7 +245,7 @@ def test_models_of_other_libraries_are_fitted_again_and_are_not_in_the_directory
 HOLD = """
 import sys
 from pathlib import Path
-from proxmargin.comparing.running.lock import locked
+from proxmargin.comparing.directory import locked
 stream = locked(Path(sys.argv[1]))
 print(flush=True)
 sys.stdin.read()

@@ -170,7 +170,7 @@ class Comparison(Plots):
         ValueError
             It is no run directory, or of another version.
         """
-        from proxmargin.comparing.running.directory import read_run
+        from proxmargin.comparing.directory import read_run
 
         setup, outcomes, complete = read_run(run_dir)
         bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]

@@ -16,9 +16,9 @@ import numpy as np
 
 from proxmargin.comparing.candidates import Candidate
 from proxmargin.comparing.comparison import Comparison, ComparisonEnding
+from proxmargin.comparing.directory import RunDirectory
 from proxmargin.comparing.metrics import Metric
 from proxmargin.comparing.rows import LabelledRows, TrainTestRows
-from proxmargin.comparing.running.directory import RunDirectory
 from proxmargin.comparing.searches import AlphaPath
 from proxmargin.comparing.setup import Setup
 from proxmargin.comparing.work import FoldTask, Outcome, perform

@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.comparing.candidates import Candidate, baselines_for, named_candidates
 from proxmargin.comparing.comparison import Comparison
+from proxmargin.comparing.directory import RunDirectory, seed_of
 from proxmargin.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
 from proxmargin.comparing.performance import Performance, tasks_of
 from proxmargin.comparing.rows import INNER_FOLDS, LARGEST_SEED, LabelledRows, outer_splits
-from proxmargin.comparing.running.directory import RunDirectory, seed_of
 from proxmargin.comparing.setup import MetricFacts, Protocol, Setup, setup_of
 from proxmargin.comparing.work import FoldTask
 from proxmargin.estimators.models.elastic_net import HuberizedSVC

@@ -3,7 +3,7 @@
 ``run.json`` holds the setup and the identity of data and settings, ``tasks/00007.json`` the outcome
 of a task with a digest, ``models/`` the final models. All files are written whole or not at all
 (`proxmargin.runtime.files`); a task file that is damaged all the same counts as not finished. One
-process at a time works in it (`proxmargin.comparing.running.lock`).
+process at a time works in it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ import hashlib
 import json
 import os
 import re
+import socket
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from proxmargin.comparing.running.lock import locked
 from proxmargin.comparing.setup import Setup
 from proxmargin.comparing.work import Outcome
 from proxmargin.resuming.identity import Identity
-from proxmargin.runtime.files import replaced
-
-__all__ = ["RunDirectory", "read_run", "seed_of"]
+from proxmargin.runtime.files import replaced, taken
 
 FORMAT = "proxmargin run"  # by which a file is known
 VERSION = 1  # of the format
@@ -39,27 +37,13 @@ DAMAGE = (OSError, ValueError, KeyError, TypeError)
 
 @dataclass
 class RunDirectory:
-    """The directory of one comparison.
-
-    Parameters
-    ----------
-    path : Path
-    keys : sequence of (model, fold)
-        Of all tasks, in their order.
-    identity : Identity
-    setup : Setup
-
-    Attributes
-    ----------
-    outcomes : dict
-        The finished tasks by key, those of earlier runs included.
-    notes : list of str
-    """
+    """The directory of one comparison."""
 
     path: Path
-    keys: Sequence[tuple[str, int]]
+    keys: Sequence[tuple[str, int]]  # (model, fold) of all tasks, in their order
     identity: Identity
     setup: Setup
+    # the finished tasks, those of earlier runs included
     outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -67,14 +51,9 @@ class RunDirectory:
     def opened(self) -> Iterator[Setup]:
         """The setup of the first run, after reading what is finished, or beginning.
 
-        Until the block ends no other process can open the directory.
-
-        Raises
-        ------
-        ValueError
-            The directory belongs to another comparison, is in use, or belongs to something else.
-        OSError
-            It cannot be written.
+        Until the block ends no other process can open the directory. Raises ValueError: it belongs
+        to another comparison or to something else, or is in use. Raises OSError: it cannot be
+        written.
         """
         self._make()
         lock = locked(self.path)
@@ -82,11 +61,32 @@ class RunDirectory:
             yield self._open()
 
     def _open(self) -> Setup:
+        name = os.fspath(self.path)
         if (self.path / RUN).exists():
-            self.setup = self._continued()
+            facts = _read_facts(self.path)
+            objection = self.identity.objection(Identity.from_plain(facts["identity"]))
+            if objection is not None:
+                raise ValueError(
+                    f"run_dir={name!r} holds another comparison: {objection}; give another "
+                    "directory, or the same data and settings"
+                )
+            self.setup = Setup.from_plain(facts["setup"])
         else:
-            self._refuse_other_files()
-            self._begin()
+            others = [each for each in sorted(os.listdir(self.path)) if not each.startswith(".")]
+            if others:
+                raise ValueError(
+                    f"run_dir={name!r} holds {others[0]!r} and no comparison: give a new or an "
+                    "empty directory"
+                )
+            facts = {
+                "format": FORMAT,
+                "version": VERSION,
+                "identity": asdict(self.identity),
+                "n_tasks": len(self.keys),
+                "setup": self.setup.to_plain(),
+            }
+            with replaced(self.path / RUN) as stream:
+                stream.write(json.dumps(facts, ensure_ascii=False).encode())
         for folder in (TASKS, MODELS):
             (self.path / folder).mkdir(exist_ok=True)
         for number, key in enumerate(self.keys):
@@ -101,13 +101,10 @@ class RunDirectory:
         try:
             _write_task(self.path, self.keys.index(outcome.key), outcome)
         except OSError as error:
-            self._tell(f"{self.path} cannot be written ({error}): finished work is in memory only")
-
-    def _tell(self, note: str) -> None:
-        """Warn once, and leave a note."""
-        if not self.notes:
-            warnings.warn(note, UserWarning, stacklevel=2)
-            self.notes.append(note)
+            if not self.notes:
+                note = f"{self.path} cannot be written ({error}): finished work is in memory only"
+                warnings.warn(note, UserWarning, stacklevel=2)
+                self.notes.append(note)
 
     def _make(self) -> None:
         name = os.fspath(self.path)
@@ -120,35 +117,6 @@ class RunDirectory:
                 error.errno, f"run_dir cannot be made ({error.strerror})", name
             ) from error
 
-    def _begin(self) -> None:
-        facts = {
-            "format": FORMAT,
-            "version": VERSION,
-            "identity": asdict(self.identity),
-            "n_tasks": len(self.keys),
-            "setup": self.setup.to_plain(),
-        }
-        with replaced(self.path / RUN) as stream:
-            stream.write(json.dumps(facts, ensure_ascii=False).encode())
-
-    def _continued(self) -> Setup:
-        facts = _read_facts(self.path)
-        objection = self.identity.objection(Identity.from_plain(facts["identity"]))
-        if objection is not None:
-            raise ValueError(
-                f"run_dir={os.fspath(self.path)!r} holds another comparison: {objection}; give "
-                "another directory, or the same data and settings"
-            )
-        return Setup.from_plain(facts["setup"])
-
-    def _refuse_other_files(self) -> None:
-        others = [each for each in sorted(os.listdir(self.path)) if not each.startswith(".")]
-        if others:
-            raise ValueError(
-                f"run_dir={os.fspath(self.path)!r} holds {others[0]!r} and no comparison: give a "
-                "new or an empty directory"
-            )
-
 
 def seed_of(run_dir: str | os.PathLike[str]) -> int | None:
     """The seed of the comparison in a directory; None if there is none."""
@@ -158,13 +126,8 @@ def seed_of(run_dir: str | os.PathLike[str]) -> int | None:
 
 
 def read_run(run_dir: str | os.PathLike[str]) -> tuple[Setup, list[Outcome], bool]:
-    """The setup, the finished tasks in their order, and whether these are all.
-
-    Raises
-    ------
-    ValueError
-        There is no comparison in it.
-    """
+    """The setup, the finished tasks in their order, and whether these are all. Raises ValueError:
+    there is no comparison in it."""
     path = Path(run_dir)
     facts = _read_facts(path)
     found = [_read_task(path, number) for number in range(facts["n_tasks"])]
@@ -228,6 +191,8 @@ def _saved(estimator: Any, file: Path) -> bool:
 
 def _read_task(path: Path, number: int) -> Outcome | None:
     """The outcome of a task; None if it is not finished or its file is damaged."""
+    from proxmargin.files.models.model import load_model
+
     try:
         digest, _, text = _task_file(path, number).read_text("utf-8").partition("\n")
         text = text.rstrip("\n")
@@ -236,18 +201,41 @@ def _read_task(path: Path, number: int) -> Outcome | None:
         plain = json.loads(text)
         saved = plain.pop("saved")
         outcome = Outcome.from_plain(plain)
-        return (
-            replace(outcome, estimator=_loaded(path, number, outcome.model)) if saved else outcome
-        )
+        if not saved:
+            return outcome
+        return replace(outcome, estimator=load_model(_model_file(path, number, outcome.model)))
     except DAMAGE:
         return None
 
 
-def _loaded(path: Path, number: int, model: str) -> Any:
-    from proxmargin.files.models.model import load_model
-
-    return load_model(_model_file(path, number, model))
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+LOCK = ".lock"  # in the run directory; a leftover file is no lock
+OWNER = 200  # characters of what an owner writes into it
+
+
+def locked(folder: Path) -> IO[str] | None:
+    """The open lock file: the lock lasts until it is closed, or its process ends.
+
+    None where no such file can be written, and so no result either. Raises ValueError: another
+    comparison works in the directory; names its process.
+    """
+    try:
+        stream = open(folder / LOCK, "a+", encoding="utf-8")  # noqa: SIM115
+    except OSError:
+        return None
+    if not taken(stream, without=True):
+        with stream:
+            stream.seek(0)
+            owner = stream.read(OWNER).strip() or "another process"
+        raise ValueError(
+            f"run_dir={os.fspath(folder)!r} is in use by {owner}: wait until it has ended, or give "
+            "another directory"
+        )
+    with suppress(OSError):  # a full disk
+        stream.truncate(0)
+        stream.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        stream.flush()
+    return stream

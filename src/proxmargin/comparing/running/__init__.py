@@ -1,1 +1,0 @@
-"""A comparison as it runs: its settings, its processes, and what they leave in its directory."""
