@@ -44,7 +44,6 @@ SHARED = (
     "labelings",
     "lifted_ball",
     "linear_algebra",
-    "in_samples",
     "line_search",
     "multipliers",
     "screening",

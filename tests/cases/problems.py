@@ -166,17 +166,6 @@ def tall_problem(
     return binary_problem(rng, phi, penalty, intercept, **{"n": 400, **shape})
 
 
-def tall_logistic_problem(
-    rng: np.random.Generator,
-    phi: MarginLoss | None = None,
-    penalty: Penalty | None = None,
-    intercept: Penalty | None = None,
-    **shape: Any,
-) -> Problem:
-    """`ridge_problem` with the logistic loss, whatever phi is, on many samples of few features."""
-    return ridge_problem(rng, Logistic(), penalty, intercept, **{"n": 700, **shape})
-
-
 def plain_tall_problem(
     rng: np.random.Generator,
     phi: MarginLoss | None = None,
@@ -337,8 +326,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd": (NAMED["fbpd"], hinge_problem),
     "fbpd with restarts": (lambda: NAMED["fbpd"](restarts=True, relaxation=1.8), ridge_problem),
     "ridge-newton": (NAMED["ridge-newton"], ridge_problem),
-    "dual-newton": (NAMED["dual-newton"], wide_logistic_problem),
-    "sampled-newton": (NAMED["sampled-newton"], tall_logistic_problem),
+    "ridge-newton, few samples": (NAMED["ridge-newton"], wide_logistic_problem),
     "pass-newton": (NAMED["pass-newton"], tall_problem),
     "chord-newton": (NAMED["chord-newton"], plain_tall_problem),
     "ball-newton": (NAMED["ball-newton"], ball_problem),

@@ -162,7 +162,7 @@ def test_newton_on_the_kernel_takes_the_place_of_a_large_factor(intercept: bool)
     model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0, fit_intercept=intercept).fit(X, y)
     certificate = model.certificate_
     assert certificate.converged
-    assert certificate.solver == "dual-newton"
+    assert certificate.solver == "ridge-newton"
     columns = np.linalg.cholesky(rbf_kernel(X, gamma=1.0) + 1e-12 * np.eye(150))
     peer = SklearnLogistic(C=20.0, tol=1e-10, max_iter=10_000, fit_intercept=intercept)
     peer.fit(columns, y)
@@ -179,7 +179,7 @@ def test_newton_on_the_kernel_takes_the_place_of_a_large_factor(intercept: bool)
 def test_newton_on_the_kernel_takes_the_classes_that_need_it() -> None:
     X, y = moons(150, classes=3)
     model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0).fit(X, y)
-    assert {one.solver for one in model.certificate_} == {"dual-newton"}
+    assert {one.solver for one in model.certificate_} == {"ridge-newton"}
     exact = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0, rank=150, tol=1e-9).fit(X, y)
     for one, other in zip(model.certificate_, exact.certificate_, strict=True):
         assert one.converged

@@ -32,11 +32,11 @@ from proxmargin.paths import inner_products
 from proxmargin.paths.inner_products import BECAUSE, InnerProducts
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.active_set import ActiveSet
-from proxmargin.solvers.smooth.dual_newton import DualNewton
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from tests.oracles.models import binary_optimum
 
 MODELS = [SVC, L2SVC, LogisticRegression]
-NAMES = {ActiveSet.name, DualNewton.name}
+NAMES = {ActiveSet.name, RidgeNewton.name}
 STATED: dict[Any, MarginLoss] = {
     SVC: Hinge(),
     L2SVC: SquaredHinge(),

@@ -165,7 +165,7 @@ def test_the_matrix_of_a_kernel_has_rules_of_its_own(rng) -> None:
     assert choice.following(problem) is None
     smooth = replace(ridge_problem(rng, Logistic()), design=problem.design)
     assert isinstance(smooth.design, KernelDesign)
-    assert choose(smooth).name == "dual-newton"
+    assert choose(smooth).name == "ridge-newton"
     with pytest.raises(UnsuitableSolverError, match="no solver takes this problem: it needs"):
         choose(replace(smooth, penalty=ElasticNet(0.1, 1.0)))
 

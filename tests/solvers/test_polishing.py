@@ -50,7 +50,7 @@ class SpoiledBall(BallNewton):
         after = super().step(problem, state)
         if after.n_iter != self.spoiled:
             return after
-        return after.but(coef=-after.coef, at=after.at._replace(scores=-after.at.scores))
+        return after.but(inner=-after.inner, at=after.at._replace(scores=-after.at.scores))
 
 
 CASES = {"ball": (in_a_ball, BallNewton()), "minimax": (minimax, ProbabilityNewton())}
@@ -91,7 +91,7 @@ class Shy(BallNewton):
         after = super().step(problem, state).but(claims=False)
         if after.n_iter < 8:
             return after
-        away = after.but(coef=0.5 * after.coef, relative_gap=1.0, finished=True)
+        away = after.but(inner=0.5 * after.inner, relative_gap=1.0, finished=True)
         return away.but(at=after.at._replace(scores=0.5 * after.at.scores))
 
 

@@ -133,7 +133,6 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
     "name",
     [
         "ridge-newton",
-        "dual-newton",
         "active-set",
         "dual-coordinate-descent",
         "ball-newton",

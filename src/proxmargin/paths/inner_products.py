@@ -24,8 +24,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.box.active_set import ActiveSet
-from proxmargin.solvers.in_samples import InSamples
-from proxmargin.solvers.smooth.dual_newton import DualNewton
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 from proxmargin.traits import Trait
 
 __all__ = ["InnerProducts"]
@@ -40,7 +39,8 @@ BECAUSE = (
 ENTRIES_PER_CALL = 2_000_000  # entries of the coefficients of all its strengths: 16 MB
 WORK_PER_CALL = 10**10  # multiply-adds for factors of the inner products: about a second
 NEEDED = Trait.MARGINS | Trait.SINGLE_OUTPUT
-WAYS: tuple[InSamples[Any], ...] = (ActiveSet(), DualNewton())
+# both give the weights a of ``w = X'a`` (`weights_of`) and go on to another ridge (`onward`)
+WAYS: tuple[Any, ...] = (ActiveSet(), RidgeNewton())
 
 
 class _StrengthFit(NamedTuple):
@@ -136,8 +136,10 @@ class InnerProducts:
         self.state = self.way.init(problem, point, Stop(self.tol))
 
 
-def _way_for(problem: Problem) -> InSamples[Any] | None:
-    return next((way for way in WAYS if way.objection(problem) is None), None)
+def _way_for(problem: Problem) -> Any:
+    """The method for this loss, if it forms inner products of so many samples."""
+    way = next((way for way in WAYS if way.objection(problem) is None), None)
+    return None if isinstance(way, RidgeNewton) and not way.is_in_samples(problem) else way
 
 
 def _solution(gap: Gap, name: str, steps: int, passes: float, seconds: float) -> Solution:

@@ -78,7 +78,7 @@ class Path:
         Features with a nonzero coefficient for any class.
     certificates : sequence of Certificate or CertificateList
         The proven distance of each model from the optimum. Strengths that are solved
-        together (``solver`` is 'chord-newton', 'dual-newton' or 'active-set') share their time:
+        together (``solver`` is 'chord-newton', 'ridge-newton' or 'active-set') share their time:
         ``seconds`` is the mean over those of one call of the solver.
     classes : (n_classes,)
     scale : (n_features,)

@@ -44,11 +44,9 @@ from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.class_newton import ClassNewton
-from proxmargin.solvers.smooth.dual_newton import DualNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.smooth.pass_newton import PassNewton
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
-from proxmargin.solvers.smooth.sampled_newton import SampledNewton
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
@@ -160,8 +158,6 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "fbpd": PrimalDual,
     "cutting-planes": _cutting_planes,
     "ridge-newton": RidgeNewton,
-    "sampled-newton": SampledNewton,
-    "dual-newton": DualNewton,
     "ball-newton": BallNewton,
     "active-set": ActiveSet,
     "interior-point": InteriorPoint,
@@ -181,6 +177,8 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
 # names of earlier versions, and what to type now
 RETIRED: Mapping[str, str] = {
     "tall-newton": "solver='chord-newton', or 'newton'",
+    "sampled-newton": "solver='ridge-newton'",
+    "dual-newton": "solver='ridge-newton'",
     "b-pgh-fapg-star": "solver='b-pgh', or 'fapg-star'",
     "ssnal-ws": "solver='ssnal', solver_options={'working_set': True}",
     "fapg-ssnal-ws": "solver='fapg-ssnal', solver_options={'working_set': True}",

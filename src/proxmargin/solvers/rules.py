@@ -237,12 +237,6 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("smooth", "ridge"): (
         DUAL_COORDINATE_DESCENT,
         ACTIVE_SET,
-        Rule(
-            "sampled-newton",
-            "a smooth loss and a ridge, many samples of few features: Newton with the Hessian of a "
-            "subsample, corrected by differences of gradients",
-            _tall,
-        ),
         Rule("ridge-newton", "a smooth loss and a ridge: Newton's method"),
         INTERIOR_POINT,
         NET_INTERIOR_POINT,
@@ -389,7 +383,7 @@ KERNEL_RULES: tuple[Rule, ...] = (
         "decomposition", "a kernel matrix and a sparse dual: block coordinate descent on the dual"
     ),
     Rule(
-        "dual-newton",
+        "ridge-newton",
         "a kernel matrix and a loss that is curved everywhere: Newton's method on the dual",
     ),
 )

@@ -154,18 +154,18 @@ def test_the_reference_optima_are_reached(instance: dict[str, Any]) -> None:
 def test_a_loose_step_ends_on_the_sphere_next_to_the_exact_one(rng) -> None:
     roots = rng.standard_normal((8, 6))
     matrix, gradient, at = roots.T @ roots, 5.0 * rng.standard_normal(6), 0.1 * np.ones(6)
-    exact = _minimise_in_ball(matrix, gradient, at, 1.0, 0.0)
-    loose = _minimise_in_ball(matrix, gradient, at, 1.0, 0.0, accuracy=0.3)
-    assert exact.multiplier > 0
-    assert loose.multiplier != exact.multiplier
-    for found in (exact, loose):
-        assert np.linalg.norm(at + found.step) == pytest.approx(1.0, rel=1e-12)
+    exact, multiplier = _minimise_in_ball(matrix, gradient, at, 1.0, 0.0)
+    loose, other = _minimise_in_ball(matrix, gradient, at, 1.0, 0.0, accuracy=0.3)
+    assert multiplier > 0
+    assert other != multiplier
+    for step in (exact, loose):
+        assert np.linalg.norm(at + step) == pytest.approx(1.0, rel=1e-12)
 
     def model(step: np.ndarray) -> float:
         return float(gradient @ step + 0.5 * step @ matrix @ step)
 
-    assert model(exact.step) <= model(loose.step)
-    assert model(loose.step) == pytest.approx(model(exact.step), rel=0.05)
+    assert model(exact) <= model(loose)
+    assert model(loose) == pytest.approx(model(exact), rel=0.05)
 
 
 @every_loss

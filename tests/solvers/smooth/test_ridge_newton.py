@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
+from proxmargin import LogisticRegression
 from proxmargin.designs import as_design
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution
@@ -185,7 +186,6 @@ WAYS = {
         (60, 45),
         1e-3,
     ),
-    "a factor where CG is cheaper": ("FACTOR_SAMPLES", 0, (30, 90), 0.5),
 }
 
 
@@ -221,3 +221,36 @@ def test_certificates_are_computed_where_the_solver_claims_to_be_there(rng) -> N
     assert alone.certificate.n_passes < watched.certificate.n_passes
     assert [report.n_iter for report in told] == list(range(watched.certificate.n_iter + 1))
     np.testing.assert_allclose(alone.point.coef, watched.point.coef, atol=1e-8)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", ["zeros", "constant", "repeated", "centred"])
+def test_singular_inner_products_are_certified(
+    kind: str, fit_intercept: bool, rng: np.random.Generator
+) -> None:
+    X = {
+        "zeros": np.zeros((20, 30)),
+        "constant": np.full((20, 30), 7.3),
+        "repeated": np.repeat(rng.standard_normal((5, 30)), 4, axis=0),
+        "centred": np.outer(np.arange(20.0), rng.standard_normal(30)),
+    }[kind]
+    y = np.where(np.arange(20) % 3, 1, -1)
+    found = [
+        LogisticRegression(solver=solver, fit_intercept=fit_intercept).fit(X, y).certificate_
+        for solver in ("ridge-newton", "fapg")
+    ]
+    assert all(certificate.converged for certificate in found)
+    assert found[0].dual <= found[1].primal
+    assert found[1].dual <= found[0].primal
+
+
+@every_loss
+@every_intercept
+def test_hessians_of_some_samples_lead_to_the_optimum_of_all(loss, intercept, rng) -> None:
+    X, y = two_classes(rng, 3000, 4)
+    X, y = X[np.argsort(y)], np.sort(y)  # the samples of a class follow each other
+    choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-10}
+    found = solved(X, y, LOSSES[loss], 1e-3, **choice)
+    whole = solved(X[:, :4], y, LOSSES[loss], 1e-3, start=found.point, **choice)
+    assert found.certificate.converged
+    assert whole.certificate.n_iter == 0

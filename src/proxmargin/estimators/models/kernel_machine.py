@@ -47,7 +47,7 @@ from proxmargin.rounding import UNIT, Enclosed
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.decomposition import BlockDecomposition
-from proxmargin.solvers.smooth.dual_newton import DualNewton
+from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 
 __all__ = ["Finish", "KernelMachine", "per_class"]
 
@@ -393,7 +393,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         """Whether Newton's method on the exact kernel may take the place of large factors."""
         if self.solver != "auto" or self.rank is not None:
             return False
-        matrix, newton = kernel_matrix_of(problems[0].design), DualNewton()
+        matrix, newton = kernel_matrix_of(problems[0].design), RidgeNewton()
         definite = matrix is not None and matrix.is_definite
         return definite and not any(newton.objection(problem) for problem in problems)
 

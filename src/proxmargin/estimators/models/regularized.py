@@ -146,7 +146,7 @@ class L2SVC(RegularizedMachine):
 
 
 @documented(
-    solvers=f"'ridge-newton', 'dual-newton', {_FIRST_ORDER}",
+    solvers=f"'ridge-newton', {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,
     warm=_WARM,

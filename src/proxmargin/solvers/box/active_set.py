@@ -8,10 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.loop.solver import GapState
+from proxmargin.loop.solver import GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
+from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.box.box_program import BoxProgram, box_objection, live_samples, program_of
 from proxmargin.solvers.box.crossover import (
     AT_CAP,
@@ -22,7 +23,6 @@ from proxmargin.solvers.box.crossover import (
     dual_units,
     implied_sides,
 )
-from proxmargin.solvers.in_samples import InSamples
 from proxmargin.solvers.linear_algebra import cholesky
 
 __all__ = ["ActiveSet", "ActiveSetState"]
@@ -66,7 +66,7 @@ class _FaceSolution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ActiveSet(InSamples[ActiveSetState]):
+class ActiveSet(Solver[ActiveSetState]):
     """The primal-dual active-set method, with inner products K of the samples.
 
     Where a dual coordinate lies strictly inside the box, the margin is at its goal, so that on a
@@ -78,13 +78,44 @@ class ActiveSet(InSamples[ActiveSetState]):
     coordinate leaves the box goes to that side of it, and one whose margin is on the wrong side of
     the goal becomes free. This is a semismooth Newton method (Hintermueller, Ito, Kunisch 2002). It
     ends at the exact solution after a few faces or, as there is no guarantee, not at all.
+
+    Parameters
+    ----------
+    max_samples : int >= 1
+        Largest number of samples; the inner products and a factor of 3000 samples take 72 MB each.
     """
 
+    max_samples: int = 3000
+
     name: ClassVar[str] = "active-set"
+    check_every: ClassVar[int] = 1
+    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 40  # number of faces
 
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_samples")
+
     def objection(self, problem: Problem) -> str | None:
-        return box_objection(problem) or super().objection(problem)
+        missing = box_objection(problem) or super().objection(problem)
+        if missing:
+            return missing
+        if not (problem.has_ridge_alone and problem.has_plain_intercept):
+            return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
+        samples = problem.design.n_samples
+        if samples > problem.design.n_features:
+            return (
+                "it needs as many features as samples or more: others have singular inner products"
+            )
+        if samples > self.max_samples:
+            return (
+                f"it factorises inner products of samples, {self.max_samples} at most, and there "
+                f"are {samples}"
+            )
+        return None
+
+    def work(self, problem: Problem) -> float:
+        samples, design = problem.design.n_samples, problem.design
+        return gram_work(design.n_features, samples, design.density) + factor_work(samples)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ActiveSetState:
         program = program_of(problem)
@@ -96,6 +127,7 @@ class ActiveSet(InSamples[ActiveSetState]):
         )
 
     def onward(self, problem: Problem, state: ActiveSetState) -> ActiveSetState:
+        """The first state for a problem with another ridge, from the solution of this one."""
         most = np.iinfo(np.int64).max
         return state.but(n_iter=0, wrong=most, idle=0, claims=False, exact=False, finished=False)
 

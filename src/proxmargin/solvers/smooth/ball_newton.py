@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
+from proxmargin.loop.solver import CLAIM_FRACTION, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import OBJECTIVE_ROUNDING
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
-    MarginExpansion,
+    MarginNewton,
+    MarginNewtonState,
+    NewtonStep,
     expanded,
     intercept_eliminated,
-    line_search,
-    next_share,
 )
 from proxmargin.traits import Trait
 
-__all__ = ["BallNewton", "BallNewtonState"]
+__all__ = ["BallNewton"]
 
 POLISH_SIDE = 400  # min(n_features, n_samples) up to which a polishing step is cheap
 FACTORS_PER_STEP = 4.0  # mean number of Cholesky factors for the multiplier of a step
@@ -43,52 +41,10 @@ SECULAR_TOLERANCE = 1e-14  # the tightest
 SECULAR_FORCING = 0.1  # times min(relative gap, sqrt(last decrease of the objective))
 LOOSEST_SECULAR_TOLERANCE = 1e-2  # far from the solution
 MAX_SECULAR_STEPS = 60  # limit: bisections alone would exhaust the 53 bits of the multiplier
-# convergence
-GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
-ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BallNewtonState(GapState):
-    """The state of the ball-constrained Newton method.
-
-    Attributes
-    ----------
-    coef : (k,)
-        In the features, or in the row span if there are fewer samples.
-    at : Expansion
-        Expansion of the loss, with the best intercept (of centred features, if they are centred).
-    gradient : (k,)
-        Gradient of the loss in the coefficients.
-    share : float
-        Weight of the reweighted least-squares majoriser where the loss has no curvature.
-    multiplier : float
-        Multiplier of the ball in the last quadratic model.
-    objective, gap : float
-        The objective, and the smallest duality gap so far.
-    idle : int
-        Steps without progress.
-    """
-
-    coef: Array
-    at: MarginExpansion
-    gradient: Array
-    share: float = 0.0
-    multiplier: float = 0.0
-    objective: float = np.inf
-    gap: float = np.inf
-    idle: int = 0
-
-
-class _InBall(NamedTuple):
-    """The step to the minimiser of a quadratic model in the ball, and its multiplier."""
-
-    step: Array
-    multiplier: float
 
 
 @dataclass(frozen=True)
-class BallNewton(Solver[BallNewtonState]):
+class BallNewton(MarginNewton[MarginNewtonState]):
     """Minimise a smooth loss of margins over ``|w|_p <= radius``.
 
     The quadratic model of the loss, with the intercept eliminated, is minimised over the ball. For
@@ -106,23 +62,20 @@ class BallNewton(Solver[BallNewtonState]):
         Largest min(n_features, n_samples): the Hessian takes 200 MB for 5000.
     max_curved_features : int >= 1
         Largest number of features if the norm is not Euclidean.
-    max_stalled : int >= 1
-        Steps without progress, as gap and objective have reached rounding, after which it ends.
     """
 
+    max_stalled: int = 6
     max_side: int = 5000
     max_curved_features: int = 30
-    max_stalled: int = 6
 
     name: ClassVar[str] = "ball-newton"
-    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT | Trait.BALL
-    check_every: ClassVar[int] = 1
-    computes_gap: ClassVar[bool] = True
+    needs: ClassVar[Trait] = MarginNewton.needs | Trait.BALL
     max_iter: ClassVar[int] = 300
+    longest: ClassVar[float] = 1.0  # the end of a step lies in the ball
 
     def __post_init__(self) -> None:
-        at_least_one(self, "max_side", "max_curved_features", "max_stalled")
+        super().__post_init__()
+        at_least_one(self, "max_side", "max_curved_features")
 
     def objection(self, problem: Problem) -> str | None:
         missing = super().objection(problem)
@@ -149,72 +102,51 @@ class BallNewton(Solver[BallNewtonState]):
         factors = FACTORS_PER_STEP if _is_euclidean(problem) else FACTORS_PER_CURVED_STEP
         return gram_work(long, side, design.density) + factors * factor_work(side)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> BallNewtonState:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> MarginNewtonState:
         coordinates = _coordinates(problem)
-        coef = coordinates.of(start.coef[:, 0])
-        coef = _into_ball(problem, coef)
+        coef = _into_ball(problem, coordinates.of(start.coef[:, 0]))
         intercept = float(problem.centred.intercept(start)[0])
         scores = coordinates.design.scores(coef[:, None])[:, 0] + intercept
         at = expanded(problem, scores, intercept, 0.0)
-        gradient, tol = _gradient(problem, at), CLAIM_FRACTION * stop.tol
-        state = BallNewtonState(coef=coef, at=at, gradient=gradient, tol=tol)
-        begun = self._with_gap(problem, state)
+        slope, tol = self.gradient(problem, at.dual), CLAIM_FRACTION * stop.tol
+        begun = self.with_gap(problem, MarginNewtonState(inner=coef, at=at, slope=slope, tol=tol))
         # for large data the digits of a polishing step are not worth its cost
         small = short_side(problem.design) <= POLISH_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
 
-    def step(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        design, at = _coordinates(problem).design, state.at
-        matrix, mean = intercept_eliminated(problem, design, at.bend)
+    def newton(self, problem: Problem, state: MarginNewtonState) -> NewtonStep:
+        design, ball = _coordinates(problem).design, problem.ball
+        matrix, mean = intercept_eliminated(problem, design, state.at.bend)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
         accuracy = float(
             np.clip(SECULAR_FORCING * ahead, SECULAR_TOLERANCE, LOOSEST_SECULAR_TOLERANCE)
         )
-        found = _model_step(problem, matrix, state, accuracy)
-        move = -float(mean @ found.step)
-        moved = design.scores(found.step[:, None])[:, 0] + move
-        length = min(line_search(problem, at, moved, move, 0.0, 0.0), 1.0)
-        change = length * float(np.linalg.norm(found.step))
-        share = next_share(state.share, length)
-        scores, intercept = at.scores + length * moved, at.intercept + length * move
-        there = expanded(problem, scores, intercept, share)
-        reached = state.but(
-            n_iter=state.n_iter + 1,
-            coef=_into_ball(problem, state.coef + length * found.step),
-            at=there,
-            gradient=_gradient(problem, there),
-            share=share,
-            multiplier=found.multiplier,
-            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
-        )
-        priced = self._with_gap(problem, reached)
-        stuck = change == 0.0 and state.share == 0.0
-        return priced.but(finished=priced.idle >= self.max_stalled or stuck)
+        model = matrix, state.slope, state.inner, ball.radius
+        if _is_euclidean(problem):
+            step, multiplier = _minimise_in_ball(*model, state.multiplier, accuracy)
+        else:
+            step = minimised_in_ball(*model, ball.p, max(CURVED_TOLERANCE, accuracy**2))
+            multiplier = 0.0
+        move = -float(mean @ step)
+        moved = design.scores(step[:, None])[:, 0] + move
+        return NewtonStep(step, move, moved, multiplier=multiplier)
 
-    def _with_gap(self, problem: Problem, state: BallNewtonState) -> BallNewtonState:
-        """The state with the objective and the gap of its point."""
-        at, gradient = state.at, state.gradient
-        lost = problem.penalty.conjugate(gradient[:, None]) + float(gradient @ state.coef)
-        better = lost < GAP_REDUCTION * state.gap
-        better |= state.objective - at.value > OBJECTIVE_ROUNDING * abs(at.value) + ZERO_OBJECTIVE
-        return state.but(
-            objective=at.value,
-            gap=min(lost, state.gap),
-            relative_gap=lost / max(abs(at.value), problem.negligible),
-            idle=0 if better else state.idle + 1,
-            objective_change=(state.objective - at.value) / (1.0 + abs(at.value)),
-        ).claimed(final=True)
+    def gradient(self, problem: Problem, dual: Array) -> Array:
+        return _coordinates(problem).design.adjoint(dual[:, None])[:, 0]
 
-    def observe(self, problem: Problem, state: BallNewtonState, gap: Gap) -> BallNewtonState:
-        return state.observed()
+    def with_gap(self, problem: Problem, state: MarginNewtonState) -> MarginNewtonState:
+        coef, value = _into_ball(problem, state.inner), state.at.value
+        gap = problem.penalty.conjugate(state.slope[:, None]) + float(state.slope @ coef)
+        relative_gap = gap / max(abs(value), problem.negligible)
+        return self.with_progress(state, value, gap, relative_gap, inner=coef)
 
-    def point(self, problem: Problem, state: BallNewtonState) -> Point:
+    def point(self, problem: Problem, state: MarginNewtonState) -> Point:
         coordinates = _coordinates(problem)
-        coef = _into_ball(problem, coordinates.coef(state.coef))
+        coef = _into_ball(problem, coordinates.coef(state.inner))
         return problem.centred.point(coef[:, None], np.array([state.at.intercept]))
 
-    def scores(self, problem: Problem, state: BallNewtonState) -> Array | None:
+    def scores(self, problem: Problem, state: MarginNewtonState) -> Array | None:
         # mapping coefficients back from the row span adds rounding that these scores do not have
         whole = isinstance(_coordinates(problem), AllFeatures)
         return state.at.scores[:, None] if whole else None
@@ -223,18 +155,7 @@ class BallNewton(Solver[BallNewtonState]):
 def _coordinates(problem: Problem) -> Coordinates:
     """The coordinates of the steps, for the centred data."""
     whole = problem.centred.design
-    return (
-        in_short_coordinates(whole) if _is_euclidean(problem) else problem.remembered(_all_features)
-    )
-
-
-def _all_features(problem: Problem) -> Coordinates:
-    return AllFeatures(problem.centred.design)
-
-
-def _gradient(problem: Problem, at: MarginExpansion) -> Array:
-    """The gradient of the loss in the coefficients."""
-    return _coordinates(problem).design.adjoint(at.dual[:, None])[:, 0]
+    return in_short_coordinates(whole) if _is_euclidean(problem) else AllFeatures(whole)
 
 
 def _is_euclidean(problem: Problem) -> bool:
@@ -249,19 +170,6 @@ def _into_ball(problem: Problem, coef: Array) -> Array:
     return coef * (ball.radius / size) if size > ball.radius else coef
 
 
-def _model_step(
-    problem: Problem, matrix: Array, state: BallNewtonState, accuracy: float
-) -> _InBall:
-    """The step to the minimiser of the quadratic model in the ball."""
-    ball = problem.ball
-    if _is_euclidean(problem):
-        at = state.gradient, state.coef, ball.radius
-        return _minimise_in_ball(matrix, *at, state.multiplier, accuracy)
-    share = max(CURVED_TOLERANCE, accuracy**2)
-    step = minimised_in_ball(matrix, state.gradient, state.coef, ball.radius, ball.p, share)
-    return _InBall(step, 0.0)
-
-
 def _minimise_in_ball(
     matrix: Array,
     gradient: Array,
@@ -269,8 +177,8 @@ def _minimise_in_ball(
     radius: float,
     guess: float,
     accuracy: float = SECULAR_TOLERANCE,
-) -> _InBall:
-    """Minimise ``gradient'd + d'Hd/2`` subject to ``|at + d| <= radius``.
+) -> tuple[Array, float]:
+    """The d that minimises ``gradient'd + d'Hd/2`` for ``|at + d| <= radius``, and the multiplier.
 
     Newton's method on ``1/|x(mu)| = 1/radius``, x = at + d, which is concave in mu: iterates left
     of the root stay there, those right of it are safeguarded by a bracket. A singular H is shifted
@@ -280,7 +188,7 @@ def _minimise_in_ball(
     """
     step, slant = np.zeros_like(at), float(np.linalg.norm(gradient))
     if slant == 0.0:
-        return _InBall(step, guess)
+        return step, guess
     shift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
@@ -307,4 +215,4 @@ def _minimise_in_ball(
         if wanted == mu:
             break
         mu = wanted
-    return _InBall(step, mu)
+    return step, mu

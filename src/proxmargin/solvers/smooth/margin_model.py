@@ -1,4 +1,4 @@
-"""The quadratic model of a sum of margin losses, for Newton methods.
+"""Newton methods for a sum of margin losses: the quadratic model, the step, and their progress.
 
 The intercept is no variable of these methods: it is minimised exactly at every point, and
 eliminated from every quadratic model.
@@ -6,27 +6,36 @@ eliminated from every quadratic model.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.designs.base import Array, Design, subtract_outer
+from proxmargin.loop.solver import GapState, Solver, at_least_one
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING
 from proxmargin.solvers.line_search import increasing_root
+from proxmargin.traits import Trait
 
 __all__ = [
     "Hessian",
     "MarginExpansion",
+    "MarginNewton",
+    "MarginNewtonState",
+    "NewtonStep",
     "curvature_in_shift",
     "expanded",
-    "first_share",
     "intercept_eliminated",
-    "line_search",
-    "next_share",
 ]
 
+# convergence
+GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
+ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
 # exact line search
 LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
 LINE_SEARCH_STEPS = 60  # limit: more bisections than a step has bits
@@ -84,7 +93,7 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
         Scores with the given ``intercept``.
     share : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature
-        (`next_share`).
+        (`_next_share`).
     """
     loss, start = problem.loss, np.array([intercept])
     bare = (scores - intercept)[:, None]
@@ -119,37 +128,171 @@ def intercept_eliminated(problem: Problem, design: Design, bend: Array) -> Hessi
     return Hessian(matrix, mean)
 
 
-def line_search(
-    problem: Problem, at: MarginExpansion, moved: Array, move: float, slope: float, bend: float
-) -> float:
-    """The step length that minimises ``loss + (l2/2) |w|^2 + intercept`` along a direction.
+class NewtonStep(NamedTuple):
+    """A step in the coordinates of a method, and the penalty along it.
+
+    Attributes
+    ----------
+    direction : (k,)
+    move : float
+        Change of the intercept.
+    moved : (n_samples,)
+        Change of the scores, including that of the intercept.
+    slope, curvature : float
+        First and second derivative of the penalty of the coefficients along the step.
+    multiplier : float
+        Of a constraint on the coefficients in the quadratic model.
+    """
+
+    direction: Array
+    move: float
+    moved: Array
+    slope: float = 0.0
+    curvature: float = 0.0
+    multiplier: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginNewtonState(GapState):
+    """The state of a `MarginNewton`.
+
+    Attributes
+    ----------
+    inner : (k,)
+        The coefficients, in the coordinates of the method.
+    at : MarginExpansion
+        With the best intercept (for the centred design, if it is centred).
+    slope : (k,)
+        Gradient of the loss in the coefficients.
+    share : float
+        Weight of the reweighted least-squares majoriser where the loss has no curvature.
+    multiplier : float
+        Of the last step.
+    objective : float
+    gap : float
+        Smallest duality gap so far.
+    idle : int
+        Steps without progress.
+    """
+
+    inner: Array
+    at: MarginExpansion
+    slope: Array
+    share: float = 0.0
+    multiplier: float = 0.0
+    objective: float = np.inf
+    gap: float = np.inf
+    idle: int = 0
+
+
+S = TypeVar("S", bound=MarginNewtonState)
+
+
+@dataclass(frozen=True)
+class MarginNewton(Solver[S]):
+    """Newton steps on a sum of margin losses and a penalty, with an exact line search.
+
+    Samples on a linear piece of the loss get a share of the reweighted least-squares majoriser as
+    curvature; the share goes to zero.
 
     Parameters
     ----------
-    moved : (n_samples,)
-        Change of the scores in a full step, including the change ``move`` of the intercept.
-    slope, bend : float
-        ``l2 w'd`` and ``l2 |d|^2`` of the coefficients w and the direction d.
+    max_stalled : int >= 1
+        Steps without progress, as gap and objective have reached rounding, after which it ends.
     """
+
+    max_stalled: int = 8
+
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
+    check_every: ClassVar[int] = 1
+    computes_gap: ClassVar[bool] = True
+    longest: ClassVar[float] = np.inf
+    """Largest length of a step, in full steps."""
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
+
+    @abstractmethod
+    def newton(self, problem: Problem, state: S) -> NewtonStep:
+        """The step to the minimum of the quadratic model."""
+
+    @abstractmethod
+    def gradient(self, problem: Problem, dual: Array) -> Array:
+        """The gradient of the loss in the coefficients, of that in the scores."""
+
+    @abstractmethod
+    def with_gap(self, problem: Problem, state: S) -> S:
+        """The state with objective and gap of its point (`with_progress`)."""
+
+    def step(self, problem: Problem, state: S) -> S:
+        at, step = state.at, self.newton(problem, state)
+        length = min(_line_search(problem, at, step), self.longest)
+        share = _next_share(state.share, length)
+        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
+        there = expanded(problem, scores, intercept, share)
+        change = length * float(np.linalg.norm(step.direction))
+        reached = state.but(
+            n_iter=state.n_iter + 1,
+            inner=state.inner + length * step.direction,
+            at=there,
+            slope=self.gradient(problem, there.dual),
+            share=share,
+            multiplier=step.multiplier,
+            point_change=change / (1.0 + float(np.linalg.norm(state.inner))),
+        )
+        return self.with_gap(problem, reached)
+
+    def with_progress(
+        self,
+        state: S,
+        objective: float,
+        gap: float,
+        relative_gap: float,
+        *,
+        passing: bool = False,
+        **changes: Any,
+    ) -> S:
+        """The state with what its point is worth, finished if its steps no longer gain anything.
+
+        ``passing`` says that objective and gap are those of a stage of a homotopy.
+        """
+        gained = OBJECTIVE_ROUNDING * abs(objective) + ZERO_OBJECTIVE
+        better = passing or gap < GAP_REDUCTION * state.gap or state.objective - objective > gained
+        idle = 0 if better else state.idle + 1
+        still = (
+            state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
+        )
+        return state.but(
+            objective=objective,
+            gap=np.inf if passing else min(gap, state.gap),
+            idle=idle,
+            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+            finished=idle >= self.max_stalled or still,
+            relative_gap=relative_gap,
+            **changes,
+        ).claimed(final=True)
+
+    def observe(self, problem: Problem, state: S, gap: Gap) -> S:
+        return state.observed()
+
+
+def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> float:
+    """The length of the step that minimises the objective along it."""
     loss, ridge, scores = problem.margins, problem.intercept.l2, at.scores + problem.offset
-    slope += ridge * at.intercept * move
-    bend += ridge * move * move
+    slope = step.slope + ridge * at.intercept * step.move
+    curvature = step.curvature + ridge * step.move * step.move
     if loss.phi.scalars is None:
-        return _exact_step(loss, scores, moved, slope, bend)
+        return _exact_step(loss, scores, step.moved, slope, curvature)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
-    ray = (scores, moved, signs, weights, *(nothing,) * 4, slope, bend)
-    step: float = compiled.exact_step(
+    ray = (scores, step.moved, signs, weights, *(nothing,) * 4, slope, curvature)
+    length: float = compiled.exact_step(
         loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
     )
-    return step
+    return length
 
 
-def first_share(problem: Problem) -> float:
-    """The first weight of the majoriser: one for losses with linear pieces, else zero."""
-    return 1.0 if problem.margins.phi.has_linear_piece else 0.0
-
-
-def next_share(before: float, step: float) -> float:
+def _next_share(before: float, step: float) -> float:
     """The next weight of the majoriser: smaller after a good step, larger after a short one."""
     if step >= GOOD_STEP_LENGTH:
         return MAJORISER_DECREASE * before if before > SMALLEST_MAJORISER else 0.0

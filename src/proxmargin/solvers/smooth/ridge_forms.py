@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import GapState
-from proxmargin.problem import Centred, Problem
+from proxmargin.designs.base import Array
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.problem import Centred, Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
-    MarginExpansion,
+    MarginNewtonState,
     curvature_in_shift,
     intercept_eliminated,
 )
 
-__all__ = ["Form", "NewtonStep", "RidgeNewtonState", "form_of"]
+__all__ = ["MAX_DENSE_SIDE", "Form", "RidgeNewtonState", "Wide", "form_of"]
 
 # min(n_samples, n_features) up to which a Hessian is formed and factored
 MAX_DENSE_SIDE = 3000
@@ -30,60 +28,34 @@ MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a 
 # Gram matrix of the samples, which all steps and problems on the same data share
 GRAM_SAMPLES_PER_FEATURE = 1.5  # ratio up to which it is used for dense data
 GRAM_MIN_RIDGE = 1e-8  # ridge over the largest curvature, below which it would lose digits
-# Newton systems in the dual variables: a Cholesky factor or CG
-FACTOR_SAMPLES = 30  # a factor takes as long as n / this products with the n x n Gram matrix
-DUAL_CG_TOLERANCE = 1e-6  # relative residual: looser multipliers give no descent direction
+SAMPLES_PER_FEATURE = 20  # in the first Hessian, which has an error of its root
 # Newton systems by CG alone: relative residual sqrt(gap / loss), within these bounds
 TIGHTEST_CG_TOLERANCE = 1e-6
 LOOSEST_CG_TOLERANCE = 0.1
 CG_STEPS = 300  # iteration limit
-# curvature of a sample
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RidgeNewtonState(GapState):
-    """The state of Newton's method.
+class RidgeNewtonState(MarginNewtonState):
+    """The state of Newton's method with a ridge.
+
+    ``inner`` are the coefficients w; for wide data the a of ``w = X'a``, one a sample, with the g
+    of ``gradient = X'g`` as ``slope``.
 
     Attributes
     ----------
-    inner : (k,)
-        The coefficients w; for wide data the a of ``w = X'a``, one a sample.
-    at : Expansion
-        Expansion of the loss, with the best intercept (for the centred design, if it is centred).
-    slope : (k,)
-        Gradient of the loss in w, or for wide data the g of ``gradient = X'g`` (`Form.pulled`).
-    share : float
-        Weight of the reweighted least-squares majoriser where the loss has no curvature.
     ridge : float
         Ridge of this stage of the homotopy, at least the final one.
-    objective : float
-        Objective with that ridge.
-    gap : float
-        Smallest duality gap so far.
-    idle : int
-        Steps without progress.
+    every : int
+        The Hessian of few features is that of every k-th sample.
     deadline : float
         CG starts no further product after it.
     """
 
-    inner: Array
-    at: MarginExpansion
-    slope: Array
-    share: float = 0.0
     ridge: float = 0.0
-    objective: float = np.inf
-    gap: float = np.inf
-    idle: int = 0
+    every: int = 1
     deadline: float = np.inf
-
-
-class NewtonStep(NamedTuple):
-    """A direction in the inner coordinates (k,), with its changes of intercept and scores."""
-
-    direction: Array
-    move: float
-    moved: Array
 
 
 class Form(ABC):
@@ -99,8 +71,12 @@ class Form(ABC):
     def __init__(self, data: Centred) -> None:
         self.design, self.centre = data
 
-    def inner(self, coef: Array) -> Array:
-        return coef.copy()
+    def every(self) -> int:
+        """The samples of the first Hessian: every k-th one."""
+        return 1
+
+    def inner(self, problem: Problem, start: Point) -> Array:
+        return start.coef[:, 0].copy()
 
     def coef(self, inner: Array) -> Array:
         return inner
@@ -122,27 +98,31 @@ class Form(ABC):
         gradient = state.slope + l2 * state.inner
         return float(gradient @ gradient) / (2.0 * l2)
 
-    def final_gap(self, problem: Problem, state: RidgeNewtonState) -> float:
-        """The gap with the final ridge, for the better of the available dual points."""
-        return self.gap(state, problem.penalty.l2)
-
-    def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        return None
+    def multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array | None, float]:
+        """A dual point other than the gradient of the loss, if there is one, and its gap."""
+        return None, np.inf
 
     @abstractmethod
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
-        """The Newton step."""
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        """The Newton step of the coefficients, and of the intercept."""
 
 
 class Narrow(Form):
-    """Few features: the Hessian is formed and factored."""
+    """Few features: the Hessian is formed and factored, first that of some of the samples."""
 
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
-        matrix, mean = intercept_eliminated(problem, self.design, state.at.bend)
+    def every(self) -> int:
+        return max(1, self.design.n_samples // (SAMPLES_PER_FEATURE * self.design.n_features))
+
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        design, bend = self.design, state.at.bend
+        part = bend[:: state.every]
+        if state.every > 1 and (total := float(part.sum())) > 0.0:
+            design = design.rows(np.arange(0, bend.size, state.every))
+            bend = part * (float(bend.sum()) / total)
+        matrix, mean = intercept_eliminated(problem, design, bend)
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
-        move = -float(mean @ direction)
-        return NewtonStep(direction, move, self.products(direction) + move)
+        return direction, -float(mean @ direction)
 
 
 class Wide(Form):
@@ -152,11 +132,12 @@ class Wide(Form):
     def gram(self) -> Array:
         return self.design.outer_gram()
 
-    def inner(self, coef: Array) -> Array:
-        if not coef.any():
+    def inner(self, problem: Problem, start: Point) -> Array:
+        if start.dual is not None:
+            return -start.dual[:, 0] / problem.penalty.l2
+        if not start.coef.any():
             return np.zeros(self.design.n_samples)
-        scores = self.design.scores(coef[:, None])[:, 0]
-        return inverse_of(self.gram)(scores)
+        return inverse_of(self.gram)(self.design.scores(start.coef)[:, 0])
 
     def coef(self, inner: Array) -> Array:
         return self.design.adjoint(inner[:, None])[:, 0]
@@ -174,29 +155,17 @@ class Wide(Form):
         rest = state.slope + l2 * state.inner
         return max(float(rest @ self.products(rest)), 0.0) / (2.0 * l2)
 
-    def final_gap(self, problem: Problem, state: RidgeNewtonState) -> float:
-        return min(self.gap(state, problem.penalty.l2), self._multipliers(problem, state)[1])
-
-    def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` if it gives a smaller gap than the gradient of the loss.
+    def multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array | None, float]:
+        """``-l2 a`` with the final ridge, made feasible, and its gap.
 
         With a weak ridge and separable data the gradient is ill-conditioned in the scores: margins
         are one up to rounding, while a keeps all its digits.
         """
-        dual, gap = self._multipliers(problem, state)
-        return dual if gap < self.gap(state, problem.penalty.l2) else None
-
-    def _multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        """``-l2 a`` with the final ridge, made feasible, and its gap."""
         loss, l2 = problem.loss, problem.penalty.l2
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
 
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
-        direction, move = self._increment(problem, state)
-        return NewtonStep(direction, move, self.products(direction) + move)
-
-    def _increment(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         """The Newton step, d in a and m in b.
 
         With the residual ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. The
@@ -206,14 +175,15 @@ class Wide(Form):
         at, l2 = state.at, state.ridge
         rest = at.dual + l2 * state.inner
         curved = at.bend > FLAT_CURVATURE * at.bend.max()
-        bend = at.bend[curved]
-        root = np.sqrt(bend)
-        step = np.where(curved, 0.0, -rest / l2)
-        wanted = -rest[curved] / bend
+        root, step = np.sqrt(at.bend[curved]), np.where(curved, 0.0, -rest / l2)
+        wanted = -rest[curved] / root
         if step.any():
-            wanted -= self.products(step)[curved]
-        right = root[:, None] * np.column_stack([wanted, np.ones_like(wanted)])
-        by_score, by_shift = (root[:, None] * self._solve_kernel_system(curved, bend, right, l2)).T
+            wanted -= root * self.products(step)[curved]
+        system = self.gram * root if curved.all() else self.gram[np.ix_(curved, curved)] * root
+        system *= root[:, None]
+        np.einsum("ii->i", system)[:] += l2
+        solve = inverse_of(system, overwrite=True)
+        by_score, by_shift = root * solve(np.column_stack([wanted, root])).T
         if not np.isfinite(curvature_in_shift(problem, at.bend)):
             step[curved] = by_score
             return step, 0.0
@@ -224,40 +194,21 @@ class Wide(Form):
         step[curved] = by_score - move * by_shift
         return step, move
 
-    def _solve_kernel_system(
-        self, curved: NDArray[np.bool_], bend: Array, right: Array, l2: float
-    ) -> Array:
-        """Solve with ``sqrt(D) K sqrt(D) + l2 I``, D = ``bend``, by CG or by a Cholesky factor.
 
-        By CG if a bound on the condition number shows that it takes less time, as with a strong
-        ridge.
-        """
-        whole, root = self.gram, np.sqrt(bend)
-        inner = whole if curved.all() else whole[np.ix_(curved, curved)]
-        most = self.design.remembered(_gram_norm)
-        condition = 1.0 + float(bend.max(initial=0.0)) * most / l2
-        products = 0.5 * np.sqrt(condition) * np.log(2.0 / DUAL_CG_TOLERANCE)
-        if products * FACTOR_SAMPLES > root.size:
-            system = inner * root
-            system *= root[:, None]
-            np.einsum("ii->i", system)[:] += l2
-            return inverse_of(system, overwrite=True)(right)
+class Kernel(Wide):
+    """A kernel matrix in place of data: the coefficients are a."""
 
-        def product(v: Array) -> Array:
-            return root * (inner @ (root * v)) + l2 * v
+    def inner(self, problem: Problem, start: Point) -> Array:
+        return start.coef[:, 0].copy() if start.dual is None else super().inner(problem, start)
 
-        inverse = 1.0 / (bend * np.diag(inner) + l2)
-        limit = 1 + int(products)
-        found = [
-            conjugate_gradients(product, inverse, r, DUAL_CG_TOLERANCE, limit) for r in right.T
-        ]
-        return np.column_stack(found)
+    def coef(self, inner: Array) -> Array:
+        return inner
 
 
 class Large(Form):
     """Many samples and many features: preconditioned conjugate gradients."""
 
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         design, bend, l2 = self.design, state.at.bend, state.ridge
         gradient = state.slope + l2 * state.inner
         total = curvature_in_shift(problem, bend)
@@ -275,12 +226,7 @@ class Large(Form):
         direction = conjugate_gradients(
             product, inverse, -gradient, share, CG_STEPS, state.deadline
         )
-        move = -float(mean @ direction)
-        return NewtonStep(direction, move, self.products(direction) + move)
-
-
-def _gram_norm(design: Design) -> float:
-    return float(np.linalg.norm(design.outer_gram()))
+        return direction, -float(mean @ direction)
 
 
 def form_of(problem: Problem, deadline: float = np.inf) -> Form:
@@ -295,18 +241,16 @@ def _new_form(problem: Problem, deadline: float) -> Form:
     formed needs it for accuracy.
     """
     raw = problem.design
+    if isinstance(raw, KernelDesign):
+        return Kernel(problem.centred)
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)
     if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
         return Large(problem.centred if dense else Centred(raw, np.zeros(features)))
-    few = samples <= features or (
-        dense and samples <= GRAM_SAMPLES_PER_FEATURE * features and not _is_weak(problem, raw)
-    )
+    few = samples <= features
+    if dense and features < samples <= GRAM_SAMPLES_PER_FEATURE * features:
+        # rounding of a singular Gram matrix would swamp a weak ridge
+        largest = problem.margins.phi.smoothness * problem.slope_size**2
+        few = problem.penalty.l2 >= GRAM_MIN_RIDGE * largest
     return (Wide if few else Narrow)(problem.centred)
-
-
-def _is_weak(problem: Problem, design: Design) -> bool:
-    """Whether rounding of a singular Gram matrix would swamp the ridge."""
-    largest = problem.margins.phi.smoothness * problem.slope_size**2
-    return problem.penalty.l2 < GRAM_MIN_RIDGE * largest

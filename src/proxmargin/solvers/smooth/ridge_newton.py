@@ -7,15 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import CLAIM_FRACTION, Solver, at_least_one
+from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.loop.solver import CLAIM_FRACTION
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import OBJECTIVE_ROUNDING
-from proxmargin.solvers.smooth.margin_model import expanded, first_share, line_search, next_share
-from proxmargin.solvers.smooth.ridge_forms import Form, RidgeNewtonState, form_of
-from proxmargin.traits import Trait
+from proxmargin.runtime.pace import factor_work, gram_work
+from proxmargin.solvers.smooth.margin_model import MarginNewton, NewtonStep, expanded
+from proxmargin.solvers.smooth.ridge_forms import (
+    MAX_DENSE_SIDE,
+    RidgeNewtonState,
+    Wide,
+    form_of,
+)
 
 __all__ = ["RidgeNewton", "RidgeNewtonState"]
 
@@ -23,13 +27,14 @@ __all__ = ["RidgeNewton", "RidgeNewtonState"]
 FIRST_RIDGE = 1e-4  # over the loss's curvature summed over features, if the final one is weaker
 RIDGE_DECREASE = 0.1  # factor from one ridge to the next
 RIDGE_GAP = 0.1  # relative gap at which a ridge is left
-# convergence
-GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
 EXACT_GAP = 1e-20  # relative gap at which polishing gains nothing
+# Hessians of some of the samples
+SAMPLED_REDUCTION = 0.1  # of the gap in a step, at least; else they are of more
+SAMPLES_GROWTH = 4  # times as many
 
 
 @dataclass(frozen=True)
-class RidgeNewton(Solver[RidgeNewtonState]):
+class RidgeNewton(MarginNewton[RidgeNewtonState]):
     """Newton's method on ``loss + (l2/2) |w|^2`` with the intercept minimised exactly.
 
     With the curvatures D of the samples, and the intercept eliminated, the Newton system
@@ -39,40 +44,39 @@ class RidgeNewton(Solver[RidgeNewtonState]):
     is factored if features are few. If samples are few it is solved in the dual variables,
     ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature and ``w = X' a``,
     which stays well-conditioned when the ridge is weak. ``X X'`` is formed once for all problems on
-    the same data, and with a strong ridge a few CG steps replace the factor. If neither are few,
-    conjugate gradients, preconditioned by the diagonal, solve the system inexactly. The line search
-    is exact. Samples on a linear piece of the loss get a share of the reweighted least-squares
-    majoriser as curvature, and the share goes to zero.
+    the same data; of a kernel matrix, which is ``X X'``, the coefficients are a. If neither are
+    few, conjugate gradients, preconditioned by the diagonal, solve the system inexactly.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
-
-    Parameters
-    ----------
-    max_stalled : int >= 1
-        Steps without progress, as gap and objective have reached rounding, after which it ends.
     """
 
-    max_stalled: int = 8
-
     name: ClassVar[str] = "ridge-newton"
-    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
-    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
-    check_every: ClassVar[int] = 1
-    computes_gap: ClassVar[bool] = True
     max_iter: ClassVar[int] = 500
 
-    def __post_init__(self) -> None:
-        at_least_one(self, "max_stalled")
-
     def objection(self, problem: Problem) -> str | None:
-        refusal = None if problem.has_ridge_alone else "it needs a ridge penalty (no l1 part)"
-        return super().objection(problem) or refusal
+        missing = super().objection(problem)
+        if missing is None and not problem.has_ridge_alone:
+            return "it needs a ridge penalty (no l1 part)"
+        if missing is None and isinstance(problem.design, KernelDesign):
+            if not problem.margins.phi.is_strictly_convex:
+                return "it needs, for a kernel matrix, a loss that is curved everywhere"
+            if problem.design.n_samples > MAX_DENSE_SIDE:
+                return f"it factorises a kernel matrix, of {MAX_DENSE_SIDE} samples at most"
+        return missing
+
+    def work(self, problem: Problem) -> float:
+        if not isinstance(
+            problem.design, KernelDesign
+        ):  # otherwise the form is chosen by the time
+            return super().work(problem)
+        samples = problem.design.n_samples
+        return gram_work(samples, samples, 1.0) + factor_work(samples)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
         form = form_of(problem, stop.deadline)
-        inner = form.inner(start.coef[:, 0])
+        inner = form.inner(problem, start)
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
-        share = first_share(problem)
+        share = 1.0 if problem.margins.phi.has_linear_piece else 0.0
         at = expanded(problem, form.products(inner) + intercept, intercept, share)
         state = RidgeNewtonState(
             inner=inner,
@@ -81,69 +85,75 @@ class RidgeNewton(Solver[RidgeNewtonState]):
             share=share,
             ridge=_first_ridge(problem, form.design, start),
             tol=CLAIM_FRACTION * stop.tol,
+            every=form.every(),
             deadline=stop.deadline,
         )
-        return self._with_gap(problem, form, state).but(unpolished=stop.polish, idle=0)
+        return self.with_gap(problem, state).but(unpolished=stop.polish, idle=0)
 
-    def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
-        form, l2, at, inner = form_of(problem), state.ridge, state.at, state.inner
-        step = form.newton(problem, state)
-        bare, moved = at.scores - at.intercept, step.moved - step.move
-        slope = l2 * form.inner_product(step.direction, inner, bare)
-        bend = l2 * form.inner_product(step.direction, step.direction, moved)
-        length = line_search(problem, at, step.moved, step.move, slope, bend)
-        change = length * float(np.linalg.norm(step.direction))
-        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
-        share = next_share(state.share, length)
-        there = expanded(problem, scores, intercept, share)
-        reached = state.but(
-            n_iter=state.n_iter + 1,
-            inner=inner + length * step.direction,
-            at=there,
-            slope=form.gradient(there.dual),
-            share=share,
-            point_change=change / (1.0 + float(np.linalg.norm(inner))),
+    def onward(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
+        """The first state for a problem with another ridge, from the solution of this one."""
+        fresh = state.but(n_iter=0, ridge=problem.penalty.l2, objective=np.inf, gap=np.inf)
+        return self.with_gap(problem, fresh).but(unpolished=True, idle=0)
+
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
+        form, bare = form_of(problem), state.at.scores - state.at.intercept
+        direction, move = form.newton(problem, state)
+        products = form.products(direction)
+        slope = state.ridge * form.inner_product(direction, state.inner, bare)
+        curvature = state.ridge * form.inner_product(direction, direction, products)
+        return NewtonStep(direction, move, products + move, slope, curvature)
+
+    def gradient(self, problem: Problem, dual: Array) -> Array:
+        return form_of(problem).gradient(dual)
+
+    def with_gap(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
+        """The state with its gap, and the next ridge of the homotopy."""
+        form, at, inner = form_of(problem), state.at, state.inner
+        ridge, final = state.ridge, problem.penalty.l2
+        square = form.inner_product(inner, inner, at.scores - at.intercept)
+        objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
+        least = max(at.value + 0.5 * final * square, problem.negligible)
+        passing, proved = ridge > final, gap
+        if passing:
+            proved = form.gap(state, final)
+        if passing or gap > state.tol * least:
+            proved = min(proved, form.multipliers(problem, state)[1])
+        relative_gap = proved / least  # of the problem with the final ridge
+        slow = relative_gap > SAMPLED_REDUCTION * state.relative_gap
+        return self.with_progress(
+            state,
+            objective,
+            gap,
+            relative_gap,
+            every=max(1, state.every // SAMPLES_GROWTH) if slow else state.every,
+            passing=passing,
+            ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
+            exact=proved <= EXACT_GAP * least,
         )
-        return self._with_gap(problem, form, reached)
-
-    def observe(self, problem: Problem, state: RidgeNewtonState, gap: Gap) -> RidgeNewtonState:
-        return state.observed()
 
     def point(self, problem: Problem, state: RidgeNewtonState) -> Point:
         form = form_of(problem)
         coef = form.coef(state.inner)
         return Point(coef[:, None], np.array([state.at.intercept - float(form.centre @ coef)]))
 
+    def scores(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
+        return state.at.scores[:, None] if isinstance(problem.design, KernelDesign) else None
+
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
         """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss."""
-        return form_of(problem).dual(problem, state)
+        form, own = form_of(problem), isinstance(problem.design, KernelDesign)
+        dual, gap = form.multipliers(problem, state)
+        if dual is None or own or gap < form.gap(state, problem.penalty.l2):
+            return dual
+        return state.at.dual[:, None]
 
-    def _with_gap(self, problem: Problem, form: Form, state: RidgeNewtonState) -> RidgeNewtonState:
-        """The state with the objective and gap of its point, and the next ridge of the homotopy."""
-        at, inner, ridge, final = state.at, state.inner, state.ridge, problem.penalty.l2
-        square = form.inner_product(inner, inner, at.scores - at.intercept)
-        objective, gap = at.value + 0.5 * ridge * square, form.gap(state, ridge)
-        passing = ridge > final
-        proved = form.final_gap(problem, state) if passing else gap
-        least = max(at.value + 0.5 * final * square, problem.negligible)
-        if not passing and gap > state.tol * least:
-            proved = min(gap, form.final_gap(problem, state))
-        better = passing or gap < GAP_REDUCTION * state.gap
-        better |= state.objective - objective > OBJECTIVE_ROUNDING * abs(objective)
-        idle = 0 if better else state.idle + 1
-        still = (
-            state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
-        )
-        return state.but(
-            ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
-            objective=objective,
-            gap=np.inf if passing else min(gap, state.gap),
-            idle=idle,
-            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
-            finished=idle >= self.max_stalled or still,
-            exact=proved <= EXACT_GAP * least,
-            relative_gap=proved / least,
-        ).claimed(final=True)  # `proved` is a gap of the problem with the final ridge
+    def weights_of(self, problem: Problem, state: RidgeNewtonState) -> Array:
+        """The weights a of ``w = X'a``, (n_samples,), where there are few samples."""
+        return state.inner
+
+    def is_in_samples(self, problem: Problem) -> bool:
+        """Whether the samples are so few that only their inner products are used."""
+        return isinstance(form_of(problem), Wide)
 
 
 def _first_ridge(problem: Problem, design: Design, start: Point) -> float:
