@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
+from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.inputs.validation import check_choice
 from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.limits.binary_data import checked, with_features
@@ -26,14 +27,11 @@ __all__ = ["Largest", "clear_kappa", "kappa_max", "largest_kappa"]
 
 MODELS = ("fda", "mpm")
 # kernels: eigenvalues of the covariance over the largest one
-CLEAR = 1e-8  # above it they are known to some digits, whatever the order of the samples
+CLEAR = 1e-10  # above it they are known to some digits, whatever the order of the samples
 FAINT = 1e-12  # below it they are rounding
-SETTLED = 1.01  # kappa down to faint eigenvalues over that of clear ones, up to which it is finite
-LEFT_OUT = 1e-4  # part of D outside of the range of clear and faint ones, below which it is inside
 CLEAR_MARGIN = 0.01  # margin over the distance of the means of a kernel model with a share of kappa
 # direct method: one dense eigendecomposition
 MAX_DIRECT = 3000  # largest min(n_samples, n_features) for which it is the fastest
-BLOCK = 64  # columns of the n x n Gram matrix formed at a time
 RANK_TOLERANCE = 1e-13  # eigenvalue over dimension and largest one, below which it is rounding
 RANGE_TOLERANCE = 1e-6  # relative residual of Z g = D, above which D is outside the range of Z
 # iterative method: LSMR, with products only
@@ -175,9 +173,8 @@ def _with_kernel(
 ) -> Largest:
     """`largest_kappa` with a kernel.
 
-    Exact if it is strictly positive definite. Otherwise the covariance has an eigenvalue for each
-    dimension of the kernel: if these are few and clearly above rounding, as with features; infinite
-    if rounding would decide where they end.
+    Exact if it is strictly positive definite; infinite if it has more dimensions on the data than a
+    factor. Otherwise as with features, those of the factor.
     """
     matrix = design.kernel_matrix
     if matrix.is_strict:
@@ -187,10 +184,9 @@ def _with_kernel(
             return _up_to(infinite, _longer_half(lambda m: Halves(*halves(*sides, m))))
         return _up_to(infinite, Largest(limit, limit))
     featured = with_features(design, deadline)
-    spread = Spread(featured.design, signs, shares)
-    if featured.is_whole and not (featured.is_exact and Spectrum.of(spread).is_settled):
+    if featured.is_whole and not featured.is_exact:
         return NEVER
-    whitened = _whitened_by_features(spread, np.sqrt(CLEAR * FAINT))
+    whitened = _whitened(Spread(featured.design, signs, shares), CLEAR)
     found = _of_whitened(whitened, model) if whitened else NEVER
     found = _up_to(infinite, found)
     return found if featured.is_whole else found._replace(upper=np.inf)
@@ -210,11 +206,13 @@ def _largest_kappa(
     signs: Array,
     deadline: float,
 ) -> Largest:
-    spread = Spread(standardized(design, shares), signs, shares)
+    scaled = standardized(design, shares)
+    spread = Spread(scaled, signs, shares)
     short, long = sorted((design.n_samples, design.n_features))
     work = gram_work(long, short, design.density) + eigen_work(short)
     if short <= MAX_DIRECT and affordable(work, deadline):
-        whitened = _whitened(spread)
+        spread = Spread(in_short_coordinates(scaled).design, signs, shares)
+        whitened = _whitened(spread, RANK_TOLERANCE * short)
         if whitened is None:
             return NEVER
         found = _of_whitened(whitened, model)
@@ -276,23 +274,16 @@ class Spread:
         """D, (n_features,)."""
         return self.design.adjoint(self.of_class @ np.array([[1.0], [-1.0]]))[:, 0]
 
-    def centred(self, g: Array) -> Array:
-        """The weights of the samples in ``Z g``: ``Z g = X' centred(g)``."""
-        shape = (-1,) + (1,) * (g.ndim - 1)
-        root = self.roots.sum(axis=1).reshape(shape)
-        return root * g - self.of_class @ (self.roots.T @ g)
-
     def deviations(self, g: Array) -> Array:
         """``Z g``, for g of shape (n_samples,)."""
-        return self.design.adjoint(self.centred(g)[:, None])[:, 0]
+        centred = self.roots.sum(axis=1) * g - self.of_class @ (self.roots.T @ g)
+        return self.design.adjoint(centred[:, None])[:, 0]
 
     def spreads(self, coef: Array) -> Array:
         """``Z' w``, for w of shape (n_features,)."""
-        return self.scores_spread(self.design.scores(coef[:, None]))[:, 0]
-
-    def scores_spread(self, scores: Array) -> Array:
-        """``Z'w`` from the scores ``X w``, (n_samples, n_outputs)."""
-        return self.roots.sum(axis=1)[:, None] * scores - self.roots @ (self.of_class.T @ scores)
+        scores = self.design.scores(coef[:, None])[:, 0]
+        spreads: Array = self.roots.sum(axis=1) * scores - self.roots @ (self.of_class.T @ scores)
+        return spreads
 
 
 class Spectrum(NamedTuple):
@@ -329,12 +320,6 @@ class Spectrum(NamedTuple):
         rest = ridge * self.along / (self.values + ridge)
         return float(np.linalg.norm(rest)) / max(float(np.linalg.norm(self.along)), TINY)
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether the shortest g with ``Z g = D`` needs no eigenvalues that are near rounding."""
-        shares_more = self.length(FAINT) > SETTLED * self.length(CLEAR)
-        return not shares_more and self.left(FAINT) <= LEFT_OUT
-
     def length_at(self, left: float) -> float:
         """``|g|`` for the shortest g that leaves this part of ``|D|``; infinite if none does."""
         if self.left(FAINT) >= left or not self.along.any():
@@ -344,15 +329,6 @@ class Spectrum(NamedTuple):
             high += 1.0
         ridge = bisect(lambda log: self.left(np.exp(log)) - left, low, high)
         return self.length(np.exp(ridge))
-
-
-def _whitened(spread: Spread) -> tuple[Array, Array] | None:
-    """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z.
-
-    From the eigenvalues of ``Z Z'`` or ``Z' Z``, whichever is smaller.
-    """
-    few_features = spread.design.n_features <= spread.design.n_samples
-    return _whitened_by_features(spread) if few_features else _whitened_by_samples(spread)
 
 
 def _of_whitened(whitened: tuple[Array, Array], model: str) -> Largest:
@@ -381,40 +357,22 @@ def _direct(up: Array, difference: Array) -> Lengths:
     return lengths
 
 
-def _whitened_by_features(
-    spread: Spread, rank_tolerance: float | None = None
-) -> tuple[Array, Array] | None:
-    """``S+`` and D where ``S+ + S-`` is the identity, from p x p matrices."""
-    difference, grams = spread.difference(), spread.covariances()
-    values, axes = np.linalg.eigh(grams[0] + grams[1])
-    tolerance = RANK_TOLERANCE * values.size if rank_tolerance is None else rank_tolerance
+def _whitened(spread: Spread, tolerance: float) -> tuple[Array, Array] | None:
+    """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z.
+
+    Parameters
+    ----------
+    tolerance : float
+        Eigenvalue of ``Z Z'`` over the largest one, below which it is rounding.
+    """
+    difference, (up, down) = spread.difference(), spread.covariances()
+    values, axes = np.linalg.eigh(up + down)
     live = values > tolerance * max(float(values[-1]), 0.0)
     inner = axes.T @ difference
     if np.linalg.norm(inner[~live]) > RANGE_TOLERANCE * np.linalg.norm(difference):
         return None
     to_white = axes[:, live] / np.sqrt(values[live])
-    return to_white.T @ grams[0] @ to_white, inner[live] / np.sqrt(values[live])
-
-
-def _whitened_by_samples(spread: Spread) -> tuple[Array, Array] | None:
-    """``S+`` and D as in `_whitened_by_features`, from n x n matrices formed a block at a time."""
-    difference = spread.difference()
-    n = spread.up.size
-    products = np.empty((n, n))
-    for start in range(0, n, BLOCK):
-        part = slice(start, min(start + BLOCK, n))
-        unit = np.zeros((n, part.stop - part.start))
-        unit[np.arange(part.start, part.stop), np.arange(unit.shape[1])] = 1.0
-        pulled = spread.design.adjoint(spread.centred(unit))
-        products[:, part] = spread.scores_spread(spread.design.scores(pulled))
-    values, axes = np.linalg.eigh(0.5 * (products + products.T))
-    live = values > RANK_TOLERANCE * n * max(float(values[-1]), 0.0)
-    d = axes[:, live].T @ spread.spreads(difference) / values[live]
-    rest = difference - spread.deviations(axes[:, live] @ d)
-    if np.linalg.norm(rest) > RANGE_TOLERANCE * np.linalg.norm(difference):
-        return None
-    up = axes[spread.up][:, live]
-    return up.T @ up, d
+    return to_white.T @ up @ to_white, inner[live] / np.sqrt(values[live])
 
 
 def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | None:
