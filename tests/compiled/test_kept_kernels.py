@@ -27,7 +27,7 @@ UNIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners of files ar
 
 RISE = """
 import numpy as np
-from proxmargin.losses.margins.capped_quadratic import CappedScalars
+from proxmargin.losses.margins.hinge import CappedScalars
 from proxmargin.compiled.solvers.newton import _rise
 one = np.ones(1)
 print(_rise(CappedScalars(2.0, np.inf), 0 * one, one, one, one, one, one, 0 * one, 1.0))

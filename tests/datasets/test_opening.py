@@ -93,7 +93,7 @@ def test_chunks_are_the_rows_in_order(kind: str, rows: int, table, tmp_path) -> 
 
 
 def test_a_text_file_is_converted_part_by_part(table, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("proxmargin.inputs.converted.TEXT_BYTES", 50)
+    monkeypatch.setattr("proxmargin.inputs.opening.TEXT_BYTES", 50)
     seen, labels = rows_of(opened("svmlight", tmp_path, *table, 6))
     np.testing.assert_array_equal(seen, table[0])
     np.testing.assert_array_equal(labels, table[1])
@@ -115,7 +115,7 @@ def zipped(content: bytes) -> bytes:
 def test_all_rows_of_a_compressed_text_file_are_read(
     kind: str, name: str, parts: int, table, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("proxmargin.inputs.converted.TEXT_BYTES", 50)
+    monkeypatch.setattr("proxmargin.inputs.opening.TEXT_BYTES", 50)
     X, y = table
     lines = io.BytesIO()
     dump_svmlight_file(X, y, lines, zero_based=False)
@@ -161,8 +161,8 @@ def test_other_compressions_and_other_packed_files_are_refused(table, tmp_path) 
 
 
 def test_a_line_without_an_end_is_refused(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("proxmargin.inputs.converted.TEXT_BYTES", 50)
-    monkeypatch.setattr("proxmargin.inputs.converted.LONGEST_LINE", 1000)
+    monkeypatch.setattr("proxmargin.inputs.opening.TEXT_BYTES", 50)
+    monkeypatch.setattr("proxmargin.inputs.opening.LONGEST_LINE", 1000)
     (tmp_path / "a.svm.gz").write_bytes(gzip.compress(b"1 1:1" + b" " * 5000))
     with pytest.raises(ValueError, match=r"a line of more than 1000 bytes"):
         open_dataset(tmp_path / "a.svm.gz", target=None)

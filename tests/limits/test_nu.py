@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from proxmargin.designs import DenseDesign, SparseDesign, standardized
 from proxmargin.limits import nu
-from proxmargin.limits.nu import largest_nu, nu_range, smallest_nu
-from proxmargin.limits.reduced_hulls import meeting_nu
+from proxmargin.limits.nu import largest_nu, meeting_nu, nu_range, smallest_nu
 from tests.limits.overlapping import sample
 
 

@@ -18,8 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from proxmargin.auditing.claims import Claim, InFeatures, InKernel
-from proxmargin.auditing.data import check_data, check_support
-from proxmargin.auditing.own import own_claim
+from proxmargin.auditing.own import check_data, check_support, own_claim
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.elastic_net import ElasticNetSVC, SquaredHingeSVC

@@ -1,6 +1,5 @@
 """Data read from disk in chunks of rows, each time they are needed."""
 
-from proxmargin.datasets.chunk import Chunk, DataLostError, Source
-from proxmargin.datasets.dataset import Dataset
+from proxmargin.datasets.dataset import Chunk, DataLostError, Dataset, Source
 
 __all__ = ["Chunk", "DataLostError", "Dataset", "Source"]

@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.datasets.chunk import Chunk, DataLostError, FileState
+from proxmargin.datasets.dataset import Chunk, DataLostError, FileState
 
 __all__ = ["Arrays", "CompressedRows", "NpyRows", "column_of"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.datasets.chunk import Chunk, DataLostError, FileState
+from proxmargin.datasets.dataset import Chunk, DataLostError, FileState
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.optional import optional
 

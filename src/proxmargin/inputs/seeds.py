@@ -1,4 +1,4 @@
-"""Seeds drawn from whatever ``random_state`` may be, and handed to all parts of a model."""
+"""Rows of folds, and seeds drawn from whatever ``random_state`` may be."""
 
 from __future__ import annotations
 
@@ -6,15 +6,45 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from proxmargin.runtime.brief import shown
 
-__all__ = ["SEEDS", "drawn_seeds", "seeded_model", "seeded_splitter"]
+__all__ = ["SEEDS", "drawn_seeds", "row_numbers", "seeded_model", "seeded_splitter"]
 
 SEEDS = 2**32  # how many scikit-learn takes as random_state
 STATE = "random_state"
+
+
+def row_numbers(fold: int, part: Any, count: int) -> NDArray[np.intp]:
+    """A training or test part as row numbers.
+
+    Parameters
+    ----------
+    fold : int
+        Its number, for messages.
+    part : row numbers or a mask
+    count : int
+        How many rows there are.
+
+    Raises
+    ------
+    ValueError
+        It is neither, or has rows beyond the data.
+    """
+    given = np.asarray(part)
+    if given.size and given.dtype.kind not in "biu":
+        raise ValueError(
+            f"cv: fold {fold} has rows of type {given.dtype}: give row numbers, or a mask"
+        )
+    rows = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.intp)
+    beyond = rows[(rows < -count) | (rows >= count)]
+    if beyond.size or (given.dtype == np.bool_ and given.size != count):
+        what = f"row {beyond[0]}" if beyond.size else f"a mask of {given.size} rows"
+        raise ValueError(f"cv: fold {fold} has {what}, but X has {count} rows")
+    return rows
 
 
 def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:

@@ -11,8 +11,7 @@ from proxmargin.designs.base import CONSTANT_VARIANCE, Design
 from proxmargin.designs.convert import as_design
 from proxmargin.designs.samples import compressed
 from proxmargin.kernels.base import Array, Kernel, check_gamma
-from proxmargin.kernels.functions import Custom, Linear, Polynomial, Precomputed, Sigmoid
-from proxmargin.kernels.rbf import Rbf
+from proxmargin.kernels.functions import Custom, Linear, Polynomial, Precomputed, Rbf, Sigmoid
 from proxmargin.runtime.brief import shown
 
 __all__ = ["named_kernel", "resolve_gamma"]

@@ -17,8 +17,7 @@ from proxmargin.designs import Design, standardized
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.inputs.validation import check_choice
 from proxmargin.kernels.kernel_design import KernelDesign
-from proxmargin.limits.binary_data import checked, with_features
-from proxmargin.limits.equal_samples import class_shares, fisher_limit, halves
+from proxmargin.limits.binary_data import checked, class_shares, fisher_limit, halves, with_features
 from proxmargin.losses.base import Array
 from proxmargin.rounding import TINY
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work

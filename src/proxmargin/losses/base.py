@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rounding import weighted_sum
 from proxmargin.traits import Trait
 
-__all__ = ["Array", "Loss", "SmoothedLoss"]
+__all__ = ["Array", "Loss", "SmoothedLoss", "Wrapped"]
 
 Array = NDArray[np.float64]
 
@@ -200,3 +201,26 @@ class Loss(ABC):
             smooth, in `DualForm.project`: the xi of Ito et al. (2017).
         """
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Wrapped(Loss):
+    """Forwards shapes, weights and the dual support to the inner loss."""
+
+    loss: Loss
+
+    @property
+    def n_outputs(self) -> int:
+        return self.loss.n_outputs
+
+    @property
+    def sample_count(self) -> float:
+        return self.loss.sample_count
+
+    @property
+    def shares(self) -> Array:
+        return self.loss.shares
+
+    @property
+    def dual_support(self) -> NDArray[np.bool_]:
+        return self.loss.dual_support

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.wrapped import Wrapped
+from proxmargin.losses.base import Array, Loss, Wrapped
 from proxmargin.penalties.base import Penalty
 from proxmargin.rounding import weighted_sum
 from proxmargin.traits import Trait

@@ -8,10 +8,8 @@ from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
-from proxmargin.penalties.sum_to_zero import SumToZero
-from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
+from proxmargin.penalties.ridge import Pinned, Ridge
+from proxmargin.penalties.sum_to_zero import SumToZero, SumToZeroGroups
 from proxmargin.penalties.weighted import WeightedElasticNet
 
 __all__ = [

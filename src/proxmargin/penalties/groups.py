@@ -19,9 +19,8 @@ from proxmargin.compiled.projections.groups import (
     group_linf_residual,
 )
 from proxmargin.compiled.projections.rows import balanced_linf_prox
-from proxmargin.penalties.balanced_jacobian import BalancedJacobian
 from proxmargin.penalties.base import Array, Penalty, Step
-from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.jacobian import BalancedJacobian, ProxJacobian
 from proxmargin.penalties.partition import Groups
 from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait

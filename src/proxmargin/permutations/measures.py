@@ -29,8 +29,7 @@ from proxmargin.designs import Design, as_design
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.fitting import FitContext
-from proxmargin.inputs.folds import row_numbers
-from proxmargin.inputs.seeds import seeded_splitter
+from proxmargin.inputs.seeds import row_numbers, seeded_splitter
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_folds
 from proxmargin.permutations.labelings import Codes, Statistic

@@ -8,7 +8,7 @@ from proxmargin.projections.box_hyperplane import (
     box_hyperplane_multiplier,
     capped_simplex,
 )
-from proxmargin.projections.not_finite import NotFiniteError
+from proxmargin.projections.simplex import NotFiniteError
 
 __all__ = [
     "METHODS",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.projections.knapsack import Knapsack, settle
 from proxmargin.compiled.projections.multiplier import bisection, pivot, refined_bisection
-from proxmargin.projections.not_finite import NotFiniteError
+from proxmargin.projections.simplex import NotFiniteError
 
 __all__ = [
     "METHODS",

@@ -6,11 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.projections import simplex as compiled
-from proxmargin.projections.not_finite import NotFiniteError
 
-__all__ = ["column_shift", "simplex_rows", "transport", "transport_rounded"]
+__all__ = ["NotFiniteError", "column_shift", "simplex_rows", "transport", "transport_rounded"]
 
 Array = NDArray[np.float64]
+
+
+class NotFiniteError(ValueError):
+    """Entries are NaN or infinite: there is no nearest point.
+
+    Solvers whose iterates diverge get here; `proxmargin.loop.minimize` reports divergence instead.
+    """
 
 
 def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:

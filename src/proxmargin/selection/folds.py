@@ -14,7 +14,7 @@ from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.designs import Design, RowView, as_design
 from proxmargin.designs.samples import holds_objects
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.inputs.folds import row_numbers
+from proxmargin.inputs.seeds import row_numbers
 from proxmargin.inputs.targets import Targets
 from proxmargin.paths.path import compute_path, unmet_of
 from proxmargin.paths.sharing import fitted_grid

@@ -19,7 +19,7 @@ from proxmargin.compiled.products.columns import forward as forward_kernel
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
 from proxmargin.designs import as_design
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
-from proxmargin.losses.margins.capped_quadratic import CappedScalars
+from proxmargin.losses.margins.hinge import CappedScalars
 from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
 

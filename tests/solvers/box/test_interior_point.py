@@ -17,17 +17,14 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.solver import UnsuitableSolverError
 from proxmargin.loop.stopping import Stop
-from proxmargin.losses.margins.hinge import Hinge
-from proxmargin.losses.margins.huberized_hinge import HuberizedHinge
+from proxmargin.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.losses.margins.logistic import Logistic
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.losses.margins.squared_hinge import SquaredHinge
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.pinned import Pinned
-from proxmargin.penalties.ridge import Ridge
+from proxmargin.penalties.ridge import Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.box import box_program
 from proxmargin.solvers.box.interior_point import InteriorPoint

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.datasets.chunk import Chunk, DataLostError
-from proxmargin.datasets.dataset import Dataset
+from proxmargin.datasets.dataset import Chunk, DataLostError, Dataset
 from proxmargin.designs.base import Array, Design, Index, evenly
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.base import SizedBlocks, stacked

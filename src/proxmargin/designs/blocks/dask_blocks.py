@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.datasets.chunk import DataLostError
+from proxmargin.datasets.dataset import DataLostError
 from proxmargin.designs.bad_entries import Entry, bad_entry, sentence
 from proxmargin.designs.base import Design, Index
 from proxmargin.designs.blocks import tasks

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-from proxmargin.datasets.chunk import DataLostError
+from proxmargin.datasets.dataset import DataLostError
 from proxmargin.designs.blocks.tasks import Arrays, Combine
 from proxmargin.runtime.optional import library_of
 

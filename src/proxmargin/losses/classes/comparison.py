@@ -1,4 +1,4 @@
-"""The base of losses that compare the score of the own class with those of the others."""
+"""Losses of the differences between the score of the own class and all others."""
 
 from __future__ import annotations
 
@@ -6,20 +6,66 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.losses import class_flows, class_forms
-from proxmargin.losses.base import Array
-from proxmargin.losses.classes.labelled import LabelledLoss
+from proxmargin.compiled.losses import pairwise as compiled
+from proxmargin.compiled.losses.class_forms import PairwiseSquares
+from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.intercept import coupled_direction, minimise_shift
+from proxmargin.losses.margins.margin import MarginLoss
+from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.base import Penalty
+from proxmargin.penalties.jacobian import ProxJacobian
+from proxmargin.penalties.partition import Groups
 from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 
-__all__ = ["SmoothComparison", "compare_pessimistically"]
+__all__ = [
+    "LabelledLoss",
+    "PairwiseSquaredHinge",
+    "SmoothComparison",
+    "compare_pessimistically",
+    "wrong_classes",
+]
 
 CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
 SETTLED_SLOPE = 1e-14  # derivative in an intercept that is the rounding of sums over the samples
+
+
+class LabelledLoss(Loss):
+    """A loss that knows the class of each sample and its weight.
+
+    Parameters
+    ----------
+    codes : (n_samples,) integers in [0, count)
+        The classes y.
+    shares : (n_samples,) >= 0, summing to one
+    count : int
+        Number of classes.
+    total : float
+        The sum that the weights were divided by.
+    """
+
+    compares_classes = True
+
+    def __init__(self, codes: ArrayLike, shares: ArrayLike, count: int, total: float = 0.0) -> None:
+        self.codes: NDArray[np.intp] = np.asarray(codes, dtype=np.intp)
+        self._shares: Array = np.asarray(shares, dtype=np.float64)
+        self.count = count
+        self.total = total
+
+    @property
+    def n_outputs(self) -> int:
+        return self.count
+
+    @property
+    def sample_count(self) -> float:
+        return self.total
+
+    @property
+    def shares(self) -> Array:
+        return self._shares
 
 
 def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:
@@ -117,3 +163,86 @@ class SmoothComparison(LabelledLoss):
             self.form, moved, self.codes, self.shares, shift, *buffers
         )
         return shift, float(slope)
+
+
+def wrong_classes(
+    phi: MarginLoss,
+    codes: NDArray[np.intp],
+    weights: Array,
+    n_classes: int,
+    sample_count: float,
+) -> MarginSum:
+    """``L(Z) = sum_i weights_i sum_{k != codes_i} phi(-z_ik)``.
+
+    Together with coefficients that sum to zero over the classes it is the all-together model of
+    Xu et al. (2015, (3)). The paper prints ``phi(+z)``, which would push the scores of the wrong
+    classes up; with the minus sign prediction is by the largest score.
+
+    Parameters
+    ----------
+    codes : (n_samples,) integers in [0, n_classes)
+    weights : (n_samples,) >= 0, summing to one
+    sample_count : float
+        Total sample weight before that normalisation.
+    """
+    counts = np.repeat(weights[:, None], n_classes, axis=1)
+    counts[np.arange(codes.size), codes] = 0.0
+    return MarginSum(phi, np.full(counts.shape, -1.0), counts, sample_count)
+
+
+class PairwiseSquaredHinge(SmoothComparison):
+    """``L(Z) = sum_i shares_i sum_{k != y} [1 + z_ik - z_iy]_+^2``.
+
+    (19) of Chierchia et al. (2015). The conjugate is ``sum_i s_i sum_{k != y} a_ik^2 / 4 - a_ik``
+    for rates ``a_ik >= 0``.
+
+    Parameters
+    ----------
+    codes, shares, count, total
+        See `SmoothComparison`.
+    """
+
+    @property
+    def curvature(self) -> float:
+        return 2.0 * self.count  # of 2 sum_k (e_k - e_y)(e_k - e_y)'
+
+    @property
+    def form(self) -> PairwiseSquares:
+        return PairwiseSquares(1.0)
+
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        gradient = np.empty(scores.shape)
+        value = compiled.value_and_gradient(scores, self.codes, self.shares, gradient)
+        return value, gradient
+
+    def fenchel_young(self, scores: Array, dual: Array) -> float:
+        terms = compiled.fenchel_young_sum(scores, self.codes, self.shares, dual)
+        return float(terms + class_flows.loose_rows(dual, scores))
+
+    def conjugate(self, dual: Array) -> float:
+        if not self.in_domain(dual):
+            return np.inf
+        return float(compiled.conjugate_sum(self.codes, self.shares, dual))
+
+    def conjugate_prox(self, dual: Array, step: float) -> Array:
+        """A scalar, piecewise linear equation for each sample."""
+        nearest = np.empty(dual.shape)
+        compiled.conjugate_prox(dual, self.codes, self.shares, step, nearest)
+        return nearest
+
+    def conjugate_prox_jacobian(self, dual: Array, step: float) -> ProxJacobian:
+        """``diag(d) - v v'`` with, for the m classes whose rates are positive, and the own one,
+
+            ``d = theta, 1``,   ``v = (theta, 1) / sqrt(1 + m theta)``,   ``theta = 2c / (1 + 2c)``
+        and ``c = share / step``.
+        """
+        own = np.arange(self.codes.size), self.codes
+        live = self.conjugate_prox(dual, step) > 0
+        theta = 2.0 * self.shares[:, None] / (step + 2.0 * self.shares[:, None])
+        diagonal = np.where(live, theta, 0.0)
+        diagonal[own] = self.shares > 0
+        lengths = np.sqrt(1.0 + theta * live.sum(axis=1, keepdims=True))
+        return ProxJacobian(diagonal, diagonal / lengths, Groups.features(len(dual)), sign=-1.0)
+
+    def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
+        return compiled.slope_and_curvature(scores, self.codes, self.shares, shift)

@@ -9,8 +9,7 @@ import numpy as np
 from proxmargin.compiled.losses import class_flows
 from proxmargin.compiled.losses import crammer_singer as compiled
 from proxmargin.losses.base import Array, SmoothedLoss
-from proxmargin.losses.classes.comparison import compare_pessimistically
-from proxmargin.losses.classes.labelled import LabelledLoss
+from proxmargin.losses.classes.comparison import LabelledLoss, compare_pessimistically
 from proxmargin.losses.classes.multinomial import Multinomial
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Array, Design
-from proxmargin.penalties.balanced_jacobian import BalancedJacobian
-from proxmargin.penalties.jacobian import BlockRoot, ProxJacobian, Root
+from proxmargin.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.classes.coupled_blocks import coupled_inverse, coupled_work
 from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of

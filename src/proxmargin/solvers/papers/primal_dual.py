@@ -31,7 +31,7 @@ from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
-from proxmargin.projections.epigraphs import hinge_epigraphs
+from proxmargin.projections.balls import hinge_epigraphs
 from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
 

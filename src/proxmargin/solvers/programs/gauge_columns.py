@@ -14,8 +14,7 @@ from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.penalties.groups import GroupL2, GroupLinf, GroupNorm
-from proxmargin.penalties.sum_to_zero import SumToZero
-from proxmargin.penalties.sum_to_zero_groups import SumToZeroGroups
+from proxmargin.penalties.sum_to_zero import SumToZero, SumToZeroGroups
 from proxmargin.penalties.weighted import WeightedElasticNet
 
 __all__ = ["Atoms", "GaugeColumns", "gauge_columns"]
