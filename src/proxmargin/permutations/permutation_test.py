@@ -218,7 +218,15 @@ def permutation_test(
         label = f"{type(estimator).__name__}, {statistic}: labelings" if verbose else None
         found = _measured(measure, codes, others(block), count, n_jobs, label)
     _check_finite(statistic, found.statistics)
-    _warn_of_gaps(found.gaps, getattr(estimator, "tol", 0.0))
+    tol = getattr(estimator, "tol", 0.0)
+    short = found.gaps[found.gaps > tol]
+    if short.size:
+        warnings.warn(
+            f"{short.size} of {found.gaps.size} fits missed their tolerance: the largest relative "
+            f"gap is {short.max():.2e} (tol={tol:g})",
+            ConvergenceWarning,
+            stacklevel=users_level(),
+        )
     if statistic == "t":
         _warn_of_piles(found.statistics, np.bincount(codes))
     return _concluded(statistic, found, exact, count, n_permutations)
@@ -366,16 +374,5 @@ def _warn_of_piles(statistics: Array, sizes: Codes) -> None:
             "the difference of their means, and less than that of the given labels (the least "
             f"{permuted.min():.1e}, given labels {observed:.1e}). Its p-value says little where "
             "samples pile up: take statistic='mean-difference'",
-            stacklevel=users_level(),
-        )
-
-
-def _warn_of_gaps(gaps: Array, tol: float) -> None:
-    short = gaps[gaps > tol]
-    if short.size:
-        warnings.warn(
-            f"{short.size} of {gaps.size} fits missed their tolerance: the largest relative gap is "
-            f"{short.max():.2e} (tol={tol:g})",
-            ConvergenceWarning,
             stacklevel=users_level(),
         )

@@ -221,31 +221,27 @@ class Judging:
     keep: bool  # whether the scores of the held-out rows are kept
 
     def judged(self, data: ValidatedRows, fold: Fold, tell: Tell) -> Judged:
+        """Fit the models of a fold, and score them on its held-out rows."""
+        rows, scores, kept, fits = data.held_out(fold), np.full(self.plan.shape, np.nan), [], 0
+        unmet: list[Certificate | CertificateList] = []
         fitted = self.models(self.plan, data, fold, tell)
-        return _fit_and_score(fitted, data.held_out(fold), self.judge, self.plan.shape, self.keep)
+        for index, (each, decisions, exists, is_fit) in enumerate(fitted):
+            if not len(each):
+                break
+            if rows.targets.offset is not None:
+                decisions = decisions + rows.targets.offset
+            judged = self.judge(each, decisions, rows)
+            if exists is not None:
+                judged = np.where(exists, judged, np.nan)
+            scores[index, : len(each)] = judged
+            if is_fit:
+                fits += len(each)
+                unmet += unmet_of(each.certificates)
+            if self.keep:
+                kept.append(decisions)
+        return Judged(scores, kept, fits, unmet)
 
     def in_subprocess(self, data: ValidatedRows, fold: Fold) -> Judged:
         """The same in another process, whose filters and threads are its own."""
         with no_convergence_warnings(), quiet_threads(0):
             return self.judged(data, fold, lambda count: None)
-
-
-def _fit_and_score(
-    models: Iterator[Scored], rows: HeldOutRows, judge: Judge, shape: Any, keep: bool
-) -> Judged:
-    """Fit the models of a fold, and score them on its held-out rows."""
-    scores, kept, fits = np.full(shape, np.nan), [], 0
-    unmet: list[Certificate | CertificateList] = []
-    for index, (each, decisions, exists, is_fit) in enumerate(models):
-        if not len(each):
-            break
-        if rows.targets.offset is not None:
-            decisions = decisions + rows.targets.offset
-        judged = judge(each, decisions, rows)
-        scores[index, : len(each)] = judged if exists is None else np.where(exists, judged, np.nan)
-        if is_fit:
-            fits += len(each)
-            unmet += unmet_of(each.certificates)
-        if keep:
-            kept.append(decisions)
-    return Judged(scores, kept, fits, unmet)

@@ -197,12 +197,6 @@ class _Table:
     def labels(self, rows: Index) -> list[Any]:
         return [self.positive(row) for row in rows.tolist()]
 
-    def marked_by(self, features: Index) -> Index:
-        """The row of the class that each feature tells best from the others."""
-        count = len(self.coef)
-        areas = [self.areas(np.full(features.size, row), features) for row in range(count)]
-        return np.abs(np.array(areas) - 0.5).argmax(axis=0)
-
     def areas(self, rows: Index, features: Index) -> Array:
         """The area under the ROC curve of each feature, for its class against the others."""
         areas = np.full(rows.size, np.nan)
@@ -279,7 +273,10 @@ class _Stable:
         """The rows and, after them, the stable features that the model does not use."""
         absent = np.setdiff1d(np.flatnonzero(self.support), features)
         absent = absent[np.argsort(-self.frequencies[absent], kind="stable")]
-        marked = table.marked_by(absent)
+        # the class that each of them tells best from the others
+        count = len(table.coef)
+        areas = [table.areas(np.full(absent.size, row), absent) for row in range(count)]
+        marked = np.abs(np.array(areas) - 0.5).argmax(axis=0)
         return np.concatenate([rows, marked]), np.concatenate([features, absent])
 
 

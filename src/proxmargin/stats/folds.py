@@ -266,7 +266,8 @@ def bayesian_correlated_ttest(
         As `read_scores`; test_share outside 0 and 1; rope negative or not finite;
         higher_is_better neither True nor False.
     """
-    if not (_is_real(rope) and np.isfinite(rope) and rope >= 0):
+    real = isinstance(rope, Real) and not isinstance(rope, bool)
+    if not (real and np.isfinite(rope) and rope >= 0):
         raise ValueError(f"rope={rope!r} must be a finite number, not negative")
     sign = 1.0 if check_flag("higher_is_better", higher_is_better) else -1.0
     names, found = _differences(scores, test_share)
@@ -285,7 +286,3 @@ def _differences(scores: ArrayLike, test_share: float) -> tuple[tuple[str, ...],
 def _ratio(test_share: float) -> float:
     share = check_fraction("test_share", test_share, ": it is 1 / k for k folds")
     return share / (1 - share)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

@@ -167,14 +167,13 @@ def test_every_public_part_of_plain_settings_can_be_stored(package):
 def test_no_part_that_holds_data_or_functions_is_ever_looked_up() -> None:
     assert set(known.parts()).isdisjoint({*HOLD_DATA, "Custom"})
     for name in known.parts():
-        part = known.named(known.parts(), name)
-        assert part is not None
+        part = known.parts()[name]
         assert part.__module__.startswith("proxmargin.")
         assert part.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def test_every_solver_is_listed():
-    listed = {known.named(known.parts(), name) for name in known.parts()}
+    listed = set(known.parts().values())
     for make in SOLVERS.values():
         solver = make()
         inner = [getattr(solver, name, None) for name in ("inner", "first", "second")]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import proxmargin
 from proxmargin.files.errors import ModelFileError, UnwritableModelError
@@ -131,14 +131,6 @@ def document_of(content: Mapping[str, Any], members: Mapping[str, bytes]) -> byt
     return json.dumps(manifest, indent=1, allow_nan=False).encode("ascii")
 
 
-def signature_of(document: bytes, sign: Sign) -> bytes:
-    """The signature of the document by `sign`."""
-    signature = sign(document)
-    if not isinstance(signature, bytes):
-        raise ModelFileError(f"sign must return bytes, got {type(signature).__name__}.")
-    return signature
-
-
 def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
     """The document of an archive whose signature is verified and whose members it lists. Raises
     ModelFileError: with the reason only; the caller knows the file."""
@@ -184,7 +176,7 @@ def _parsed(document: bytes) -> Any:
     try:
         return json.loads(
             document,
-            parse_constant=_no_constant,
+            parse_constant=_finite,
             parse_float=_finite,
             object_pairs_hook=_distinct,
         )
@@ -221,14 +213,10 @@ def _check_members(archive: Archive, digests: Any) -> None:
         raise ModelFileError(f"it holds members that do not belong to a model: {unknown[0]!r:.80}")
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise ModelFileError(f"its {MANIFEST} holds {word}, which is not JSON")
-
-
 def _finite(word: str) -> float:
     number = float(word)
     if not math.isfinite(number):
-        raise ModelFileError(f"its {MANIFEST} holds the number {word:.40}, which is too large")
+        raise ModelFileError(f"its {MANIFEST} holds the number {word:.40}, which is not finite")
     return number
 
 

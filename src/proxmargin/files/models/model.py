@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+import proxmargin
 from proxmargin.certificates.certificate import CertificateList
 from proxmargin.estimators.coefficients import Ranked
 from proxmargin.estimators.registry import CROSS_VALIDATED
@@ -37,7 +38,6 @@ from proxmargin.files.models.archive import (
     opened_archive,
     read_manifest,
     read_member,
-    signature_of,
     write_archive,
 )
 from proxmargin.files.models.fitted import form_of
@@ -49,8 +49,6 @@ from proxmargin.files.models.settings import (
     certificate_from_plain,
     certificate_to_plain,
     complete_settings,
-    is_known,
-    named,
 )
 from proxmargin.inputs.validation import check_number
 from proxmargin.kernels import Kernel, named_kernel
@@ -157,6 +155,11 @@ def _check_kernel(estimator: Any) -> None:
     named_kernel(kernel, gamma=1.0 if by_data else gamma, X=None, **options)
 
 
+# the facts about a certificate
+CERTIFIED = (
+    *("primal", "dual", "gap", "relative_gap", "kkt_residual", "converged", "stop_reason"),
+    *("n_iter", "n_passes", "seconds", "solver", "because"),
+)
 TOP_FEATURES = 10  # that the facts about a model name
 
 # Callbacks watch one fit; they are no part of the model.
@@ -208,8 +211,11 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         **({} if imputed is None else {"imputed": imputed}),
     }
     document = document_of(content, arrays)
-    signature = {} if sign is None else {SIGNATURE: signature_of(document, sign)}
-    write_archive(Path(path), {MANIFEST: document, **signature, **arrays})
+    signature = None if sign is None else sign(document)
+    if not isinstance(signature, bytes | None):
+        raise ModelFileError(f"sign must return bytes, got {type(signature).__name__}.")
+    signed = {} if signature is None else {SIGNATURE: signature}
+    write_archive(Path(path), {MANIFEST: document, **signed, **arrays})
 
 
 def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) -> Any:
@@ -267,7 +273,7 @@ def _refuse_unknown(estimator: Any) -> None:
     instead = {**COMPOSED, **OTHERS}
     if name in instead:
         raise ModelFileError(f"A {name} cannot be stored: {instead[name]}.")
-    if not is_known(ESTIMATORS, estimator):
+    if name not in ESTIMATORS or getattr(proxmargin, name) is not type(estimator):
         raise ModelFileError(
             f"A {type(estimator).__qualname__} cannot be stored; models that can: "
             f"{listed(ESTIMATORS, quote=False, at_most=len(ESTIMATORS))}."
@@ -286,9 +292,9 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, An
 
 def _unfitted(name: Any, plain: Any) -> Any:
     """The estimator with settings that it could have been fitted with."""
-    kind = named(ESTIMATORS, name) if isinstance(name, str) else None
-    if kind is None:
+    if not isinstance(name, str) or name not in ESTIMATORS:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
+    kind: Any = getattr(proxmargin, name)
     parameters = list(inspect.signature(kind).parameters)
     settings = complete_settings(plain, parameters, name)
     kept = [
@@ -359,7 +365,9 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "feature_names": None if names is None else [str(name) for name in names],
         "intercept": [float(value) for value in learned["intercept_"]],
         "iterations": np.asarray(learned.get("n_iter_", 0)).tolist(),
-        "certificate": None if certificate is None else _certificate_facts(certificate),
+        "certificate": None
+        if certificate is None
+        else {**{f: getattr(certificate, f) for f in CERTIFIED}, "summary": str(certificate)},
     }
 
 
@@ -376,12 +384,6 @@ def leading_features(model: Any, most: int = TOP_FEATURES) -> list[dict[str, Any
         }
         for each in Ranked.of(model).top(most)
     ]
-
-
-def _certificate_facts(certificate: Any) -> dict[str, Any]:
-    fields = ("primal", "dual", "gap", "relative_gap", "kkt_residual", "converged", "stop_reason")
-    more = ("n_iter", "n_passes", "seconds", "solver", "because")
-    return {**{f: getattr(certificate, f) for f in fields + more}, "summary": str(certificate)}
 
 
 def _shown(value: Any) -> Any:

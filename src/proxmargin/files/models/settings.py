@@ -24,10 +24,7 @@ from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.files.errors import ModelFileError, listed
 from proxmargin.resuming.codec import COMMON, PLAIN, Codec
 
-# name in the file -> (module, attribute)
-Allowed = dict[str, tuple[str, str]]
-
-ESTIMATORS: Allowed = {name: ("proxmargin", name) for name in sorted(model_names())}
+ESTIMATORS = tuple(sorted(model_names()))
 
 # estimators that hold other estimators, of any library: what to do instead
 COMPOSED: Mapping[str, str] = {
@@ -50,33 +47,15 @@ _PART_HOMES = (
 
 
 @cache
-def parts() -> Allowed:
+def parts() -> dict[str, type]:
     """Losses, penalties, kernels and solvers: the dataclasses there that are `is_portable`."""
     return {
-        name: (home, name)
+        name: value
         for home in _PART_HOMES
         for name, value in vars(importlib.import_module(home)).items()
-        if _is_part(value)
+        if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
+        if getattr(value, "is_portable", False)
     }
-
-
-def _is_part(value: object) -> bool:
-    concrete = isinstance(value, type) and is_dataclass(value) and not isabstract(value)
-    return concrete and getattr(value, "is_portable", False)
-
-
-def named(allowed: Mapping[str, tuple[str, str]], name: str) -> type | None:
-    """The class of that name, or None where the list does not have it."""
-    if name not in allowed:
-        return None
-    module, attribute = allowed[name]
-    found: type = getattr(importlib.import_module(module), attribute)
-    return found
-
-
-def is_known(allowed: Mapping[str, tuple[str, str]], value: object) -> bool:
-    """Whether the object is exactly of a listed class (a subclass would come back changed)."""
-    return named(allowed, type(value).__name__) is type(value)
 
 
 # types of arrays as they are written, with the length of strings
@@ -107,7 +86,7 @@ class SettingsCodec(Codec):
 
     def _encode_object(self, value: Any, where: str) -> Any:
         kind = type(value)
-        if not is_known(parts(), value):
+        if parts().get(kind.__name__) is not kind:  # a derived class would come back changed
             what = "a function" if inspect.isroutine(value) else f"of type {kind.__qualname__}"
             raise ModelFileError(
                 f"The parameter {where!r} cannot be stored: it is {what}; numbers, strings, None, "
@@ -135,7 +114,7 @@ class SettingsCodec(Codec):
 
     def _decode_part(self, where: str, plain: dict[str, Any]) -> Any:
         name = self.expect(plain["part"], str, where)
-        kind = named(parts(), name)
+        kind: Any = parts().get(name)
         if kind is None:
             raise ModelFileError(f"{where!r} names {name!r}, which is no part of the library")
         fields = {field.name for field in dataclasses.fields(kind) if field.init}
@@ -208,37 +187,29 @@ AnyCertificate: TypeAlias = Certificate | CertificateList
 def certificate_to_plain(certificate: AnyCertificate) -> Any:
     """One object for one problem, a list for one problem per class."""
     if isinstance(certificate, CertificateList):
-        return [_one_to_plain(one) for one in certificate]
-    return _one_to_plain(certificate)
+        return [certificate_to_plain(one) for one in certificate]
+    names = [field.name for field in dataclasses.fields(Certificate)]
+    return {
+        name: CODEC.encode(getattr(certificate, name), f"certificate_.{name}") for name in names
+    }
 
 
 def certificate_from_plain(plain: Any) -> AnyCertificate:
     """The certificate that was stored. Raises ModelFileError: a field is missing, unknown or of the
     wrong type."""
     if isinstance(plain, list) and plain:
-        return CertificateList([_one_from_plain(one) for one in plain])
-    return _one_from_plain(plain)
+        return CertificateList([_one_certificate(one) for one in plain])
+    return _one_certificate(plain)
 
 
-def _one_to_plain(certificate: Certificate) -> dict[str, Any]:
-    return {
-        name: CODEC.encode(getattr(certificate, name), f"certificate_.{name}")
-        for name in _hints(Certificate)
-    }
-
-
-def _one_from_plain(plain: Any) -> Certificate:
-    if not isinstance(plain, dict) or set(plain) != set(_hints(Certificate)):
+def _one_certificate(plain: Any) -> Certificate:
+    kinds = _hints(Certificate)
+    if not isinstance(plain, dict) or set(plain) != set(kinds):
         raise ModelFileError("the certificate does not have the fields of a certificate")
-    return Certificate(
-        **{name: _field(plain[name], name, t) for name, t in _hints(Certificate).items()}
-    )
-
-
-def _field(plain: Any, name: str, kind: type) -> Any:
-    value = CODEC.decode(plain, name)
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise ModelFileError(f"the certificate's {name} should be a {kind.__name__}")
-    return value
+    values = {name: CODEC.decode(plain[name], name) for name in kinds}
+    for name, kind in kinds.items():
+        if kind is float and type(values[name]) is int:
+            values[name] = float(values[name])
+        if type(values[name]) is not kind:
+            raise ModelFileError(f"the certificate's {name} should be a {kind.__name__}")
+    return Certificate(**values)

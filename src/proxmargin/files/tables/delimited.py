@@ -269,6 +269,9 @@ def _frame(
     path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[str]
 ) -> Any:
     pd = pandas()
+    # to the last bit, as pandas reads floats from 3.1 on in any case
+    version = tuple(int(part) for part in pd.__version__.split(".")[:2])
+    exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     cost = Cost(line=_CELL_BYTES * len(names))
     with _opened(path, dialect, cost) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -286,7 +289,7 @@ def _frame(
                 na_values=list(MISSING),
                 skipinitialspace=separator != "\t",
                 low_memory=False,
-                **_exact_floats(pd),
+                **exact,
             )
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             reason = brief(error).rstrip(".")
@@ -300,12 +303,6 @@ def _frame(
     if frame.empty:
         raise DataError(f"{path}: there is a header but no data rows.")
     return frame
-
-
-def _exact_floats(pd: Any) -> dict[str, str]:
-    """The option that makes pandas read floats to the last bit; from 3.1 on it always does."""
-    version = tuple(int(part) for part in pd.__version__.split(".")[:2])
-    return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[str]) -> str:

@@ -75,15 +75,20 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
         _warn_of_slips(np.unique(words).tolist(), column.name, source)
         return words
     labels = column.values
-    if _is_continuous(labels):
+    # numbers beyond the integers are compared with integers, and scikit-learn warns when most
+    # labels are distinct: small tables are allowed to be
+    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+        warnings.simplefilter("ignore", UserWarning)
+        kind = type_of_target(labels)
+    if kind == "continuous":
         raise DataError(
             f"{source}: the target {column.name!r} holds {plural(len(np.unique(labels)), 'value')} "
             "that are not whole numbers, which looks like a measurement and not like classes; "
             "choose another target column (target=NAME), or turn the values into classes first."
         )
-    if labels.dtype.kind == "f" and _is_whole(labels):
-        return labels.astype(np.int64)
-    return labels
+    exact = labels.astype(np.float64)  # half precision has no number as large
+    whole = np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact))
+    return labels.astype(np.int64) if labels.dtype.kind == "f" and whole else labels
 
 
 def warn_of_default_target(table: Table, source: str) -> None:
@@ -155,19 +160,6 @@ def _refuse_missing(
             f"{plural(unusable.size, 'row')} (row {listed(unusable + 1, quote=False)}, counting "
             f"data rows from 1); remove these rows or fill in their {entries}{way_out}."
         )
-
-
-def _is_continuous(labels: NDArray[Any]) -> bool:
-    # numbers beyond the integers are compared with integers there
-    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        # scikit-learn warns when most labels are distinct; small tables are allowed to be
-        warnings.simplefilter("ignore", UserWarning)
-        return bool(type_of_target(labels) == "continuous")
-
-
-def _is_whole(labels: NDArray[Any]) -> bool:
-    exact = labels.astype(np.float64)  # half precision has no number as large
-    return bool(np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact)))
 
 
 def sample_weights(column: Column, source: str) -> NDArray[np.float64]:

@@ -140,7 +140,9 @@ def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Tab
         return embedded_set(str(source))
     path = Path(source)
     _refuse_unreadable(path)
-    suffix = _suffix(path)
+    name = path.name.lower()
+    ends = (suffix for suffix in (*READERS, *SEPARATORS) if name.endswith(suffix))
+    suffix = max(ends, key=len, default="")
     separator = dialect.separator or SEPARATORS.get(suffix)
     if separator and (suffix not in READERS or suffix in _PERHAPS_TABLES):
         return read_delimited(path, separator, dialect)
@@ -151,12 +153,6 @@ def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Tab
         )
     _refuse_dialect(str(path), dialect)
     return READERS[suffix](path)
-
-
-def _suffix(path: Path) -> str:
-    name = path.name.lower()
-    known = (suffix for suffix in (*READERS, *SEPARATORS) if name.endswith(suffix))
-    return max(known, key=len, default="")
 
 
 def _refuse_dialect(source: str, dialect: Dialect) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,13 +97,6 @@ class HalfSampleTask:
         return None if interrupts.pending and not complete else entries.whole
 
 
-class Share(NamedTuple):
-    """Units that entered at one strength."""
-
-    units: Index
-    strength: int
-
-
 class Entries:
     """Collects the units that enter along a path, until there are ``limit``.
 
@@ -117,7 +110,7 @@ class Entries:
         self.limit = int(units.max()) + 1 if limit is None else limit
         self.count = 0
         self._seen = np.zeros(int(units.max()) + 1, np.bool_)
-        self._shares: list[Share] = []
+        self._shares: list[Index] = []  # what entered at each strength
         self._entered = self._unmet = 0
         self._worst = 0.0
 
@@ -130,15 +123,11 @@ class Entries:
         for k in range(found[0].count):
             if self.is_full:
                 return
-            self._note(found, k)
+            gaps = [one.certify(k).relative_gap for one in found if not one.met[k]]
+            self._unmet += bool(gaps)
+            self._worst = max(self._worst, *gaps, 0.0)
             self._admit(*_used(found, k))
             self.count += 1
-
-    def _note(self, found: list[Found], k: int) -> None:
-        short = [one for one in found if not one.met[k]]
-        self._unmet += bool(short)
-        for one in short:
-            self._worst = max(self._worst, one.certify(k).relative_gap)
 
     def _admit(self, features: Index, sizes: Array) -> None:
         units = self.units[features]
@@ -150,16 +139,13 @@ class Entries:
         entering = units[np.sort(first)][: self.limit - self._entered]
         self._seen[entering] = True
         self._entered += entering.size
-        self._shares.append(Share(entering, self.count))
+        self._shares.append(entering)
 
     @property
     def whole(self) -> PathEntry:
-        sizes = [share.units.size for share in self._shares]
-        strengths = np.repeat([share.strength for share in self._shares], sizes)
-        units = np.concatenate([np.empty(0, np.intp), *(share.units for share in self._shares)])
-        return PathEntry(
-            units.astype(np.intp), strengths.astype(np.intp), self.count, self._unmet, self._worst
-        )
+        strengths = np.repeat(np.arange(self.count), [share.size for share in self._shares])
+        units = np.concatenate([np.empty(0, np.intp), *self._shares]).astype(np.intp)
+        return PathEntry(units, strengths, self.count, self._unmet, self._worst)
 
 
 def _used(found: list[Found], k: int) -> tuple[Index, Array]:
