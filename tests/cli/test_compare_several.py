@@ -11,7 +11,7 @@ import pytest
 
 from proxmargin import Comparison
 from proxmargin.cli import failures, main
-from proxmargin.cli.commands import several
+from proxmargin.cli.commands import compare
 
 MODELS = ("--models", "L2SVC", "DWD")
 
@@ -65,8 +65,6 @@ def test_a_data_set_that_cannot_be_compared_is_named_and_the_others_are(
             raise ValueError("class 1 has 1 sample")
         return original(arguments, table)
 
-    from proxmargin.cli.commands import compare
-
     original = compare._compared
     monkeypatch.setattr(compare, "_compared", compared)
     assert run(*tables[:2], *MODELS) == failures.FAILED
@@ -74,7 +72,6 @@ def test_a_data_set_that_cannot_be_compared_is_named_and_the_others_are(
 
 
 def test_an_interruption_keeps_what_was_finished(tables, monkeypatch, capsys) -> None:
-    from proxmargin.cli.commands import compare
 
     original = compare._compared
 
@@ -110,11 +107,11 @@ def test_bad_options_are_refused_at_once(tables, options, message, capsys) -> No
 
 
 def test_data_sets_are_named_by_their_files_or_paths_where_these_are_the_same() -> None:
-    assert several._names(["a/x.csv", "y.csv.gz"]) == {"x": "a/x.csv", "y": "y.csv.gz"}
+    assert compare._named_sources(["a/x.csv", "y.csv.gz"]) == {"x": "a/x.csv", "y": "y.csv.gz"}
     paths = [str(Path("a") / "x.csv"), str(Path("b") / "x.csv")]
-    assert list(several._names(paths)) == paths
+    assert list(compare._named_sources(paths)) == paths
     with pytest.raises(ValueError, match=r"given twice: y\.csv"):
-        several._names(["y.csv", "y.csv"])
+        compare._named_sources(["y.csv", "y.csv"])
 
 
 def test_unusable_data_are_told_before_anything_is_compared(tables, capsys) -> None:

@@ -137,12 +137,12 @@ def test_a_signal_ends_a_fit_with_the_model_found_so_far(
         if report.n_iter >= 20:
             signal.raise_signal(number)
 
-    from proxmargin.cli.commands import fit
+    from proxmargin.cli import options
 
-    path, made = tmp_path / "m.pmz", fit.estimator_of
-    monkeypatch.setattr(fit, "estimator_of", lambda arguments: made(arguments, signalled))
-    options = ["--model", "HuberizedSVC", "--solver", "fapg", "--tol", "1e-14", "-q"]
-    assert main(["fit", "iris", *options, "-o", str(path)]) == status
+    path, made = tmp_path / "m.pmz", options.estimator_of
+    monkeypatch.setattr(options, "estimator_of", lambda arguments: made(arguments, signalled))
+    given = ["--model", "HuberizedSVC", "--solver", "fapg", "--tol", "1e-14", "-q"]
+    assert main(["fit", "iris", *given, "-o", str(path)]) == status
     assert "it was interrupted" in capsys.readouterr().out
     assert load_model(path).certificate_.stop_reason == "it was interrupted"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxmargin.cli.wording import as_options
+from proxmargin.cli.failures import as_options
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,17 @@
-"""Exceptions as one sentence on standard error and an exit status."""
+"""Exceptions as one sentence, in words of the command line, and an exit status."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from proxmargin.cli.wording import as_options
+from proxmargin.cli.options import OPTIONS, flag_of
 from proxmargin.runtime.interrupts import interrupts
-
-__all__ = ["FAILED", "INTERRUPTED", "OK", "USAGE", "guarded", "interrupted"]
 
 # exit statuses
 OK = 0
@@ -83,3 +82,42 @@ def _one_line(message: Any) -> str:
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
     print(f"proxmargin: warning: {_one_line(message)}", file=sys.stderr)
+
+
+_SWITCHES: Mapping[str, str] = {
+    "encode=True": "--encode",
+    "header=False": "--no-header",
+    "fit_intercept=False": "--no-intercept",
+    "standardize=False": "--no-standardize",
+}
+_SAME = (
+    *("decimal", "encoding", "n_alphas", "target", "ignore", "groups", "weights", "repeats"),
+    *("metrics", "threshold", "pfer", "q", "fdr", "assumption", "cluster"),
+)
+_FLAGS: Mapping[str, str] = {
+    **{name: flag_of(name) for name in (*OPTIONS, *_SAME)},
+    "separator": "--sep",
+    "n_jobs": "--jobs",
+    "n_pairs": "--pairs",
+    "ids": "--id",
+    "run_dir": "--run",
+}
+_ASSIGNMENT = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)})=(?:'([^']*)'|([-+\w.]*\w))?")
+_BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
+_BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
+
+
+def as_options(sentence: str) -> str:
+    """The sentence with options in the place of parameters: ``nu=0.5`` becomes ``--nu 0.5``.
+
+    Bounds are words, as shells take ``>`` for a file: ``q <= 3`` becomes ``--q of at most 3``.
+    """
+    for switch, option in _SWITCHES.items():
+        sentence = sentence.replace(switch, option)
+    sentence = _BOUND.sub(lambda found: f"{_FLAGS[found[1]]} {_BOUNDS[found[2]]} ", sentence)
+    return _ASSIGNMENT.sub(_option, sentence)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, word, value = found.groups()
+    return " ".join(part for part in (_FLAGS[name], word or value) if part)

@@ -1,20 +1,28 @@
-"""Output of the commands: tables for people, JSON for machines, files."""
+"""Output of the commands: tables for people, JSON for machines, files and pictures."""
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+import proxmargin
 from proxmargin.comparing.layout import Listing
 from proxmargin.runtime.brief import plain
-from proxmargin.runtime.files import folder_of
+from proxmargin.runtime.files import folder_of, replaced
 
-__all__ = ["check_output", "print_facts", "print_json", "print_listing"]
+if TYPE_CHECKING:
+    from proxmargin.files.tables.contents import Table
+
+TOP = 5  # features that a line has room for
 
 
 def check_output(name: str | None) -> None:
@@ -75,3 +83,126 @@ def _print_rich(listing: Listing) -> bool:
     console.width = max(console.width, console.measure(table).maximum)
     console.print(table)
     return True
+
+
+@contextmanager
+def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str | None]:
+    """Save to a file before the block prints; where that failed, raise after it has printed.
+
+    Gives the name of the file; None where there was none to write, or it could not be written.
+    """
+    failure: Exception | None = None
+    try:
+        if name:
+            save(name)
+    except (OSError, ValueError, MemoryError) as error:
+        failure = error
+    try:
+        yield name if name and failure is None else None
+    finally:
+        if failure is not None:
+            raise failure
+
+
+def model_saved(name: str | None, model: Any, imputer: Any) -> AbstractContextManager[str | None]:
+    """`saved_first` of a model, after the imputer that filled in its training data, if any."""
+
+    def save(name: str) -> None:
+        whole = model
+        if imputer is not None:
+            from proxmargin.inputs.preprocessing import Preprocessed
+
+            whole = Preprocessed.of(imputer, model)
+        proxmargin.save_model(whole, name)
+
+    return saved_first(name, save)
+
+
+@contextmanager
+def text_replaced(path: str) -> Iterator[TextIO]:
+    """A text stream whose content replaces the file at ``path`` (`proxmargin.runtime.files`)."""
+    with replaced(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        yield text
+        text.detach()
+
+
+def write_csv(frame: Any, name: str) -> None:
+    with text_replaced(name) as stream:
+        frame.to_csv(stream, index=False)
+
+
+def saved_to(saved: str | None, asked: str | None, option: str) -> str:
+    """Where a result was saved, in words."""
+    return saved or ("nothing" if asked else f"nothing (no {option})")
+
+
+def add_plot(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
+    parser.add_argument(
+        "--plot", metavar="FILE", help=f"draw {what} into a file: .png, .pdf or .svg"
+    )
+
+
+def check_plot(name: str | None) -> None:
+    """Raise where no picture could be drawn or written, before any work is lost."""
+    check_output(name)
+    if name is not None:
+        from proxmargin.displays.axes import figure
+
+        known = figure().canvas.get_supported_filetypes()
+        if _kind(name) not in known:
+            raise ValueError(f"cannot draw {name}: its name must end in .png, .pdf or .svg")
+
+
+def draw(name: str | None, plot: Callable[[Any], object], height: float = 4.8) -> None:
+    """Let ``plot`` draw into axes, and write the file in one step; nothing without a name."""
+    if name is None:
+        return
+    from proxmargin.displays.axes import figure
+
+    whole = figure(height=height)
+    plot(whole.subplots())
+    with replaced(name) as stream:
+        whole.savefig(stream, format=_kind(name), dpi=150)
+
+
+def _kind(name: str) -> str:
+    return Path(name).suffix.removeprefix(".").lower()
+
+
+def top_features(model: Any) -> str:
+    """The largest coefficients of a linear model on one line; empty for others, and without any."""
+    from proxmargin.files.models.model import leading_features
+
+    several = len(model.classes_) > 2
+    words = in_words(leading_features(model, TOP) or [], several)
+    return f"{words}; positive speaks for {model.classes_[1]}" if words and not several else words
+
+
+def in_words(rows: list[dict[str, Any]], with_class: bool) -> str:
+    """Features with their coefficients, per standard deviation where that is known.
+
+    ``with_class``: and for which class each speaks; with two classes it is the second.
+    """
+    return ", ".join(f"{row['feature']} ({_value(row, with_class)})" for row in rows)
+
+
+def _value(row: dict[str, Any], with_class: bool) -> str:
+    scaled = row["coefficient_per_sd"]
+    number = f"{row['coefficient']:+.3g}" if scaled is None else f"{scaled:+.3g} per sd"
+    return f"{row['class']} {number}" if with_class else number
+
+
+def warn_of_leaks(table: Table) -> None:
+    """Warn, once, of columns and rows of a file that give the classes away.
+
+    Embedded data sets are known, and not searched.
+    """
+    if table.y is None or not os.path.exists(table.source):
+        return
+    from proxmargin.reports.card import leak_signs
+
+    grouped = table.groups is not None
+    found = leak_signs(table.X, table.y, table.feature_names, grouped=grouped)
+    if found:
+        warnings.warn(f"{table.source}: {'; '.join(found)}.", UserWarning, stacklevel=2)

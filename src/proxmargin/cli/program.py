@@ -7,35 +7,22 @@ import sys
 from collections.abc import Sequence
 
 import proxmargin
-from proxmargin.cli.commands import (
-    coefs,
-    compare,
-    cv,
-    fit,
-    info,
-    path,
-    permute,
-    predict,
-    report,
-    stability,
-    warm_up,
-)
+from proxmargin.cli.commands import compare, fit, paths, saved, warm_up
 from proxmargin.cli.failures import guarded
 
-__all__ = ["main", "parser"]
-
+# what adds the parser of a subcommand, in the order in which they are listed
 SUBCOMMANDS = (
-    compare,
-    report,
-    fit,
-    cv,
-    predict,
-    coefs,
-    path,
-    stability,
-    permute,
-    info,
-    warm_up,
+    compare.register,
+    compare.register_report,
+    fit.register_fit,
+    fit.register_cv,
+    saved.register_predict,
+    saved.register_coefs,
+    paths.register_path,
+    paths.register_stability,
+    paths.register_permute,
+    saved.register_info,
+    warm_up.register,
 )
 
 EPILOGUE = """\
@@ -84,6 +71,6 @@ def parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"proxmargin {proxmargin.__version__}"
     )
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in SUBCOMMANDS:
-        module.register(commands)
+    for register in SUBCOMMANDS:
+        register(commands)
     return whole

@@ -1,36 +1,34 @@
-"""``proxmargin compare``: all models on one data set, or on several."""
+"""``proxmargin compare``, of one data set or several, and ``report``."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
+import sys
+import time
 import warnings
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from proxmargin.cli import failures
-from proxmargin.cli.guards import warn_of_leaks
-from proxmargin.cli.models import STANDARDIZE, add_scaling
-from proxmargin.cli.options import (
-    Commands,
-    add_columns,
-    add_common,
-    add_impute,
-    add_weights,
-    subcommand,
-    table_of,
-)
-from proxmargin.cli.output import check_output, print_json, print_listing
-from proxmargin.cli.pictures import add_plot, check_plot, picture
-from proxmargin.cli.saving import saved_first
+import proxmargin
+from proxmargin import reports
+from proxmargin.cli import failures, options, output
+from proxmargin.runtime.brief import plain
 
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
+    from proxmargin.comparing.several import SeveralComparisons
     from proxmargin.files.tables.contents import Table
 
-__all__ = ["register"]
 
 RECOMMENDED = "recommended"
 SAVED = (RECOMMENDED, "best")  # choices of --save
+REPORT = "report.html"
+UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a folder
 
 
 class _Misplaced(argparse.Action):
@@ -44,16 +42,16 @@ class _Misplaced(argparse.Action):
         )
 
 
-def register(commands: Commands) -> None:
-    parser = subcommand(
+def register(commands: options.Commands) -> None:
+    parser = options.subcommand(
         commands, "compare", run, "compare the models by nested cross-validation, without leakage"
     )
     parser.add_argument(
         "data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set"
     )
-    add_columns(parser)
-    add_impute(parser)
-    add_weights(parser)
+    options.add_columns(parser)
+    options.add_impute(parser)
+    options.add_weights(parser)
     parser.add_argument(
         "--models", nargs="+", metavar="NAME", help="which models (default: all there are)"
     )
@@ -67,7 +65,7 @@ def register(commands: Commands) -> None:
     _add_protocol(parser)
     _add_work(parser)
     _add_files(parser)
-    add_common(parser)
+    options.add_common(parser)
 
 
 def _add_protocol(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +90,7 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)"
     )
-    add_scaling(group)
+    options.add_scaling(group)
     group.add_argument("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
 
 
@@ -123,66 +121,58 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "distinguishable from the best (default), or the one with the best mean",
     )
     group.add_argument("--report", metavar="FILE", help="write a report: one page of HTML")
-    add_plot(group, "the intervals of the scores, or of several data sets the average ranks,")
+    output.add_plot(
+        group, "the intervals of the scores, or of several data sets the average ranks,"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     if len(arguments.data) > 1:
-        from proxmargin.cli.commands.several import run_several
-
-        return run_several(arguments, _compared)
+        return run_several(arguments)
     (arguments.data,) = arguments.data
-    return _run_one(arguments)
-
-
-def _run_one(arguments: argparse.Namespace) -> int:
-    from proxmargin.files.models.model import save_model
-
-    check_output(arguments.output)
-    check_plot(arguments.plot)
-    _check_report(arguments.report)
-    table = table_of(arguments)
-    warn_of_leaks(table)
+    output.check_output(arguments.output)
+    output.check_plot(arguments.plot)
+    output.check_output(arguments.report)
+    if arguments.report is not None:  # before hours of work
+        reports.check_libraries()
+    table = options.table_of(arguments)
+    output.warn_of_leaks(table)
     comparison = _compared(arguments, table)
-    name = _to_save(comparison, arguments.save)
+    # after an interruption the best of those that were fitted
+    asked = comparison.recommended_ if arguments.save == RECOMMENDED else comparison.best_name_
+    name = asked if asked in comparison.models_ else comparison.best_fitted_name_
     fitted = comparison.models_.get(name or "")
     wanted = arguments.output if fitted is not None else None
     with (
-        saved_first(wanted, lambda name: save_model(fitted, name)) as saved,
-        saved_first(arguments.report, comparison.to_html) as reported,
-        saved_first(arguments.plot, lambda name: _draw(comparison, name)) as drawn,
+        output.saved_first(wanted, lambda name: proxmargin.save_model(fitted, name)) as saved,
+        output.saved_first(arguments.report, comparison.to_html) as reported,
+        output.saved_first(arguments.plot, lambda name: _draw(comparison, name)) as drawn,
     ):
         if arguments.json:
             kept = name if saved else None
             files = {"saved": saved, "saved_model": kept, "report": reported, "plot": drawn}
-            print_json({"file": table.describe(), **comparison.to_dict(), **files})
+            output.print_json({"file": table.describe(), **comparison.to_dict(), **files})
         else:
             _print(comparison, table.source, reported)
             if saved:
-                which = _described(comparison, name)
-                print(f"\nSaved to {saved}: {which}; use it with: proxmargin predict {saved} DATA")
+                which = "best mean" if name == comparison.best_name_ else "best that was finished"
+                which = "recommended model" if name == comparison.recommended_ else which
+                use = f"use it with: proxmargin predict {saved} DATA"
+                print(f"\nSaved to {saved}: {name}, the {which}; {use}")
             if drawn:
                 print(f"\nIntervals drawn in {drawn}")
-    return _status(comparison, fitted)
-
-
-def _to_save(comparison: Comparison, which: str) -> str | None:
-    """The model that is asked for; after an interruption the best of those that were fitted."""
-    asked = comparison.recommended_ if which == RECOMMENDED else comparison.best_name_
-    return asked if asked in comparison.models_ else comparison.best_fitted_name_
-
-
-def _described(comparison: Comparison, name: str | None) -> str:
-    if name == comparison.recommended_:
-        return f"{name}, the recommended model"
-    return f"{name}, the best {'mean' if name == comparison.best_name_ else 'that was finished'}"
+    if comparison.interrupted:
+        by_signal = comparison.ending.name == "INTERRUPTED"
+        return failures.interrupted() if by_signal else failures.FAILED
+    certificate = getattr(fitted, "certificate_", None)
+    return failures.OK if certificate is None or certificate.converged else failures.FAILED
 
 
 def _draw(comparison: Comparison, name: str) -> None:
     from proxmargin.displays.comparison import ComparisonDisplay, height_of
 
-    with picture(name, height=height_of(len(comparison.names))) as ax:
-        ComparisonDisplay.from_comparison(comparison, ax=ax)
+    height = height_of(len(comparison.names))
+    output.draw(name, lambda ax: ComparisonDisplay.from_comparison(comparison, ax=ax), height)
 
 
 def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
@@ -204,7 +194,7 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         scoring=arguments.scoring,
         metrics=_names(arguments.metrics, list(DEFAULT_METRICS)),
         baselines=arguments.baselines,
-        standardize=STANDARDIZE[arguments.standardize],
+        standardize=options.STANDARDIZE[arguments.standardize],
         groups=table.groups,
         sample_weight=table.weights,
         n_jobs=arguments.jobs,
@@ -220,15 +210,6 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     )
 
 
-def _check_report(name: str | None) -> None:
-    """Raise before hours of work where the report could not be made."""
-    check_output(name)
-    if name is not None:
-        from proxmargin.reports import check_libraries
-
-        check_libraries()
-
-
 def _names(given: list[str] | None, default: list[str]) -> Any:
     """The names, which may be separated by spaces or commas; 'all' if that is the only one."""
     names = [name for word in given or default for name in word.split(",") if name]
@@ -240,16 +221,145 @@ def _print(comparison: Comparison, source: str, reported: str | None) -> None:
 
     facts = comparison.facts
     print(f"{present.answer(facts)}\n\n{source}: {present.summary(facts)}\n")
-    print_listing(present.listing(facts))
+    output.print_listing(present.listing(facts))
     for remark in present.remarks(facts):
         print(f"\n{remark}")
     if reported:
         print(f"\nReport: {reported}")
 
 
-def _status(comparison: Comparison, fitted: Any) -> int:
-    if comparison.interrupted:
-        by_signal = comparison.ending.name == "INTERRUPTED"
-        return failures.interrupted() if by_signal else failures.FAILED
-    certificate = getattr(fitted, "certificate_", None)
-    return failures.OK if certificate is None or certificate.converged else failures.FAILED
+@dataclass
+class Collected:
+    """The facts of the comparisons so far, and why others are missing."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    status: int = failures.OK
+    stopped: bool = False
+
+    def add(self, name: str, comparison: Comparison) -> None:
+        self.facts[name] = plain(comparison.facts)
+        if comparison.interrupted:
+            self.status = failures.FAILED
+            self.stopped = comparison.ending.name == "INTERRUPTED"
+
+    def miss(self, name: str, why: str) -> None:
+        self.missing[name] = why
+        self.status = failures.FAILED
+
+
+def run_several(arguments: argparse.Namespace) -> int:
+    """Compare on every data set, then over all of them."""
+    _check_several(arguments)
+    names = _named_sources(arguments.data)
+    asked = dict(zip(names, (_asked(arguments, *pair) for pair in names.items()), strict=True))
+    for each in asked.values():  # unusable data are told before hours of work
+        options.table_of(each)
+    found = _collected(asked, arguments.time_limit, arguments.quiet)
+    if not found.facts:
+        raise ValueError("; ".join(dict.fromkeys(found.missing.values())))
+    _show(_several(found), found, arguments)
+    return failures.interrupted() if found.stopped else found.status
+
+
+def _collected(asked: dict[str, argparse.Namespace], limit: float | None, quiet: bool) -> Collected:
+    """The comparisons of all data sets, until an interruption; ``limit`` is for all of them."""
+    found, started = Collected(), time.monotonic()
+    for name, each in asked.items():
+        left = None if limit is None else limit - (time.monotonic() - started)
+        if found.stopped or (left is not None and left <= 0):
+            found.miss(name, "interrupted" if found.stopped else "the time limit was reached")
+            continue
+        each.time_limit = left
+        if not quiet:
+            print(f"{name}:", file=sys.stderr)
+        # the comparisons of other data sets are kept where one cannot be made
+        try:
+            found.add(name, _compared(each, options.table_of(each)))
+        except KeyboardInterrupt:
+            found.miss(name, "interrupted")
+            found.stopped = True
+        except (ValueError, OSError, MemoryError) as error:
+            found.miss(name, str(error))
+    return found
+
+
+def _several(found: Collected) -> SeveralComparisons:
+    several = proxmargin.compare_several(found.facts)
+    missing = tuple(f"{name} is not compared: {why}" for name, why in found.missing.items())
+    return replace(several, notes=(*missing, *several.notes))
+
+
+def _show(several: SeveralComparisons, found: Collected, arguments: argparse.Namespace) -> None:
+    drawn = arguments.plot if several.nemenyi is not None else None
+    output.draw(drawn, several.plot)
+    if arguments.json:
+        output.print_json({**several.to_dict(), "comparisons": found.facts, "plot": drawn})
+        return
+    better = "larger" if several.larger_is_better else "smaller"
+    print(f"{several.metric.replace('_', ' ')} ({better} is better)\n")
+    output.print_listing(several.listing())
+    for remark in several.remarks():
+        print(f"\n{remark}")
+    if arguments.run_dir:
+        print(f"\nRuns: {arguments.run_dir}; a report of each: proxmargin report RUN_DIR")
+    if drawn:
+        print(f"\nAverage ranks drawn in {drawn}")
+
+
+def _check_several(arguments: argparse.Namespace) -> None:
+    for option in ("output", "report"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(
+                f"--{option} is for one data set, and there are {len(arguments.data)}: keep the "
+                "runs with --run DIR, which has the models of each and what a report needs"
+            )
+    output.check_plot(arguments.plot)
+
+
+def _named_sources(sources: Sequence[str]) -> dict[str, str]:
+    """The data sets by short names, if these tell them apart."""
+    repeated = {source for source in sources if sources.count(source) > 1}
+    if repeated:
+        raise ValueError(f"data sets are given twice: {', '.join(sorted(repeated))}")
+    short = [Path(source).name.split(".")[0] or source for source in sources]
+    return dict(zip(short if len(set(short)) == len(short) else sources, sources, strict=True))
+
+
+def _asked(arguments: argparse.Namespace, name: str, source: str) -> argparse.Namespace:
+    """The arguments of the comparison on one data set."""
+    own = copy(arguments)
+    own.data = source
+    if arguments.run_dir is not None:
+        own.run_dir = str(Path(arguments.run_dir) / UNSAFE.sub("_", name))
+    return own
+
+
+def register_report(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands,
+        "report",
+        run_report,
+        "write the report of a comparison that compare --run has kept",
+    )
+    parser.add_argument("run_dir", metavar="DIR", help="the run directory, finished or not")
+    parser.add_argument(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help=f"one page of HTML (default: {REPORT} in the run directory)",
+    )
+    options.add_common(parser)
+
+
+def run_report(arguments: argparse.Namespace) -> int:
+    reports.check_libraries()
+    comparison = proxmargin.Comparison.from_run(arguments.run_dir)
+    page = arguments.output or str(Path(arguments.run_dir) / REPORT)
+    output.check_output(page)
+    comparison.to_html(page)
+    if arguments.json:
+        output.print_json({"report": page, "interrupted": comparison.interrupted})
+    else:
+        print(f"Report: {page}")
+    return failures.OK

@@ -1,48 +1,29 @@
-"""``proxmargin fit``: one model on one data set."""
+"""``proxmargin fit`` and ``cv``: one model on one data set; the strength of its penalty."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from proxmargin.cli import failures
-from proxmargin.cli.features import top_features
-from proxmargin.cli.guards import warn_of_leaks
-from proxmargin.cli.held_out import FoldMeans, held_out_accuracy
-from proxmargin.cli.models import (
-    add_model_options,
-    estimator_of,
-    name_features,
-    shown_settings,
-    suited,
-)
-from proxmargin.cli.options import (
-    Commands,
-    add_common,
-    add_data,
-    add_impute,
-    add_weights,
-    filled,
-    subcommand,
-    table_of,
-)
-from proxmargin.cli.output import check_output, print_facts, print_json
-from proxmargin.cli.saving import saved_first, with_imputer
-from proxmargin.cli.search import asks_for_choice, chosen_strength, search_of
+import proxmargin
+from proxmargin.cli import failures, options, output
+from proxmargin.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
 
-__all__ = ["register"]
+SEED = 0  # of the shuffled folds
+# columns that do not tell strengths apart
+OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 
 
-def register(commands: Commands) -> None:
-    parser = subcommand(commands, "fit", run, "fit one model, certify it and save it")
-    add_data(parser)
-    add_impute(parser)
-    add_weights(parser)
-    add_model_options(parser)
+def register_fit(commands: options.Commands) -> None:
+    parser = options.subcommand(commands, "fit", run_fit, "fit one model, certify it and save it")
+    options.add_fitting(parser)
     parser.add_argument(
         "--cv",
         type=int,
@@ -51,45 +32,34 @@ def register(commands: Commands) -> None:
         "training samples says little about new ones",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="save the model, for example .pmz")
-    add_common(parser)
+    options.add_common(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    from proxmargin.callbacks import Progress
-    from proxmargin.files.models.model import save_model
-
-    check_output(arguments.output)
-    progress = () if arguments.quiet else (Progress(label=arguments.model),)
-    chooses = asks_for_choice(arguments)
-    fitted = search_of(arguments) if chooses else estimator_of(arguments, *progress)
-    raw = table_of(arguments)
-    table, imputer = filled(raw, arguments)
-    warn_of_leaks(table)
+def run_fit(arguments: argparse.Namespace) -> int:
+    output.check_output(arguments.output)
+    progress = () if arguments.quiet else (proxmargin.Progress(label=arguments.model),)
+    chooses = options.asks_for_choice(arguments)
+    fitted = options.search_of(arguments) if chooses else options.estimator_of(arguments, *progress)
+    raw = options.table_of(arguments)
+    table, imputer = options.filled(raw, arguments)
+    output.warn_of_leaks(table)
     held_out = None
     if arguments.cv is not None:  # first, as a fit that is interrupted is to be saved at once
-        held_out = held_out_accuracy(
-            lambda: suited(_silent(arguments), raw.X, arguments),
-            raw,
-            arguments.cv,
-            arguments.quiet,
-            imputer,
-        )
-    stopped = _fitted_or_stopped(suited(fitted, table.X, arguments), table)
+
+        def make() -> Any:
+            of = {"verbose": 0} if chooses else {}
+            silent = options.search_of if chooses else options.estimator_of
+            return options.suited(silent(arguments, **of), raw.X, arguments)
+
+        held_out = held_out_accuracy(make, raw, arguments.cv, arguments.quiet, imputer)
+    stopped = _fitted_or_stopped(options.suited(fitted, table.X, arguments), table)
     model = fitted.best_estimator_ if chooses else fitted
-    name_features(model, table.feature_names)
-    whole = with_imputer(model, imputer)
-    with saved_first(arguments.output, lambda name: save_model(whole, name)) as saved:
+    options.name_features(model, table.feature_names)
+    with output.model_saved(arguments.output, model, imputer) as saved:
         _print(arguments, model, table, saved, held_out)
     if stopped:
         return failures.interrupted()
     return failures.OK if model.certificate_.converged else failures.FAILED
-
-
-def _silent(arguments: argparse.Namespace) -> Any:
-    """The estimator for one fold, which makes the choices that the options leave to it."""
-    return (
-        search_of(arguments, verbose=0) if asks_for_choice(arguments) else estimator_of(arguments)
-    )
 
 
 def _fitted_or_stopped(estimator: Any, table: Table) -> bool:
@@ -114,25 +84,31 @@ def _print(
 
     facts, training = describe_model(model), _accuracy(model, table)
     if arguments.json:
-        told = {} if held_out is None else {"held_out": held_out.to_dict()}
+        told = {} if held_out is None else {"held_out": asdict(held_out)}
         accuracy = {"training_accuracy": training, **told}
-        print_json({"data": table.describe(), "model": facts, **accuracy, "saved": saved})
+        output.print_json({"data": table.describe(), "model": facts, **accuracy, "saved": saved})
         return
     advice = "" if held_out else " (on the samples it was fitted to: --cv 5 holds some out)"
-    named, chosen = top_features(model), chosen_strength(arguments, model)
-    print_facts(
+    named, chosen = output.top_features(model), options.chosen_strength(arguments, model)
+    output.print_facts(
         {
-            "model": f"{facts['estimator']}({shown_settings(model)})",
+            "model": f"{facts['estimator']}({options.shown_settings(model)})",
             **chosen,
-            "data": f"{table.source}, {table.X.shape[0]} samples, {len(facts['classes'])} classes",
-            "features": f"{facts['features_used']} of {facts['features']} used",
+            **_sizes(table, facts),
             **({"largest": named} if named else {}),
             "training accuracy": f"{training:.4f}{advice}",
             **({} if held_out is None else {"accuracy": held_out}),
             "certificate": model.certificate_,
-            "saved to": saved or ("nothing" if arguments.output else "nothing (no --output)"),
+            "saved to": output.saved_to(saved, arguments.output, "--output"),
         }
     )
+
+
+def _sizes(table: Table, facts: dict[str, Any]) -> dict[str, str]:
+    return {
+        "data": f"{table.source}, {table.X.shape[0]} samples, {len(facts['classes'])} classes",
+        "features": f"{facts['features_used']} of {facts['features']} used",
+    }
 
 
 def _accuracy(model: Any, table: Table) -> float:
@@ -140,3 +116,273 @@ def _accuracy(model: Any, table: Table) -> float:
         # the model has got the names of the columns, which the matrix has not
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return float(model.score(table.X, table.y, sample_weight=table.weights))
+
+
+@dataclass(frozen=True)
+class FoldMeans:
+    """Means over the folds, and a 95 % interval of the accuracy, as in comparisons."""
+
+    folds: int
+    accuracy: float
+    low: float
+    high: float
+    balanced_accuracy: float
+
+    def __str__(self) -> str:
+        mean, low, high = (number(v, ".3f") for v in (self.accuracy, self.low, self.high))
+        return (
+            f"{mean} [{low}, {high}] on held-out samples ({self.folds}-fold cross-validation), "
+            f"balanced {number(self.balanced_accuracy, '.3f')}"
+        )
+
+
+def held_out_accuracy(
+    make: Callable[[], Any], table: Table, folds: int, quiet: bool, imputer: Any = None
+) -> FoldMeans:
+    """Fit to all folds but one at a time, and score the predictions for the one left out.
+
+    ``make`` returns an unfitted estimator, which makes all of its choices in its ``fit``; a copy of
+    the imputer fills in the missing cells, by the values of the other folds.
+    """
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score
+    from sklearn.model_selection import StratifiedKFold
+
+    from proxmargin.runtime.progress import ProgressBar
+
+    X: Any = table.X
+    y: Any = table.y
+    _check_folds(folds, y)
+    weights = {} if table.weights is None else {"sample_weight": table.weights}
+    splits = StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, y)
+    scores = []
+    with ProgressBar("cross-validation: folds", folds, shown=not quiet) as progress:
+        for place, (train, test) in enumerate(splits, 1):
+            progress.starts(f"fold {place}")
+            model, known, unseen = make(), X[train], X[test]
+            if imputer is not None:
+                fill = clone(imputer).fit(known).transform
+                known, unseen = fill(known), fill(unseen)
+            given, judging = ({k: v[r] for k, v in weights.items()} for r in (train, test))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # told of by the fit to all samples
+                found = model.fit(known, y[train], **given).predict(unseen)
+                judges = (accuracy_score, balanced_accuracy_score)
+                scores.append([score(y[test], found, **judging) for score in judges])
+            progress.advance()
+    low, high = _interval(np.array(scores)[:, 0], y)
+    accuracy, balanced = np.mean(scores, axis=0).tolist()
+    return FoldMeans(folds, accuracy, low, high, balanced)
+
+
+def _check_folds(folds: int, y: Any) -> None:
+    import numpy as np
+
+    if folds < 2:
+        raise ValueError(f"--cv {folds}: cross-validation needs at least 2 folds")
+    classes, counts = np.unique(y, return_counts=True)
+    least = int(counts.argmin())
+    if counts[least] < folds:
+        raise ValueError(
+            f"--cv {folds} folds need as many samples of each class, and of {classes[least]!s} "
+            f"there are {counts[least]}: choose fewer folds"
+        )
+
+
+def _interval(scores: Any, y: Any) -> tuple[float, float]:
+    """As a comparison has it: over folds, and no shorter than the number of samples allows."""
+    import numpy as np
+
+    from proxmargin.comparing.basis import basis_of
+    from proxmargin.comparing.evidence import Evidence
+
+    found = Evidence.of(
+        scores[:, None],
+        ["model"],
+        test_ratio=1 / (len(scores) - 1),
+        basis=basis_of("accuracy", np.unique(y, return_counts=True)[1]),
+    )
+    row = found.row("model")
+    return float(row["low"]), float(row["high"])
+
+
+def register_cv(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands, "cv", run_cv, "choose the strength of a model by cross-validation"
+    )
+    options.add_fitting(parser)
+    search = parser.add_argument_group("cross-validation")
+    search.add_argument(
+        "--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)"
+    )
+    search.add_argument(
+        "--eps", type=float, default=1e-3, help="how far they go (default: 0.001; as of a path)"
+    )
+    search.add_argument(
+        "--l1-ratios", type=float, nargs="+", metavar="RATIO", help="to try (default: 1)"
+    )
+    search.add_argument(
+        "--relaxed",
+        action="store_true",
+        help="also mix with fits of the same features without a penalty, by gamma in [0, 1]",
+    )
+    search.add_argument("--folds", type=int, default=5, help="stratified (default: 5)")
+    search.add_argument(
+        "--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)"
+    )
+    search.add_argument(
+        "--selection",
+        choices=("best", "1se"),
+        default="best",
+        help="the best mean score, or the strongest penalty within one standard error of it",
+    )
+    search.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    output.add_plot(parser, "the scores")
+    parser.add_argument("-o", "--output", metavar="FILE", help="save the chosen model")
+    options.add_common(parser)
+
+
+def run_cv(arguments: argparse.Namespace) -> int:
+    output.check_output(arguments.output)
+    output.check_plot(arguments.plot)
+    model = _search(arguments)
+    table, imputer = options.filled_table_of(arguments)
+    try:
+        options.suited(model, table.X, arguments).fit(table.X, table.y, sample_weight=table.weights)
+    except KeyboardInterrupt:
+        if not _print_complete(arguments, model, table):
+            raise
+        return failures.interrupted()
+    chosen = model.best_estimator_
+    options.name_features(chosen, table.feature_names)
+    with output.model_saved(arguments.output, chosen, imputer) as saved:
+        _print_search(arguments, model, table, saved)
+    output.draw(arguments.plot, lambda ax: proxmargin.CVDisplay(model).plot(ax))
+    # a mixture with an unpenalised fit is not meant to be a minimiser
+    is_mixed = getattr(model, "gamma_", 1.0) < 1.0
+    return failures.OK if is_mixed or chosen.certificate_.converged else failures.FAILED
+
+
+def _search(arguments: argparse.Namespace) -> Any:
+    """The classifier that chooses, with the parameters that the options describe."""
+    strength, kind = options.strength_and_kind(arguments)
+    known = set(kind._get_param_names())
+    for given in (strength, "l1_ratio", "eta"):
+        if getattr(arguments, given) is not None:
+            instead = "give --l1-ratios" if given == "l1_ratio" else f"leave out --{given}"
+            raise ValueError(f"cross-validation chooses {given} itself: {instead}")
+    settings: dict[str, Any] = {}
+    if arguments.l1_ratios is not None:
+        settings["l1_ratios"] = tuple(arguments.l1_ratios)
+    if arguments.relaxed:
+        settings["relaxed"] = True
+    for name in settings:
+        if name not in known:
+            flag = name.replace("_", "-")
+            raise ValueError(f"{arguments.model} has no parameter for --{flag}")
+    return options.search_of(
+        arguments,
+        **settings,
+        **{f"{strength}s": arguments.n_strengths},
+        eps=arguments.eps,
+        cv=arguments.folds,
+        scoring=arguments.scoring,
+        selection=arguments.selection,
+        n_jobs=arguments.jobs,
+    )
+
+
+def _print_search(
+    arguments: argparse.Namespace, model: Any, table: Table, saved: str | None
+) -> None:
+    from proxmargin.files.models.model import describe_model
+
+    rows, facts = _rows(model), describe_model(model)
+    if arguments.json:
+        output.print_json(
+            {
+                "data": table.describe(),
+                "chosen": rows[model.best_index_],
+                "one_standard_error": rows[_simplest(model)],
+                "scores": rows,
+                "model": facts,
+                "saved": saved,
+            }
+        )
+        return
+    chosen, simplest = model.best_index_, _simplest(model)
+    output.print_listing(_listing(rows, chosen, simplest))
+    print("* chosen, + the strongest penalty within one standard error of the best\n")
+    output.print_facts(
+        {
+            "model": f"{facts['estimator']}({options.shown_settings(model.best_estimator_)})",
+            **({"gamma": f"{model.gamma_:g} of the penalised fit"} if arguments.relaxed else {}),
+            **_sizes(table, facts),
+            "certificate": model.certificate_,
+            "saved to": output.saved_to(saved, arguments.output, "--output"),
+        }
+    )
+
+
+def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> bool:
+    """The scores on the folds that were complete when the search was interrupted, if any."""
+    if not hasattr(model, "cv_scores_"):
+        return False
+    shown = model._of_complete_folds()
+    complete, count = shown.cv_scores_.shape[2], model.cv_scores_.shape[2]
+    if not complete:
+        return False
+    rows = _rows(shown)
+    if arguments.json:
+        output.print_json({"data": table.describe(), "complete_folds": complete, "scores": rows})
+    else:
+        output.print_listing(_listing(rows))
+        print(f"\ninterrupted: {complete} of {count} folds are complete")
+    return True
+
+
+def _rows(model: Any) -> list[dict[str, Any]]:
+    """The results of each strength, in the order of ``cv_results_``."""
+    frame = model.cv_results_
+    names = ["l1_ratio", "gamma", model.strength.name, "mean_test_score", "standard_error"]
+    shown = frame[[name for name in names if name in frame]]
+    folds = model.cv_scores_.reshape(len(frame), -1).tolist()
+    records = shown.to_dict("records")
+    return [{**row, "folds": scores} for row, scores in zip(records, folds, strict=True)]
+
+
+def _simplest(model: Any) -> int:
+    """The place among the rows of what ``selection='1se'`` chooses."""
+    from proxmargin.selection.results import within_one_error
+
+    row, column = within_one_error(model.cv_scores_)
+    return int(row * model.cv_scores_.shape[1] + column)
+
+
+def _listing(
+    rows: list[dict[str, Any]], chosen: int | None = None, simplest: int | None = None
+) -> Listing:
+    """One row for each strength, with the gamma of the best score there or of the choice."""
+    names = [name for name in rows[0] if name not in ("standard_error", "folds")]
+    marks = {simplest: " +"} | {chosen: " *+" if chosen == simplest else " *"}
+    cells = [
+        (
+            *(number(rows[place][name], ".5g") for name in names),
+            number(rows[place]["standard_error"], ".2g") + marks.get(place, ""),
+        )
+        for place in _shown(rows, [place for place in (chosen, simplest) if place is not None])
+    ]
+    headings = [name.replace("_test_", " ") for name in names]
+    return Listing((*headings, "standard error"), cells)
+
+
+def _shown(rows: list[dict[str, Any]], first: list[int]) -> list[int]:
+    """The places of one row for each strength: those of ``first``, else of the highest mean."""
+    strengths = [tuple(row[name] for name in row if name not in OF_FITS) for row in rows]
+    means = [row["mean_test_score"] for row in rows]
+    order = sorted(range(len(rows)), key=lambda place: (math.isnan(means[place]), -means[place]))
+    best: dict[tuple[float, ...], int] = {}
+    for place in [*first, *order]:
+        best.setdefault(strengths[place], place)
+    return [best[strength] for strength in dict.fromkeys(strengths)]

@@ -9,21 +9,16 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from pathlib import Path
 from time import process_time
 from typing import Any
 
-from proxmargin.cli import failures
-from proxmargin.cli.options import Commands, add_common, subcommand
-from proxmargin.cli.output import print_json, print_listing
+from proxmargin.cli import failures, options, output
 from proxmargin.comparing.layout import Listing
 from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.runtime.progress import ProgressBar
-
-__all__ = ["register"]
 
 SEED = 0
 SHAPES = {"tall": (300, 20), "wide": (40, 300)}  # samples, features
@@ -33,8 +28,8 @@ STRENGTHS = 5  # of a path
 THIRDS = (-0.6, 0.6)  # of scores of variance two
 
 
-def register(commands: Commands) -> None:
-    parser = subcommand(
+def register(commands: options.Commands) -> None:
+    parser = options.subcommand(
         commands,
         "warm-up",
         run,
@@ -46,32 +41,21 @@ def register(commands: Commands) -> None:
         metavar="NAME",
         help=f"some of {', '.join(model_names())} (default: all but MarginClassifier)",
     )
-    add_common(parser)
-
-
-@dataclass(frozen=True)
-class Warmed:
-    """The CPU seconds of the first fits of a model, by what was fitted."""
-
-    model: str
-    seconds: dict[str, float]
-
-    @property
-    def row(self) -> tuple[str, str, str]:
-        return self.model, str(len(self.seconds)), f"{sum(self.seconds.values()):.1f}"
+    options.add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     names, home = _checked(arguments.models), _home()
-    done = []
+    done = {}
     with ProgressBar("models warmed up", len(names), shown=not arguments.quiet) as progress:
         for name in names:
-            done.append(Warmed(name, dict(_seconds(name))))
+            done[name] = dict(_seconds(name))
             progress.advance(latest=name)
     if arguments.json:
-        print_json({"folder": str(home), "seconds": {one.model: one.seconds for one in done}})
+        output.print_json({"folder": str(home), "seconds": done})
     else:
-        print_listing(Listing(("model", "first fits", "CPU seconds"), [one.row for one in done]))
+        rows = [(name, str(len(s)), f"{sum(s.values()):.1f}") for name, s in done.items()]
+        output.print_listing(Listing(("model", "first fits", "CPU seconds"), rows))
         print(f"\nKernels are kept in {home}")
     return failures.OK
 

@@ -1,0 +1,364 @@
+"""``proxmargin path``, ``stability`` and ``permute``: models along a path, and chance."""
+
+from __future__ import annotations
+
+import argparse
+from copy import copy
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import proxmargin
+from proxmargin.cli import failures, options, output
+from proxmargin.comparing.layout import Listing, number
+
+if TYPE_CHECKING:
+    from proxmargin.files.tables.contents import Table
+    from proxmargin.paths import Path
+    from proxmargin.permutations import PermutationTest
+
+NEXT = 5  # most frequent features below the threshold that are listed, too
+# parameters that do not change what is fitted
+OF_RUNS = frozenset({"callbacks", "verbose", "warm_start", "random_state", "n_jobs"})
+
+
+def register_path(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands,
+        "path",
+        run_path,
+        "fit a model for many strengths of its penalty, from the largest",
+    )
+    options.add_fitting(parser)
+    parser.add_argument("--n-alphas", type=int, default=20, help="how many (default: 20)")
+    parser.add_argument(
+        "--eps", type=float, default=1e-3, help="the last alpha by the first (default: 0.001)"
+    )
+    parser.add_argument(
+        "--stop-at",
+        type=float,
+        metavar="SHARE",
+        help="end where this share of the null model's loss is explained, such as 0.999",
+    )
+    output.add_plot(parser, "the coefficients")
+    options.add_common(parser)
+
+
+def run_path(arguments: argparse.Namespace) -> int:
+    from proxmargin.paths.saturation import Ending
+
+    output.check_plot(arguments.plot)
+    estimator = options.estimator_of(arguments)
+    name = options.free_strength(estimator, arguments)
+    table, _ = options.filled_table_of(arguments)
+    path = proxmargin.margin_path(
+        options.suited(estimator, table.X, arguments).set_params(verbose=not arguments.quiet),
+        table.X,
+        table.y,
+        sample_weight=table.weights,
+        n_alphas=arguments.n_alphas,
+        eps=arguments.eps,
+        stop_at=arguments.stop_at,
+    )
+    options.name_features(path.template, table.feature_names)
+    rows = _path_rows(path)
+    output.draw(arguments.plot, lambda ax: proxmargin.PathDisplay(path).plot(ax))
+    if arguments.json:
+        told = {"data": table.describe(), "model": arguments.model}
+        output.print_json({**told, "ended": path.ended, "path": rows})
+    else:
+        print(f"{arguments.model} on {table.source}: {table.X.shape[1]} features\n")
+        output.print_listing(_path_listing(name, rows))
+    if path.ended == Ending.INTERRUPTED:
+        return failures.interrupted()
+    return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
+
+
+def _path_rows(path: Path) -> list[dict[str, Any]]:
+    from proxmargin.files.models.model import leading_features
+
+    return [
+        {
+            path.strength.name: float(strength),
+            "features": int(used),
+            "top_features": [row["feature"] for row in leading_features(path.model(place)) or []],
+            "objective": float(certificate.primal),
+            "relative_gap": float(certificate.relative_gap),
+            "converged": bool(certificate.converged),
+            "seconds": float(certificate.seconds),
+        }
+        for place, (strength, used, certificate) in enumerate(
+            zip(path.strengths, path.n_nonzero, path.certificates, strict=True)
+        )
+    ]
+
+
+def _path_listing(name: str, rows: list[dict[str, Any]]) -> Listing:
+    headings = (name, "features", "objective", "certified gap", "seconds")
+    cells = [
+        (
+            number(row[name], ".5g"),
+            str(row["features"]),
+            number(row["objective"], ".8g"),
+            number(row["relative_gap"], ".1e") + ("" if row["converged"] else " !"),
+            number(row["seconds"], ".2g"),
+        )
+        for row in rows
+    ]
+    return Listing(headings, cells)
+
+
+def register_stability(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands,
+        "stability",
+        run_stability,
+        "find features that are selected on most halves of the samples",
+    )
+    options.add_fitting(parser)
+    group = parser.add_argument_group(
+        "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
+    )
+    group.add_argument("--threshold", type=float, help="least share of the half-samples")
+    group.add_argument("--pfer", type=float, help="bound on the expected number of mistakes")
+    group.add_argument("--q", type=int, help="features that a half-sample selects")
+    group.add_argument(
+        "--fdr", type=float, help="with --q: estimated share of mistakes that sets the threshold"
+    )
+    group.add_argument(
+        "--assumption",
+        choices=("none", "unimodal", "r-concave"),
+        default="unimodal",
+        help="of the bound (default: unimodal)",
+    )
+    group.add_argument("--pairs", type=int, default=50, help="pairs of halves (default: 50)")
+    group.add_argument(
+        "--n-strengths", type=int, default=30, help="how many alphas, or C (default: 30)"
+    )
+    group.add_argument(
+        "--eps", type=float, default=0.01, help="how far they go (default: 0.01; as of a path)"
+    )
+    group.add_argument(
+        "--cluster", type=float, metavar="R", help="report features correlated by R or more as one"
+    )
+    group.add_argument("--seed", type=int, default=0, help="draws the halves (default: 0)")
+    group.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    group.add_argument(
+        "--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them"
+    )
+    group.add_argument("--csv", metavar="FILE", help="write the frequencies of all features")
+    output.add_plot(parser, "the frequencies")
+    parser.add_argument(
+        "--bars", action="store_true", help="draw bars of the most frequent features instead"
+    )
+    options.add_common(parser)
+
+
+def run_stability(arguments: argparse.Namespace) -> int:
+    output.check_output(arguments.csv)
+    output.check_plot(arguments.plot)
+    estimator = options.estimator_of(arguments)
+    options.free_strength(estimator, arguments)
+    table, _ = options.filled_table_of(arguments)
+    model = _selector(arguments, options.suited(estimator, table.X, arguments))
+    try:
+        model.fit(table.X, table.y, sample_weight=table.weights)
+    except TypeError as error:  # the model selects no features
+        raise ValueError(str(error)) from error
+    options.name_features(model, table.feature_names)
+    frame = model.to_frame()
+    with output.saved_first(arguments.csv, lambda name: output.write_csv(frame, name)) as saved:
+        _print(arguments, model, table, saved, frame.to_dict("records"))
+    kind = "bars" if arguments.bars else "paths"
+    output.draw(arguments.plot, lambda ax: proxmargin.StabilityDisplay(model).plot(ax, kind=kind))
+    return failures.OK
+
+
+def _selector(arguments: argparse.Namespace, estimator: Any) -> Any:
+    return proxmargin.StabilitySelection(
+        estimator,
+        n_pairs=arguments.pairs,
+        threshold=arguments.threshold,
+        pfer=arguments.pfer,
+        q=arguments.q,
+        fdr=arguments.fdr,
+        assumption=arguments.assumption,
+        alphas=arguments.n_strengths,
+        eps=arguments.eps,
+        cluster=arguments.cluster,
+        checkpoint=arguments.checkpoint,
+        n_jobs=arguments.jobs,
+        random_state=arguments.seed,
+        verbose=not arguments.quiet,
+    )
+
+
+def _print(
+    arguments: argparse.Namespace,
+    model: Any,
+    table: Table,
+    saved: str | None,
+    rows: list[dict[str, Any]],
+) -> None:
+    from proxmargin.paths.strength import strength_of
+
+    stable = [row for row in rows if row["stable"]]
+    facts = {
+        "q": model.q_,
+        "threshold": model.threshold_,
+        "pfer": model.pfer_,
+        "fdr_estimate": model.fdr_,
+    }
+    if arguments.json:
+        told = {
+            "data": table.describe(),
+            "model": arguments.model,
+            "half_samples": 2 * model.n_pairs,
+            "n_features": model.n_features_in_,
+            "n_pairs": model.n_pairs,
+            "assumption": model.assumption,
+            "seed": model.random_state,
+        }
+        output.print_json({**told, **facts, "stable": stable, "saved": saved})
+        return
+    # but for the strength, which the selection does not use
+    used = copy(model.estimator)
+    setattr(used, strength_of(used).name, None)
+    settings = options.shown_settings(used)
+    others = [row for row in rows if not row["stable"]][:NEXT]
+    output.print_listing(_stability_listing([*stable, *others], arguments.cluster is not None))
+    print()
+    output.print_facts(
+        {
+            "model": f"{arguments.model}({settings})",
+            "data": f"{table.source}, {table.X.shape[0]} samples, {table.X.shape[1]} features",
+            "stable": f"{len(stable)} (marked *), on {number(model.threshold_)} of "
+            f"{2 * model.n_pairs} half-samples or more",
+            "half-samples": f"select {number(model.q_)} features"
+            + (" at most" if arguments.threshold is None or model.q_ % 1 == 0 else " on average"),
+            "mistakes": _mistakes(arguments, model),
+            "saved to": output.saved_to(saved, arguments.csv, "--csv"),
+        }
+    )
+
+
+def _mistakes(arguments: argparse.Namespace, model: Any) -> str:
+    """The bound on false selections, or what stands in its place."""
+    if not model.threshold_ < float("inf"):
+        return f"no threshold has an estimated share of {arguments.fdr:g} or less"
+    if not model.pfer_ < float("inf"):
+        return "no bound: the threshold is too low for so many features of a half-sample"
+    expected = f"{number(model.pfer_, '.3g')} expected ({arguments.assumption})"
+    share = f"; estimated share {number(model.fdr_, '.2g')}"
+    if arguments.fdr is not None:
+        return f"estimated: {expected}, no bound as the threshold depends on the data{share}"
+    if arguments.q is None and arguments.pfer is None and arguments.threshold is not None:
+        return f"estimated: {expected}, for the mean number of features{share}"
+    return f"at most {expected}{share}"
+
+
+def _stability_listing(rows: list[dict[str, Any]], clusters: bool) -> Listing:
+    headings = ("feature", "frequency", *(("cluster",) if clusters else ()))
+    cells = [
+        (
+            str(row["feature"]),
+            number(row["frequency"], ".3f") + (" *" if row["stable"] else "  "),
+            *((str(row["cluster"]),) if clusters else ()),
+        )
+        for row in rows
+    ]
+    return Listing(headings, cells)
+
+
+class _Unweighted(argparse.Action):
+    """``--weights`` of the other commands."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error(
+            "a permutation test takes no weights, as permuted labels are equally likely only among "
+            "samples that weigh the same: leave the column out with --ignore COL"
+        )
+
+
+def register_permute(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands, "permute", run_permute, "test whether permuted labels would be separated as well"
+    )
+    options.add_data(parser)
+    parser.add_argument("--weights", nargs="?", action=_Unweighted, help=argparse.SUPPRESS)
+    options.add_model_options(parser)
+    test = parser.add_argument_group("permutation test")
+    test.add_argument(
+        "--statistic",
+        default="mean-difference",
+        help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy'",
+    )
+    test.add_argument(
+        "--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)"
+    )
+    test.add_argument(
+        "--groups",
+        metavar="COL",
+        help="a column of pairs, batches or centres, within which labels are permuted; no feature",
+    )
+    test.add_argument("--folds", type=int, default=5, help="for the accuracy (default: 5)")
+    test.add_argument("--seed", type=int, default=0, help="of the permutations (default: 0)")
+    test.add_argument("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
+    output.add_plot(parser, "the null distribution")
+    options.add_common(parser)
+
+
+def run_permute(arguments: argparse.Namespace) -> int:
+    output.check_plot(arguments.plot)
+    estimator, table = options.estimator_of(arguments), options.table_of(arguments)
+    test = proxmargin.permutation_test(
+        options.suited(estimator, table.X, arguments),
+        table.X,
+        table.y,
+        statistic=arguments.statistic,
+        n_permutations=arguments.permutations,
+        groups=table.groups,
+        cv=arguments.folds,
+        n_jobs=arguments.jobs,
+        random_state=arguments.seed,
+        verbose=not arguments.quiet,
+    )
+    output.draw(arguments.plot, lambda ax: proxmargin.PermutationDisplay(test).plot(ax))
+    if arguments.json:
+        told = {"data": table.describe(), **_asked(arguments, estimator)}
+        output.print_json({**told, **_numbers(test), "null": test.null})
+    else:
+        print(f"{arguments.model} on {table.source}: {options.shown_settings(estimator)}\n")
+        output.print_facts(_facts(test, table.groups))
+    return failures.interrupted() if test.interrupted else failures.OK
+
+
+def _asked(arguments: argparse.Namespace, estimator: Any) -> dict[str, Any]:
+    """What has to be stated with a p-value, so that others get the same from the data."""
+    parameters = estimator.get_params(deep=False)
+    return {
+        "model": arguments.model,
+        "parameters": {name: each for name, each in parameters.items() if name not in OF_RUNS},
+        "groups": arguments.groups,
+        "folds": arguments.folds if arguments.statistic.startswith("accuracy") else None,
+        "seed": arguments.seed,
+    }
+
+
+def _numbers(test: PermutationTest) -> dict[str, Any]:
+    names = ("pvalue", "zscore", "asked", "interrupted", "exact", "largest_gap")
+    numbers = {name: getattr(test, name) for name in names}
+    told = {"statistic": test.name, "value": test.statistic, "permutations": test.n_permutations}
+    return {**told, **numbers}
+
+
+def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:
+    kind = "all different ones" if test.exact else "drawn by chance"
+    of_all = f" of {test.asked} (interrupted)" if test.interrupted else ""
+    if groups is not None:
+        kind += f", within {len(set(groups.tolist()))} groups"
+    return {
+        test.name: number(test.statistic, ".6g"),
+        "p-value": number(test.pvalue, ".4g"),
+        "z-score": number(test.zscore, ".3g"),
+        "labelings": f"{test.n_permutations}{of_all}, {kind}",
+        "largest gap": number(test.largest_gap, ".1e"),
+    }

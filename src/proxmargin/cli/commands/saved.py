@@ -1,0 +1,267 @@
+"""``proxmargin predict``, ``coefs`` and ``info``: what saved models say, and what files hold."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import proxmargin
+from proxmargin.cli import failures, options, output
+from proxmargin.comparing.layout import Listing, number
+
+if TYPE_CHECKING:
+    from proxmargin.files.tables.contents import Table
+
+SHOWN = 30  # coefficients that are printed without --all
+MODEL_SUFFIX = ".pmz"
+NAMED_AT_MOST = 12  # of a list
+
+
+def register_predict(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands, "predict", run_predict, "predict labels with a saved model"
+    )
+    parser.add_argument("model", metavar="MODEL", help="a file written by fit, cv or compare")
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="a data file or the name of an embedded set; columns that the model was fitted to are "
+        "found by name, and others left out",
+    )
+    options.add_target(parser)
+    options.add_ignore(parser)
+    parser.add_argument(
+        "--id", metavar="COL", help="a column, such as the names of the samples, to print first"
+    )
+    parser.add_argument("--scores", action="store_true", help="add the scores of the classes")
+    parser.add_argument(
+        "--proba",
+        action="store_true",
+        help="add the probabilities of the classes, of logistic models",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write CSV there (default: standard output)"
+    )
+    options.add_text(parser)
+    options.add_common(parser)
+
+
+def run_predict(arguments: argparse.Namespace) -> int:
+    from proxmargin.files.tables.table import read_for_model
+
+    output.check_output(arguments.output)
+    model = proxmargin.load_model(arguments.model)
+    if arguments.proba:
+        _refuse_without_probabilities(model, arguments.model)
+    table = read_for_model(
+        arguments.data,
+        model,
+        target=arguments.target,
+        ignore=arguments.ignore,
+        ids=arguments.id,
+        dialect=options.dialect_of(arguments),
+    )
+    columns = _predicted(model, table, arguments)
+    quality = _quality(table.y, columns["prediction"])
+
+    def save(name: str) -> None:
+        with output.text_replaced(name) as file:
+            _write(columns, file)
+
+    with output.saved_first(arguments.output, save) as saved:
+        if arguments.json:
+            output.print_json({"classes": model.classes_, **columns, **quality, "saved": saved})
+        elif not arguments.output:
+            _write(columns, sys.stdout)
+    if not (arguments.json or arguments.quiet):
+        where = f" to {arguments.output}" if arguments.output else ""
+        found = "".join(f"; {name.replace('_', ' ')} {each:.4f}" for name, each in quality.items())
+        count = len(columns["prediction"])
+        print(f"proxmargin: {count} predictions{where}{found}", file=sys.stderr)
+    return failures.OK
+
+
+def _refuse_without_probabilities(model: Any, name: str) -> None:
+    if not hasattr(model, "predict_proba"):
+        kind = type(getattr(model, "model", model)).__name__
+        raise ValueError(
+            f"--proba: the scores of {kind} are no probabilities. Fit SparseLogisticRegression or "
+            f"LogisticRegression, which have them; or calibrate a {kind} in Python: "
+            f"CalibratedMargin(load_model({name!r})).fit(X, y).predict_proba(X_new)"
+        )
+
+
+def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The columns of the output by name: the ids, the predictions, what else is asked for."""
+    with warnings.catch_warnings():
+        # the columns were found by their names already
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        columns = {"prediction": model.predict(table.X)}
+        if arguments.scores:
+            # one column for two classes (positive: the second one), else one a class
+            scores = model.decision_function(table.X)
+            columns |= (
+                {"score": scores}
+                if scores.ndim == 1
+                else {f"score_{c}": scores[:, k] for k, c in enumerate(model.classes_)}
+            )
+        if arguments.proba:
+            shares = model.predict_proba(table.X)
+            columns.update({f"proba_{c}": shares[:, k] for k, c in enumerate(model.classes_)})
+    if table.ids is None:
+        return columns
+    if table.ids.name in columns:
+        raise ValueError(f"--id {table.ids.name}: a column of the output has that name already")
+    return {table.ids.name: table.ids.written(), **columns}
+
+
+def _write(columns: dict[str, Any], file: TextIO) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
+def _quality(truth: Any, labels: Any) -> dict[str, float]:
+    """Scores of the predicted labels, if the file has the true ones; compared as text."""
+    if truth is None:
+        return {}
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score
+
+    true, found = truth.astype(str), labels.astype(str)
+    with warnings.catch_warnings():
+        # predicted classes that the file does not contain are no mistake of the caller
+        warnings.simplefilter("ignore", UserWarning)
+        balanced = float(balanced_accuracy_score(true, found))
+    return {"accuracy": float(accuracy_score(true, found)), "balanced_accuracy": balanced}
+
+
+def register_coefs(commands: options.Commands) -> None:
+    parser = options.subcommand(
+        commands, "coefs", run_coefs, "list the coefficients of a saved linear model"
+    )
+    parser.add_argument("model", metavar="MODEL", help="a file written by fit, cv or compare")
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        nargs="?",
+        help="data whose standard deviations are taken, for a model fitted with --no-standardize; "
+        "others have those of their training data",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="features without a coefficient and all rows, too"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)"
+    )
+    options.add_target(parser)
+    options.add_text(parser)
+    options.add_common(parser)
+
+
+def run_coefs(arguments: argparse.Namespace) -> int:
+    output.check_output(arguments.output)
+    model = proxmargin.load_model(arguments.model)
+    try:
+        frame = model.coefficients(_data(arguments, model), zeros=arguments.all)
+    except TypeError as error:  # a kernel has none
+        raise ValueError(str(error)) from error
+    unknown = bool(len(frame)) and bool(frame["coefficient_per_sd"].isna().all())
+    with output.saved_first(arguments.output, lambda name: output.write_csv(frame, name)) as saved:
+        if arguments.json:
+            rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+            output.print_json({"model": arguments.model, "coefficients": rows, "saved": saved})
+        elif not arguments.output:
+            _print(frame, len(frame) if arguments.all else SHOWN)
+    if not (arguments.json or arguments.quiet):
+        where = f" to {saved}" if saved else ""
+        speaks = "" if len(model.classes_) > 2 else f"; positive speaks for {model.classes_[1]}"
+        print(f"proxmargin: {len(frame)} coefficients{where}{speaks}", file=sys.stderr)
+        if unknown:
+            print(
+                "proxmargin: the model was fitted without standardising, and has no standard "
+                f"deviations: proxmargin coefs {arguments.model} DATA takes them from data",
+                file=sys.stderr,
+            )
+    return failures.OK
+
+
+def _data(arguments: argparse.Namespace, model: Any) -> Any:
+    """The features of the data, as the model was fitted to them."""
+    if arguments.data is None:
+        return None
+    from proxmargin.files.errors import pandas
+    from proxmargin.files.tables.table import read_for_model
+
+    table = read_for_model(
+        arguments.data, model, target=arguments.target, dialect=options.dialect_of(arguments)
+    )
+    if table.feature_names is None or not hasattr(model, "feature_names_in_"):
+        return table.X
+    if hasattr(table.X, "tocsr"):
+        return pandas().DataFrame.sparse.from_spmatrix(table.X, columns=table.feature_names)
+    return pandas().DataFrame(table.X, columns=table.feature_names)
+
+
+def _print(frame: Any, most: int) -> None:
+    if not len(frame):
+        print("no feature has a coefficient")
+        return
+    cells = [
+        (
+            str(row["feature"]),
+            str(row["class"]),
+            number(row["coefficient"], "+.4g"),
+            number(row["coefficient_per_sd"], "+.4g"),
+            str(row["rank"]),
+        )
+        for row in frame.head(most).to_dict("records")
+    ]
+    output.print_listing(Listing(("feature", "class", "coefficient", "per sd", "rank"), cells))
+    if len(frame) > most:
+        print(f"\n... {len(frame) - most} more rows: --all prints them, -o FILE writes them")
+
+
+def register_info(commands: options.Commands) -> None:
+    parser = options.subcommand(commands, "info", run_info, "describe a model file or a data file")
+    parser.add_argument("data", metavar="MODEL|DATA", help="a model file, or DATA")
+    options.add_columns(parser)
+    options.add_common(parser)
+
+
+def run_info(arguments: argparse.Namespace) -> int:
+    from proxmargin.files.models.archive import MANIFEST, holds
+    from proxmargin.files.models.model import describe_model
+
+    # a file is a model by its suffix, or else by its content
+    is_model = Path(arguments.data).suffix.lower() == MODEL_SUFFIX
+    if is_model or holds(arguments.data, MANIFEST):
+        facts = describe_model(arguments.data)
+    else:
+        table = options.table_of(arguments)
+        output.warn_of_leaks(table)
+        facts = table.describe()
+    if arguments.json:
+        output.print_json(facts)
+    else:
+        if "top_features" in facts:
+            with_class = len(facts["classes"]) > 2
+            facts["top_features"] = output.in_words(facts["top_features"], with_class) or "none"
+        output.print_facts({name.replace("_", " "): _shown(value) for name, value in facts.items()})
+    return failures.OK
+
+
+def _shown(value: Any) -> str:
+    """A value on one line; long collections are cut."""
+    if isinstance(value, dict) and "summary" in value:
+        return str(value["summary"])
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        words = [_shown(each) for each in value]
+        more = f", ... ({len(words)} in all)" if len(words) > NAMED_AT_MOST else ""
+        return ", ".join(words[:NAMED_AT_MOST]) + more
+    return format(value, ".6g") if isinstance(value, float) else str(value)
