@@ -354,7 +354,7 @@ def test_a_number_of_folds_keeps_groups_whole() -> None:
     expected = clone(search).set_params(cv=StratifiedGroupKFold(5)).fit(X, y, groups=groups)
     np.testing.assert_array_equal(found.oof_scores_, expected.oof_scores_)
     for model in (search, CalibratedMargin(SVC())):
-        with pytest.raises(ValueError, match="groups has 3"):
+        with pytest.raises(ValueError, match="there are 3"):
             model.fit(X, y, groups=groups % 3)
     with config_context(enable_metadata_routing=True):
         routed = CalibratedMargin(SVC(), cv=5).fit(X, y, groups=groups)

@@ -38,18 +38,13 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def pandas() -> Any:
-    """The pandas module."""
-    return _needed("pandas")
-
-
-def pyarrow(submodule: str | None = None) -> Any:
-    """The pyarrow module, or one of its submodules."""
-    return _needed("pyarrow" if submodule is None else f"pyarrow.{submodule}")
-
-
-def _needed(name: str) -> Any:
+def library(name: str) -> Any:
+    """A library that reading needs, or one of its modules; raises DataError if it is missing."""
     try:
         return optional(name, "Reading this file")
     except ImportError as error:
         raise DataError(str(error)) from error
+
+
+def pandas() -> Any:
+    return library("pandas")

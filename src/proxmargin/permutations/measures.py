@@ -20,7 +20,6 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
-    check_cv,
     cross_val_score,
 )
 from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
@@ -31,9 +30,9 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.inputs.seeds import row_numbers, seeded_splitter
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_folds
 from proxmargin.permutations.labelings import Codes, Statistic
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.selection.splitting import splitter_of
 from proxmargin.solvers.labelings import Axes, principal_axes
 
 Array = NDArray[np.float64]
@@ -344,26 +343,15 @@ class CrossValidatedAccuracy:
 Measure: TypeAlias = OneByOne | SideBySide | CrossValidatedAccuracy
 
 
-def splitter_of(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:
-    """The splitter that ``cv`` stands for; a number of folds means whole groups, where there are
-    groups.
-
-    ``labels``: (n_samples,). ``groups``: (n_samples,), as numbers from 0. ``seed``: of a splitter
-    that shuffles and has none.
-    """
-    check_folds("cv", cv)
+def seeded_folds(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:
+    """The splitter that ``cv`` stands for, with a seed if it shuffles and has none. ``groups``:
+    (n_samples,), which a number of folds keeps whole."""
+    splitter = splitter_of(cv, labels, groups)
     if not isinstance(cv, Integral):
-        return seeded_splitter(check_cv(cv, labels, classifier=True), seed)
+        return seeded_splitter(splitter, seed)
     least = int(np.unique(labels, return_counts=True)[1].min())
     if least < int(cv):
         raise ValueError(
             f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
         )
-    if groups is None:
-        return StratifiedKFold(int(cv))
-    count = int(groups.max()) + 1
-    if count < int(cv):
-        raise ValueError(
-            f"cv={cv} folds of whole groups need as many groups, and there are {count}"
-        )
-    return StratifiedGroupKFold(int(cv))
+    return splitter

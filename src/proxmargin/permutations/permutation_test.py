@@ -36,7 +36,7 @@ from proxmargin.permutations.measures import (
     Measure,
     OneByOne,
     SideBySide,
-    splitter_of,
+    seeded_folds,
 )
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
@@ -209,7 +209,7 @@ def permutation_test(
 
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
         if statistic in ACCURACY:
-            cv = splitter_of(cv, classes[codes], None if groups is None else blocks, seed)
+            cv = seeded_folds(cv, classes[codes], None if groups is None else blocks, seed)
         measure = _measure(model, X, codes, classes, statistic, cv, groups)
         block = _block(measure, codes.size)
         if isinstance(measure, CrossValidatedAccuracy):

@@ -62,8 +62,7 @@ class Codec(ABC):
     @abstractmethod
     def _encode_array(self, value: NDArray[Any], where: str) -> Any: ...
     @abstractmethod
-    def _encode_object(self, value: Any, where: str) -> Any:
-        """Of everything else."""
+    def _encode_object(self, value: Any, where: str) -> Any: ...
 
     def _encode_list(self, value: list[Any], where: str) -> Any:
         return [self.encode(each, f"{where}[{j}]") for j, each in enumerate(value)]
@@ -77,7 +76,7 @@ class Codec(ABC):
         return {"entries": [[*pair] for pair in zip(keys, values, strict=True)]}
 
     def decode(self, plain: Any, where: str = "") -> Any:
-        """The value that `encode` turned into ``plain``; raises if that is nothing it writes."""
+        """The value that `encode` turned into ``plain``; raises ValueError if it is none."""
         if isinstance(plain, list):
             return [self.decode(each, where) for each in plain]
         if not isinstance(plain, dict):
@@ -113,16 +112,14 @@ class Codec(ABC):
         return float(word)
 
 
-def _encode_float(codec: Codec, value: float, where: str) -> Any:
-    return float(value) if math.isfinite(value) else {"float": repr(float(value))}
-
-
 # in this order: a float64 of NumPy is a float, too
 _ENCODERS: Mapping[type, Callable[[Any, Any, str], Any]] = {
     str: lambda codec, value, where: str(value),
     np.generic: lambda codec, value, where: codec._encode_number(value, where),
     int: lambda codec, value, where: int(value),
-    float: _encode_float,
+    float: lambda codec, value, where: (
+        float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    ),
     np.ndarray: lambda codec, value, where: codec._encode_array(value, where),
     list: Codec._encode_list,
     tuple: lambda codec, value, where: codec._encode_tuple(value, where),
@@ -193,9 +190,6 @@ class StateCodec(Codec):
         _check_plain(kind)
         return kind.type(plain["number"][1])
 
-    def _decode_array(self, where: str, plain: dict[str, Any]) -> Any:
-        return self.arrays[plain["array"]]
-
     def _decode_sparse(self, where: str, plain: dict[str, Any]) -> Any:
         parts = (*(self.decode(plain["parts"][name], where) for name in PARTS),)
         return SPARSE[plain["sparse"]](parts, shape=(*plain["shape"],))
@@ -228,7 +222,7 @@ class StateCodec(Codec):
     decoders = {
         **COMMON,
         frozenset({"number"}): _decode_number,
-        frozenset({"array"}): _decode_array,
+        frozenset({"array"}): lambda codec, where, plain: codec.arrays[plain["array"]],
         frozenset({"sparse", "shape", "parts"}): _decode_sparse,
         frozenset({"stop", "tells"}): _decode_stop,
         frozenset({"member"}): _decode_member,

@@ -23,9 +23,8 @@ Map = Callable[[Array], Array]
 """From scores to log-odds of the second class."""
 
 NO_PENALTY = 1e12  # inverse strength of scikit-learn's ridge: none at the accuracy of its solver
-MATRIX_STRENGTH = (
-    1.0  # inverse strength of the ridge of the multinomial map, on scores of unit scale
-)
+# inverse strength of the ridge of the multinomial map, on scores of unit scale
+MATRIX_STRENGTH = 1.0
 FIT_TOLERANCE = 1e-8  # of its gradient
 FIT_ITERATIONS = 1000  # of a map with a few parameters
 # range of the logarithm of the factor on scores of unit scale

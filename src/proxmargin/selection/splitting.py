@@ -38,7 +38,7 @@ def splitter_of(cv: Any, y: Any, groups: Any = None) -> Any:
     count = np.unique(np.asarray(groups)).size
     if count < folds:
         raise ValueError(
-            f"cv={folds} folds of whole groups need as many groups, and groups has {count}"
+            f"cv={folds} folds of whole groups need as many groups, and there are {count}"
         )
     return StratifiedGroupKFold(folds)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from proxmargin.files.errors import DataError, listed, pandas, pyarrow
+from proxmargin.files.errors import DataError, library, listed
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import (
     USUAL,
@@ -31,19 +31,9 @@ from proxmargin.runtime.memory import shortage
 _CELL_BYTES = 16
 
 
-def read_parquet(path: Path) -> NamedColumns:
-    """A Parquet file."""
-    return _read(path, "Parquet", lambda: _parquet_table(path))
-
-
-def read_arrow(path: Path) -> NamedColumns:
-    """An Arrow file, Arrow stream or Feather file."""
-    return _read(path, "Arrow or Feather", lambda: _arrow_table(path))
-
-
 def _parquet_table(path: Path) -> Any:
     # the file alone: `read_table` would also read columns from folder names such as `year=2020`
-    file = pyarrow("parquet").ParquetFile(str(path))
+    file = library("pyarrow.parquet").ParquetFile(str(path))
     rows, columns = file.metadata.num_rows, file.metadata.num_columns
     short = shortage(_CELL_BYTES * rows * columns)
     if short:
@@ -54,18 +44,18 @@ def _parquet_table(path: Path) -> Any:
 
 
 def _arrow_table(path: Path) -> Any:
-    pa = pyarrow()
+    pa = library("pyarrow")
     try:
-        return pyarrow("feather").read_table(str(path), memory_map=False)
+        return library("pyarrow.feather").read_table(str(path), memory_map=False)
     except pa.ArrowInvalid:
         with pa.OSFile(str(path), "rb") as stream:
-            return pyarrow("ipc").open_stream(stream).read_all()
+            return library("pyarrow.ipc").open_stream(stream).read_all()
 
 
-def _read(path: Path, kind: str, load_table: Callable[[], Any]) -> NamedColumns:
-    pandas()
+def _read(path: Path, kind: str, load_table: Callable[[Path], Any]) -> NamedColumns:
+    library("pandas")
     with _readable(path, kind):
-        table = load_table()
+        table = load_table(path)
         table.validate(full=True)  # offsets of a damaged file may point anywhere
         names = _names(table)
     if not names:
@@ -100,12 +90,16 @@ def _names(table: Any) -> list[str]:
 
 
 def _columns(path: Path, table: Any) -> list[Column]:
-    types = pyarrow().types
+    types = library("pyarrow").types
     nested = [field.name for field in table.schema if types.is_nested(field.type)]
     if nested:
         raise DataError(f"{path}: columns of lists or records cannot be used: {listed(nested)}.")
     columns = (table.column(j).to_pandas() for j in range(table.num_columns))
     return [series_column(n, c) for n, c in zip(table.column_names, columns, strict=True)]
+
+
+def _read_arrow(path: Path) -> NamedColumns:
+    return _read(path, "Arrow or Feather", _arrow_table)
 
 
 Reader = Callable[[Path], TableSource]
@@ -125,9 +119,9 @@ _PERHAPS_TABLES = tuple(f".txt{packed}" for packed in _PACKED)
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys(_SVMLIGHT, read_svmlight),
-    ".parquet": read_parquet,
-    ".arrow": read_arrow,
-    ".feather": read_arrow,
+    ".parquet": lambda path: _read(path, "Parquet", _parquet_table),
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
     ".npz": read_npz,
 }
 

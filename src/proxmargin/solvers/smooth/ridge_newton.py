@@ -65,9 +65,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         return missing
 
     def work(self, problem: Problem) -> float:
-        if not isinstance(
-            problem.design, KernelDesign
-        ):  # otherwise the form is chosen by the time
+        if not isinstance(problem.design, KernelDesign):  # otherwise the form is chosen by the time
             return super().work(problem)
         samples = problem.design.n_samples
         return gram_work(samples, samples, 1.0) + factor_work(samples)
