@@ -61,7 +61,6 @@ def array_from(
 
 
 def bytes_of(array: NDArray[Any]) -> bytes:
-    """The array as the bytes of an ``.npy`` file."""
     stream = io.BytesIO()
     npy.write_array(stream, array, allow_pickle=False)
     return stream.getvalue()

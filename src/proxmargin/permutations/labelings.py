@@ -116,7 +116,6 @@ def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, Codes]
 
 
 def _checked_kind(entries: Sequence[Any]) -> str | None:
-    """The type that all entries have."""
     kinds = [_kind(each) for each in entries]
     if None in kinds:
         raise ValueError(
@@ -150,7 +149,6 @@ labeling; the larger, the farther apart."""
 
 
 def mean_difference(projections: Array, second: Mask) -> Array:
-    """Mean of the second class minus that of the first."""
     (mean, _), (other, _) = _moments(projections, second), _moments(projections, ~second)
     return mean - other
 

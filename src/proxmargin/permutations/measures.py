@@ -208,8 +208,6 @@ EVEN = (StratifiedKFold, RepeatedStratifiedKFold, StratifiedShuffleSplit, Strati
 
 
 class Part(NamedTuple):
-    """Row numbers of a fold."""
-
     train: NDArray[np.intp]
     test: NDArray[np.intp]
 

@@ -87,7 +87,6 @@ class Codec(ABC):
         return decode(self, where, plain)
 
     def expect(self, plain: Any, kind: type, where: str) -> Any:
-        """``plain``, which must be of this type."""
         if not isinstance(plain, kind):
             raise self.Error(f"{where!r} should be a {kind.__name__}")
         return plain

@@ -160,7 +160,6 @@ def _entries(value: Mapping[Any, Any], between: str) -> str:
 
 
 def _parts(X: Any) -> list[NDArray[Any]]:
-    """The arrays that hold the data."""
     if not sparse.issparse(X):
         return [np.array([_text(each) for each in X.ravel()])] if X.dtype == object else [X]
     return [getattr(X, name) for name in ("data", "indices", "indptr")]

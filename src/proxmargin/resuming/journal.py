@@ -36,8 +36,6 @@ CUT_SHORT = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class JournalEntry:
-    """A finished minimisation."""
-
     title: list[Any]  # solver, samples, features and outputs, to recognise it by
     limit: int | None  # its iteration limit
     solution: Solution  # without the state and the violations

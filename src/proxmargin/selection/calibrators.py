@@ -130,9 +130,6 @@ def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
     return make
 
 
-# ---- smoothed targets ---------------------------------------------------------------------------
-
-
 def _smoothed_targets(codes: Codes, weights: Array, count: int) -> Array:
     """Probabilities of the classes for each sample, (n_samples, n_classes), by Laplace's rule.
 
@@ -157,9 +154,6 @@ def _regression(
     shares = (weights[:, None] * targets).T.ravel()
     model = LogisticRegression(C=strength, tol=FIT_TOLERANCE, max_iter=FIT_ITERATIONS)
     return model.fit(rows, labels, shares)
-
-
-# ---- sigmoid ------------------------------------------------------------------------------------
 
 
 def _platt(scores: Array, second: Mask, weights: Array) -> _Sigmoid:
@@ -205,9 +199,6 @@ class _Matrix(Calibrator):
         return np.asarray(softmax(scores @ self.coef.T + self.intercept, axis=1))
 
 
-# ---- temperature --------------------------------------------------------------------------------
-
-
 def _temperature(scores: Array, codes: Codes, weights: Array) -> Calibrator:
     """One factor on all scores."""
     count = 2 if scores.ndim == 1 else scores.shape[1]
@@ -231,9 +222,6 @@ def _best_factor(scores: Array, targets: Array, weights: Array) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=LOG_FACTORS, method="bounded").x))
 
 
-# ---- isotonic -----------------------------------------------------------------------------------
-
-
 def _isotonic(scores: Array, second: Mask, weights: Array) -> Map:
     """The non-decreasing step function with the least squared error, between Platt's targets."""
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)[:, 1]
@@ -249,9 +237,6 @@ class _Steps:
 
     def __call__(self, scores: Array) -> Array:
         return np.asarray(logit(self.steps.predict(scores)))
-
-
-# ---- beta ---------------------------------------------------------------------------------------
 
 
 def _beta(scores: Array, second: Mask, weights: Array) -> Map:

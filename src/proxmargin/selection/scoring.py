@@ -169,8 +169,6 @@ _OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
 
 @dataclass(frozen=True)
 class SklearnScorer:
-    """A scorer of scikit-learn, called for each model."""
-
     scorer: Callable[..., float]
 
     @property

@@ -124,14 +124,8 @@ class ResampledTTest:
 
     def to_frame(self) -> Any:
         """A row for each pair: first, second, difference, low, high, statistic, pvalue."""
-        return pairs_frame(
-            self.names,
-            difference=self.difference,
-            low=self.low,
-            high=self.high,
-            statistic=self.statistic,
-            pvalue=self.pvalue,
-        )
+        columns = ("difference", "low", "high", "statistic", "pvalue")
+        return pairs_frame(self.names, **{name: getattr(self, name) for name in columns})
 
 
 @dataclass(frozen=True)

@@ -385,7 +385,6 @@ def _two(
     pvalue: Callable[[Floats, Floats, float, float], float],
     ties: bool,
 ) -> tuple[float, float, float]:
-    """Statistic, z and p-value of one pair."""
     count = differences.size
     zero = 0.5 * ranks[differences == 0].sum()
     above = ranks[differences > 0].sum() + zero

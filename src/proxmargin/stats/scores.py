@@ -50,7 +50,6 @@ class ScoreTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the models."""
         return tuple(str(label) for label in self.labels)
 
     def ranks(self, higher_is_better: bool) -> Floats:
@@ -59,7 +58,6 @@ class ScoreTable:
         return ranks_with_ties(-self.values if higher_is_better else self.values, rounding)
 
     def differences(self) -> Differences:
-        """Each model minus each other one."""
         columns = self.values.T
         sizes = np.abs(columns)
         rounding = SAME * np.maximum(sizes[:, None], sizes[None])

@@ -148,7 +148,6 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
 
 
 def read_member(archive: Archive, name: str, digests: Mapping[str, str]) -> bytes:
-    """The content of a member whose checksum is verified."""
     if name not in digests:
         raise ModelFileError(f"it lacks the member {name!r}")
     content = archive.read(name)

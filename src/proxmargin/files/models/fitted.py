@@ -101,7 +101,6 @@ PRECOMPUTED = replace(WITHOUT_GAMMA, of_numbers=True)
 
 
 def form_of(estimator: Any) -> ModelForm:
-    """The form of the learned attributes of an estimator with these parameters."""
     kernel = getattr(estimator, "kernel", None)
     if kernel is None:
         return LINEAR
@@ -241,7 +240,6 @@ def _number(name: str, value: Any) -> int | float | None:
 
 
 def from_members(plain: Any, read: Callable[[str], bytes], form: ModelForm) -> Fitted:
-    """The attributes from their JSON form and the archive's members."""
     if not isinstance(plain, dict) or not set(plain) <= {*form.required, *form.optional}:
         raise ModelFileError("it lists unknown fitted attributes")
     missing = [name for name in form.required if name not in plain]

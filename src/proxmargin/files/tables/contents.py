@@ -56,7 +56,6 @@ def is_number(cell: object, decimal: str = ".") -> bool:
 
 
 def array_column(name: str, values: NDArray[Any]) -> Column:
-    """A column from an array of numbers or of unicode strings."""
     values = np.asarray(values)
     if values.dtype.kind == "f":
         return Column(name, values, np.isnan(values))
@@ -65,7 +64,6 @@ def array_column(name: str, values: NDArray[Any]) -> Column:
 
 
 def series_column(name: str, series: Any) -> Column:
-    """A column from a pandas Series of any dtype."""
     pd = pandas()
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = pd.Series(np.asarray(series))

@@ -138,7 +138,6 @@ def _indicators(
 
 
 def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None:
-    """Refuse columns that are not numeric, naming each with an example of what it holds."""
     text = [column for column in columns if not column.is_numeric]
     if text:
         raise DataError(

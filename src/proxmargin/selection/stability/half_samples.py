@@ -70,8 +70,6 @@ DOUBLED = 2.0  # weight of the samples of a half: their total is that of all, as
 
 @dataclass(frozen=True, eq=False)
 class HalfSampleTask:
-    """What half-samples are fitted for."""
-
     template: MarginEstimator  # with validated parameters
     grid: Array  # (n_strengths,), from the strongest penalty
     # (n_features,) integers, the unit of each feature; -1 for a feature that does not compete
@@ -178,8 +176,6 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """How a half-sample is fitted."""
-
     task: HalfSampleTask
     seed: int
 

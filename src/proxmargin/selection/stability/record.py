@@ -77,7 +77,6 @@ class Record:
                 self.write()
 
     def write(self) -> None:
-        """Replace the file."""
         if self.path is None:
             return
         assert self.identity is not None
@@ -133,21 +132,16 @@ class Record:
 
     def _is_sound(self, held: Mapping[str, NDArray[Any]]) -> bool:
         """Whether the arrays could be those of this run."""
-        count, total = held["numbers"].size, held["units"].size
-        whole = all(held[name].dtype.kind == "i" for name in ARRAYS if name != "worst")
-        flat = all(held[name].ndim == 1 for name in ARRAYS)
-        if not (whole and flat and held["worst"].dtype.kind == "f"):
+        kinds = {name: "f" if name == "worst" else "i" for name in ARRAYS}
+        if any(held[n].dtype.kind != kind or held[n].ndim != 1 for n, kind in kinds.items()):
             return False
-        equal = all(held[name].size == count for name in ("sizes", "fits", "unmet", "worst"))
-        limits = {
-            "numbers": self.n_halves,
-            "units": self.n_units,
-            "strengths": self.n_strengths,
-        }
+        limits = {"numbers": self.n_halves, "units": self.n_units, "strengths": self.n_strengths}
         within = all(np.all((held[n] >= 0) & (held[n] < most)) for n, most in limits.items())
-        sizes = held["sizes"]
-        matching = equal and np.all(sizes >= 0) and sizes.sum() == total == held["strengths"].size
-        return bool(within and matching and np.unique(held["numbers"]).size == count)
+        count, sizes = np.unique(held["numbers"]).size, held["sizes"]
+        equal = all(held[n].size == count for n in ("numbers", "sizes", "fits", "unmet", "worst"))
+        total = held["units"].size
+        matching = np.all(sizes >= 0) and sizes.sum() == total == held["strengths"].size
+        return bool(within and equal and matching)
 
 
 def seed_in(path: str | os.PathLike[str] | None) -> int | None:

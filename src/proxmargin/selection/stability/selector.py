@@ -271,7 +271,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return template
 
     def _check_q(self, q: float | None, weights: Array) -> None:
-        """Warn of a q that half of the samples hardly reach."""
         half = int(np.count_nonzero(weights)) // 2
         if q is not None and q > half:
             warnings.warn(
@@ -283,7 +282,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
             )
 
     def _grid(self, template: MarginEstimator, data: Samples) -> Array:
-        """The strengths, from the strongest penalty."""
         strength = strength_of(template)
         if isinstance(self.alphas, Integral) and not isinstance(self.alphas, bool):
             check_number("alphas, the number of strengths,", self.alphas, low=1, integer=True)
@@ -305,10 +303,15 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         terms = terms.judged(counts[:, -1], mean, n_units)
         assert terms.threshold is not None
         assert terms.pfer is not None
-        self.frequencies_ = _spread(counts / len(entries), task, self._free(task))
+        # features without a penalty are in every model; others outside of all units in none
+        free = np.zeros(task.units.size, np.bool_)
+        free[unpenalised(task.template, free.size)] = True
+        competes, outside = task.units >= 0, free.astype(float)[:, None]
+        of_units = (counts / len(entries))[task.units]
+        self.frequencies_ = np.where(competes[:, None], of_units, outside)
         self.max_frequencies_ = self.frequencies_[:, -1].copy()
         stable = terms.stable(counts[:, -1])
-        self.stable_ = np.where(task.units >= 0, stable[task.units], self._free(task))
+        self.stable_ = np.where(competes, stable[task.units], free)
         self._support = self._at_least(int(self.min_features))
         self.threshold_, self.pfer_ = terms.threshold, terms.pfer
         self.q_ = mean if terms.q is None else terms.q
@@ -334,12 +337,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 stacklevel=users_level(),
             )
         return support
-
-    def _free(self, task: HalfSampleTask) -> NDArray[np.bool_]:
-        """The features without a penalty, which are in every model."""
-        free = np.zeros(task.units.size, np.bool_)
-        free[unpenalised(task.template, free.size)] = True
-        return free
 
     def _warn_of_unmet(self, entries: list[PathEntry], tol: float) -> None:
         unmet, fits = (sum(getattr(e, name) for e in entries) for name in ("unmet", "fits"))
@@ -391,9 +388,3 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-def _spread(of_units: Array, task: HalfSampleTask, free: NDArray[np.bool_]) -> Array:
-    """The frequencies of all features: those of their units, 1 where there is no penalty."""
-    outside = np.where(free, 1.0, 0.0)[:, None]
-    return np.where(task.units[:, None] >= 0, of_units[task.units], outside)

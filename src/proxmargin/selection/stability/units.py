@@ -112,7 +112,6 @@ def units_of(
 
 
 def _check_constant(constant: NDArray[np.bool_]) -> None:
-    """Raise if all features are constant, warn if some are."""
     if constant.all():
         raise ValueError("all features are constant: there is nothing to select")
     if constant.any():
