@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.compiled.solvers.dual_coordinates import descend, solve_on_face
-from proxmargin.compiled.solvers.dual_rows import curvatures
+from proxmargin.compiled.solvers.dual_coordinates import (
+    Descent,
+    StoredRows,
+    Terms,
+    descend,
+    squares,
+)
 
 MASK = (1 << 64) - 1
 SEED = 12345
@@ -22,11 +27,11 @@ class Run(NamedTuple):
     coef: np.ndarray
     active: np.ndarray
     n_active: int
-    lean: float
+    residual: float
     moment: float
     low: float
     high: float
-    base: float
+    multiplier: float
     value: float
     excess: float
     sweeps: int
@@ -52,35 +57,30 @@ def some_problem(rng: np.random.Generator, n: int = 24, p: int = 5) -> dict[str,
     }
 
 
-def rows_of(X: np.ndarray, kind: str) -> tuple[Any, Any, Any]:
+def rows_of(problem: dict[str, Any], kind: str) -> StoredRows:
+    X, own = problem["X"], (problem["metric"], problem["pull"], problem["square"])
     if kind == "dense":
-        return np.ascontiguousarray(X).reshape(-1), None, np.arange(len(X) + 1) * X.shape[1]
+        starts = np.arange(len(X) + 1) * X.shape[1]
+        return StoredRows(X.reshape(-1).copy(), np.empty(0, np.int32), starts, *own)
     matrix = sp.csr_array(X)
-    return matrix.data, matrix.indices, matrix.indptr
+    return StoredRows(matrix.data, matrix.indices, matrix.indptr, *own)
 
 
-def arguments(problem: dict[str, Any], kind: str) -> tuple[Any, ...]:
-    parts = rows_of(problem["X"], kind)
-    norms = np.empty(len(problem["X"]))
-    curvatures(*parts, problem["metric"], problem["pull"], problem["square"], norms)
-    return (
-        *parts,
-        *(problem[name] for name in ("signs", "caps", "bends", "goals")),
-        norms + problem["stiffness"] + problem["bends"],
-        *(problem[name] for name in ("metric", "pull", "square", "stiffness", "base")),
-    )
-
-
-def run(problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse") -> Run:
+def run(
+    problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse", budget: int = 10**9
+) -> Run:
     n, p = problem["X"].shape
     dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
-    n_active, *rest = descend(
-        *arguments(problem, kind),
-        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf),
-        *(0.0, False, enough, -1.0, limit, 10**9),
-        np.uint64(SEED),
+    rows, norms = rows_of(problem, kind), np.empty(n)
+    squares(rows, norms)
+    terms = Terms(*(problem[name] for name in ("signs", "caps", "bends", "goals")), False)
+    diagonal = norms + problem["stiffness"] + problem["bends"]
+    at = Descent(n, 0.0, 0.0, -np.inf, np.inf, problem["base"], 0.0)
+    *found, _ = descend(
+        *(rows, terms, diagonal, dual, coef, active, at, problem["stiffness"]),
+        *(False, enough, -1.0, limit, budget, np.uint64(SEED)),
     )
-    return Run(dual, coef, active, n_active, *rest[:-1])
+    return Run(dual, coef, active, *found)
 
 
 def hessian(problem: dict[str, Any]) -> np.ndarray:
@@ -145,7 +145,7 @@ def test_what_is_kept_up_to_date_is_what_it_is_defined_as(kind: str, rng) -> Non
     found = run(problem, 1e-3, 3, kind)
     signed = problem["signs"] * found.dual
     np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-13)
-    assert found.lean == pytest.approx(signed.sum(), abs=1e-13)
+    assert found.residual == pytest.approx(signed.sum(), abs=1e-13)
     assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-13)
     assert sorted(found.active) == list(range(signed.size))
 
@@ -158,7 +158,7 @@ def test_it_shrinks_and_ends_at_the_optimality_conditions_of_all_samples(rng) ->
     assert found.high - found.low <= 1e-11
     y, centred = problem["signs"], problem["X"] - problem["centre"]
     scores = centred @ (problem["metric"] * ((y * found.dual) @ centred))
-    slope = y * (scores + problem["base"] + problem["stiffness"] * found.lean)
+    slope = y * (scores + problem["base"] + problem["stiffness"] * found.residual)
     slope += problem["bends"] * found.dual - problem["goals"]
     assert slope[found.dual == 0].min(initial=0.0) >= -1e-9
     assert slope[found.dual == problem["caps"]].max(initial=0.0) <= 1e-9
@@ -177,91 +177,17 @@ def test_curvatures_are_squared_norms_of_centred_samples(kind: str, equal: bool,
         problem["centre"] @ (full * problem["centre"]),
     )
     out = np.empty(len(pull))
-    curvatures(*rows_of(problem["X"], kind), metric, pull, float(square), out)
+    squares(rows_of({**problem, "metric": metric, "pull": pull, "square": square}, kind), out)
     expected = ((problem["X"] - problem["centre"]) ** 2 * full).sum(axis=1)
     np.testing.assert_allclose(out, expected, rtol=1e-12)
-
-
-def on_face(
-    problem: dict[str, Any], start: Run, kind: str, balanced: bool = False
-) -> tuple[Run, bool]:
-    dual, coef = start.dual.copy(), start.coef.copy()
-    moved, lean, moment, base, _ = solve_on_face(
-        *arguments(problem, kind),
-        *(dual, coef, start.active.copy(), start.n_active, start.lean, start.moment),
-        *(balanced, 1e-14, 500),
-    )
-    return start._replace(dual=dual, coef=coef, lean=lean, moment=moment, base=base), moved
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng) -> None:
-    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
-    start = run(problem, 1e-4, 500, kind)
-    found, moved = on_face(problem, start, kind)
-    free = np.flatnonzero((start.dual > 0) & (start.dual < problem["caps"]))
-    Q, slope = hessian(problem), problem["base"] * problem["signs"] - problem["goals"]
-    expected = start.dual.copy()
-    fixed = np.delete(np.arange(24), free)
-    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.dual[fixed]
-    expected[free] = np.linalg.solve(Q[np.ix_(free, free)], right)
-    assert moved
-    np.testing.assert_allclose(found.dual, expected, rtol=1e-9)
-    signed = problem["signs"] * found.dual
-    np.testing.assert_allclose(found.coef, problem["metric"] * (signed @ problem["X"]), atol=1e-12)
-    assert found.lean == pytest.approx(signed.sum(), abs=1e-12)
-    assert found.moment == pytest.approx(problem["centre"] @ found.coef, abs=1e-12)
-    assert found.base == problem["base"]
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_on_a_face_the_multiplier_of_a_balance_is_found_too(kind: str, rng) -> None:
-    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
-    start = run(problem, 1e-4, 500, kind)
-    inside = (start.dual > 0) & (start.dual < problem["caps"])
-    free, fixed = np.flatnonzero(inside), np.flatnonzero(~inside)
-    y, Q = problem["signs"], hessian(problem)
-    slope = problem["base"] * y - problem["goals"]
-    system = np.block([[Q[np.ix_(free, free)], y[free, None]], [y[None, free], np.zeros((1, 1))]])
-    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.dual[fixed]
-    *inner, multiplier = np.linalg.solve(system, np.append(right, -y[fixed] @ start.dual[fixed]))
-    assert abs(start.lean) > 1e-3
-    found, moved = on_face(problem, start, kind, balanced=True)
-    assert moved
-    if np.all((np.array(inner) > 0) & (np.array(inner) < problem["caps"][free])):
-        np.testing.assert_allclose(found.dual[free], inner, rtol=1e-8)
-        assert found.base == pytest.approx(problem["base"] + multiplier, abs=1e-8)
-        assert found.lean == pytest.approx(0.0, abs=1e-12)
-    assert abs(found.lean) < abs(start.lean)
-
-
-@pytest.mark.parametrize("sweeps", [1, 2, 5])
-def test_elsewhere_it_stays_in_the_box_and_decreases_the_objective_or_does_nothing(
-    sweeps: int, rng
-) -> None:
-    for _ in range(5):
-        problem = some_problem(rng, n=60)
-        start = run(problem, 0.0, sweeps)
-        found, moved = on_face(problem, start, "sparse")
-        assert np.all((found.dual >= 0) & (found.dual <= problem["caps"]))
-        if moved:
-            assert objective(problem, found.dual) < objective(problem, start.dual)
-        else:
-            np.testing.assert_array_equal(found.dual, start.dual)
 
 
 def test_a_limit_of_sweeps_and_a_budget_of_rows_end_it_after_a_sweep(rng) -> None:
     problem = some_problem(rng)
     assert run(problem, 0.0, 7).sweeps == 7
-    n, p = problem["X"].shape
-    dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
-    *_, sweeps, rows, _ = descend(
-        *arguments(problem, "sparse"),
-        *(dual, coef, active, n, 0.0, 0.0, -np.inf, np.inf, 0.0, False, 0.0, -1.0, 1000, n + 1),
-        np.uint64(SEED),
-    )
-    assert sweeps == 2
-    assert n < rows <= 2 * n
+    found = run(problem, 0.0, 1000, budget=25)
+    assert found.sweeps == 2
+    assert 24 < found.rows <= 48
 
 
 def test_the_value_is_minus_the_objective_and_the_excess_bounds_the_gap(rng) -> None:

@@ -22,6 +22,7 @@ from proxmargin import (
     NuSVC,
     SquaredHingeSVC,
 )
+from proxmargin.compiled.solvers.dual_coordinates import Terms, squares
 from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
@@ -30,13 +31,24 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, MarginSum, SquaredHinge
 from proxmargin.penalties import Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.box import dual_rows
-from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
+from proxmargin.solvers.box import dual_coordinate_descent, dual_rows
+from proxmargin.solvers.box.dual_coordinate_descent import (
+    CoordinateDescentState,
+    DualCoordinateDescent,
+    _Face,
+)
 from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.fallback import Choice, RuleTable, solve
 from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
+from tests.compiled.solvers.test_dual_coordinates import (
+    hessian,
+    objective,
+    rows_of,
+    run,
+    some_problem,
+)
 from tests.oracles.models import binary_optimum
 
 NAME = DualCoordinateDescent.name
@@ -407,3 +419,93 @@ def test_a_free_intercept_of_few_positive_samples(model: Any) -> None:
     other = "ridge-newton" if isinstance(model, LogisticRegression) else "interior-point"
     known = type(model)(**{**model.get_params(), "solver": other, "tol": 1e-9}).fit(X, y)
     assert told.certificate_.primal == pytest.approx(known.certificate_.primal, rel=1e-7)
+
+
+# -- conjugate gradients on a face ----------------------------------------------------------------
+
+
+def swept(
+    problem: dict[str, Any], enough: float, limit: int, kind: str = "sparse"
+) -> CoordinateDescentState:
+    """The state after sweeps of the kernel."""
+    found = run(problem, enough, limit, kind)
+    return CoordinateDescentState(
+        a=found.dual,
+        v=found.coef,
+        active=found.active,
+        n_active=found.n_active,
+        residual=found.residual,
+        moment=found.moment,
+        stiffness=problem["stiffness"],
+        multiplier=found.multiplier,
+    )
+
+
+def on_face(
+    problem: dict[str, Any], start: CoordinateDescentState, kind: str, balanced: bool = False
+) -> CoordinateDescentState:
+    rows, norms = rows_of(problem, kind), np.empty(start.a.size)
+    squares(rows, norms)
+    terms = Terms(*(problem[name] for name in ("signs", "caps", "bends", "goals")), False)
+    free = np.flatnonzero((start.a > 0) & (start.a < problem["caps"]))
+    return _Face(rows, terms, start.stiffness, free, start.v.size).moved(
+        start, norms, balanced, 250
+    )
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng, monkeypatch) -> None:
+    monkeypatch.setattr(dual_coordinate_descent, "FACE_FORCING", 1e-14)
+    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
+    start = swept(problem, 1e-4, 500, kind)
+    found = on_face(problem, start, kind)
+    free = np.flatnonzero((start.a > 0) & (start.a < problem["caps"]))
+    Q, slope = hessian(problem), problem["base"] * problem["signs"] - problem["goals"]
+    expected = start.a.copy()
+    fixed = np.delete(np.arange(24), free)
+    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.a[fixed]
+    expected[free] = np.linalg.solve(Q[np.ix_(free, free)], right)
+    assert not found.blocked
+    np.testing.assert_allclose(found.a, expected, rtol=1e-9)
+    signed = problem["signs"] * found.a
+    np.testing.assert_allclose(found.v, problem["metric"] * (signed @ problem["X"]), atol=1e-12)
+    assert found.residual == pytest.approx(signed.sum(), abs=1e-12)
+    assert found.moment == pytest.approx(problem["centre"] @ found.v, abs=1e-12)
+    assert found.multiplier == problem["base"]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_on_a_face_the_multiplier_of_a_balance_is_found_too(kind: str, rng, monkeypatch) -> None:
+    monkeypatch.setattr(dual_coordinate_descent, "FACE_FORCING", 1e-14)
+    problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
+    start = swept(problem, 1e-4, 500, kind)
+    inside = (start.a > 0) & (start.a < problem["caps"])
+    free, fixed = np.flatnonzero(inside), np.flatnonzero(~inside)
+    y, Q = problem["signs"], hessian(problem)
+    slope = problem["base"] * y - problem["goals"]
+    system = np.block([[Q[np.ix_(free, free)], y[free, None]], [y[None, free], np.zeros((1, 1))]])
+    right = -slope[free] - Q[np.ix_(free, fixed)] @ start.a[fixed]
+    *inner, multiplier = np.linalg.solve(system, np.append(right, -y[fixed] @ start.a[fixed]))
+    assert abs(start.residual) > 1e-3
+    found = on_face(problem, start, kind, balanced=True)
+    assert not found.blocked
+    if np.all((np.array(inner) > 0) & (np.array(inner) < problem["caps"][free])):
+        np.testing.assert_allclose(found.a[free], inner, rtol=1e-8)
+        assert found.multiplier == pytest.approx(problem["base"] + multiplier, abs=1e-8)
+        assert found.residual == pytest.approx(0.0, abs=1e-12)
+    assert abs(found.residual) < abs(start.residual)
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 5])
+def test_elsewhere_it_stays_in_the_box_and_decreases_the_objective_or_does_nothing(
+    sweeps: int, rng
+) -> None:
+    for _ in range(5):
+        problem = some_problem(rng, n=60)
+        start = swept(problem, 0.0, sweeps)
+        found = on_face(problem, start, "sparse")
+        assert np.all((found.a >= 0) & (found.a <= problem["caps"]))
+        if not found.blocked:
+            assert objective(problem, found.a) < objective(problem, start.a)
+        else:
+            np.testing.assert_array_equal(found.a, start.a)

@@ -1,16 +1,16 @@
 """Dual coordinate descent on the rows of dense or compressed data, with shrinking.
 
-Where the face of the box is found, conjugate gradients on it (`solve_on_face`) replace sweeps.
+With w given by ``l2 w = sum_i y_i a_i z_i`` for the features ``z = (x - centre) / scale``, the dual
+points a minimise
 
-The dual points a lie in a box ``0 <= a <= caps``; a step minimises
+    ``l2/2 |w|^2 + sum_i term_i(a_i) - goals'a + multiplier r + stiffness r^2 / 2``,  ``r = y'a``,
 
-    ``l2/2 |w|^2 + bends'a^2 / 2 - goal'a + base lean + stiffness lean^2 / 2``
+over ``0 <= a <= upper`` one by one. A term is ``curvatures_i a^2 / 2``, or for the logistic loss
+``upper_i`` times the negative entropy of ``(s, 1 - s)``, ``s = a / upper_i`` (Yu, Huang and Lin
+2011). Rows are read as they are stored. With ``metric = 1 / (l2 scale^2)`` the weighted sum
+``v = metric * sum_i y_i a_i x_i`` is kept up to date, and the score of a sample is
 
-along one of them, with ``lean = y'a`` and ``l2 w = sum_i y_i a_i z_i`` for the features
-``z = (x - centre) / scale``. Rows are read as they are stored. With ``metric = 1 / (l2 scale^2)``
-the weighted sum ``v = metric * sum_i y_i a_i x_i`` is kept up to date, and the score of a sample is
-
-    ``z_i'w = x_i'v - lean pull_i - moment + lean square``,
+    ``z_i'w = x_i'v - r pull_i - moment + r square``,
 
 where ``pull_i = x_i'(metric centre)``, ``moment = centre'v = sum_i y_i a_i pull_i`` and
 ``square = centre'(metric centre)``: centred sparse rows stay sparse.
@@ -18,47 +18,104 @@ where ``pull_i = x_i'(metric centre)``, ``moment = centre'v = sum_i y_i a_i pull
 
 from __future__ import annotations
 
+import math
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.solvers.dual_rows import AHEAD, add, asked_for, product, shuffled
+from proxmargin.compiled.losses.exponentials import fast_exp
+from proxmargin.compiled.prefetch import prefetch
 
-__all__ = ["descend", "solve_on_face"]
+__all__ = ["NEAREST", "Descent", "StoredRows", "Terms", "descend", "products", "squares", "summed"]
 
+# dual points in a box
 LEAST_VIOLATION = 1e-15  # of a slope, in margins: below it a coordinate does not move
 LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept
-TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
+# dual points with entropies
+NEAREST = 1e-14  # distance of a dual point to an end of its interval, over its length, at least
+STEPS = 20  # of Newton's method or bisection for one dual point, at most
+PRECISION = 1e-3  # ratio of its slope to the first one at which it is solved
+SKIPPED = 0.05  # share of the gap to be reached that may be left in dual points that do not move
+# rows
+CANCELLED = 1e-12  # relative to its terms, the least squared norm of a centred sample
+AHEAD = 4  # samples between one that is asked for and the one in work
+LINE = 8  # entries of eight bytes in a cache line
+SUMS = {"reassoc", "contract", "nsz"}  # in any order, so that loops vectorise
 
 
-@njit(cache=True, nogil=True)
-def _slope(data, indices, start, stop, sign, goal, bend, shift, coef, dual):
-    return sign * (product(data, indices, start, stop, coef) + shift) - goal + bend * dual
+class StoredRows(NamedTuple):
+    """The rows of a matrix, and what centres and scales them.
+
+    Attributes
+    ----------
+    data, indices, indptr : arrays
+        Of a compressed matrix; of a dense one, all entries, no indices, and where its rows start.
+    metric : (n_features,) or (1,)
+        A metric of one entry is that of all features.
+    pull : (n_samples,)
+    square : float
+    """
+
+    data: Any
+    indices: Any
+    indptr: Any
+    metric: Any
+    pull: Any
+    square: float
 
 
-@njit(cache=True, nogil=True)
+class Terms(NamedTuple):
+    """The separable part of the objective, sample by sample.
+
+    Attributes
+    ----------
+    signs, upper, curvatures, goals : (n_samples,)
+    entropic : bool
+        Terms are entropies; their ``curvatures`` are zero.
+    """
+
+    signs: Any
+    upper: Any
+    curvatures: Any
+    goals: Any
+    entropic: bool
+
+
+class Descent(NamedTuple):
+    """What a sweep starts from, besides dual points and v.
+
+    Attributes
+    ----------
+    n_active : int
+    residual, moment : float
+        ``y'a`` and ``centre'v``.
+    least, most : float
+        Smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown.
+    multiplier : float
+    value : float
+        Minus the objective.
+    """
+
+    n_active: int
+    residual: float
+    moment: float
+    least: float
+    most: float
+    multiplier: float
+    value: float
+
+
+@njit(cache=True, nogil=True, allocates=False)
 def descend(
-    data,
-    indices,
-    indptr,
-    signs,
-    caps,
-    bends,
-    goals,
-    curvatures,
-    metric,
-    pull,
-    square,
-    stiffness,
-    base,
+    rows,
+    terms,
+    diagonal,
     dual,
     coef,
     active,
-    n_active,
-    lean,
-    moment,
-    least,
-    most,
-    value,
+    at,
+    stiffness,
     free,
     enough,
     share,
@@ -70,7 +127,7 @@ def descend(
 
     As in LIBLINEAR (Hsieh et al. 2008, section 3.2), a dual point at an end of its box leaves the
     active set if its slope points out of the box by more than the largest violation of the sweep
-    before.
+    before; none with an entropy does.
 
     The Fenchel-Young terms of loss and dual point, which add up to the duality gap, cost nothing
     where the slope is known. Those of one sweep, each at the coefficients on which its sample was
@@ -78,28 +135,24 @@ def descend(
 
     Parameters
     ----------
-    data, indices, indptr : arrays
-        Rows of a compressed matrix; of a dense one, all entries, None, and where its rows start.
-    signs, caps, bends, goals, curvatures, pull : (n_samples,)
-    metric : (n_features,) or (1,)
-    square, stiffness, base : float
+    rows : StoredRows
+    terms : Terms
+    diagonal : (n_samples,)
+        The curvature along each dual point.
     dual : (n_samples,)
     coef : (n_features,)
         v. Dual points and v are changed in place.
     active : (n_live,) int
         The samples; the first ``n_active`` of them are active. Reordered in place.
-    lean, moment : float
-    least, most : float
-        Smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown.
-    value : float
-        Minus the objective at the start.
+    at : Descent
+    stiffness : float
     free : bool
-        The constraint ``lean = 0`` has the multiplier ``base``, which moves after each sweep as in
-        an augmented Lagrangian.
+        The constraint ``r = 0`` has the multiplier, which moves after each sweep as in an augmented
+        Lagrangian.
     enough : float
-        Difference of the two at which to stop.
+        Difference of the largest and the smallest projected slope at which to stop.
     share : float
-        Sum of the terms over objective at which to stop.
+        Sum of the Fenchel-Young terms over the objective at which to stop.
     limit, budget : int
         Sweeps, and rows that are read, at which to stop (the last sweep is completed).
     seed : uint64
@@ -107,286 +160,220 @@ def descend(
 
     Returns
     -------
-    n_active, lean, moment, least, most, base, value, excess, sweeps, rows, seed
-        ``excess`` is the sum of the terms in the last sweep, and what ``lean`` costs.
+    n_active, residual, moment, least, most, multiplier, value, excess, sweeps, visited, seed
+        ``excess`` is the sum of the terms in the last sweep, and what ``r`` costs. With entropies
+        ``value`` is returned as it is.
     """
-    sweeps = rows = 0
-    excess, apart = np.inf, 0.0
+    n_active, residual, moment, least, most, multiplier, value = at
+    sweeps = visited = 0
+    excess, unbalanced = np.inf, 0.0
     low, high = -np.inf, np.inf
-    while sweeps < limit and rows < budget:
+    while sweeps < limit and visited < budget:
         low, high, excess = np.inf, -np.inf, 0.0
-        seed = shuffled(active, n_active, seed)
+        skipped = 0.0 if free else SKIPPED * share * max(value, 0.0) / max(n_active, 1)
+        seed = _shuffled(active, n_active, seed)
         k = 0
         while k < n_active:
             if k + AHEAD < n_active:
-                asked_for(data, indices, indptr, active[k + AHEAD], dual)
+                _ask_for(rows, active[k + AHEAD], dual)
             i = active[k]
-            rows += 1
-            sign, old, cap, bend = signs[i], dual[i], caps[i], bends[i]
-            shift = base - moment + lean * (stiffness + square - pull[i])
-            slope = _slope(
-                data, indices, indptr[i], indptr[i + 1], sign, goals[i], bend, shift, coef, old
-            )
-            down, up = old > 0.0, old < cap
-            if (slope > most and not down) or (slope < least and not up):
-                n_active -= 1
-                active[k] = active[n_active]
-                active[n_active] = i
-                continue
-            missing = bend * old - slope
-            if bend > 0.0:
-                best = min(max(missing / bend, 0.0), cap)
+            visited += 1
+            sign, old, upper = terms.signs[i], dual[i], terms.upper[i]
+            shift = multiplier - moment + residual * (stiffness + rows.square - rows.pull[i])
+            margin = sign * (_product(rows, i, coef) + shift) - terms.goals[i]
+            if terms.entropic:
+                new, violation, term = _entropic_step(margin, old, upper, diagonal[i], skipped)
             else:
-                best = cap if missing > 0.0 else 0.0
-            excess += (best - old) * (missing - 0.5 * bend * (best + old))
-            violation = slope
-            if not down:
-                violation = min(slope, 0.0)
-            elif not up:
-                violation = max(slope, 0.0)
+                slope = margin + terms.curvatures[i] * old
+                if (slope > most and old <= 0.0) or (slope < least and old >= upper):
+                    n_active -= 1
+                    active[k] = active[n_active]
+                    active[n_active] = i
+                    continue
+                new, violation, term = _boxed_step(
+                    slope, old, upper, terms.curvatures[i], diagonal[i]
+                )
+                value -= (new - old) * (slope + 0.5 * diagonal[i] * (new - old))
+            excess += term
             low, high = min(low, violation), max(high, violation)
-            if abs(violation) > LEAST_VIOLATION:
-                curvature = max(curvatures[i], LEAST_CURVATURE)
-                new = min(max(old - slope / curvature, 0.0), cap)
+            if new != old:
                 dual[i] = new
-                value -= (new - old) * (slope + 0.5 * curvature * (new - old))
                 change = sign * (new - old)
-                lean += change
-                moment += change * pull[i]
-                add(data, indices, indptr[i], indptr[i + 1], change, metric, coef)
+                residual += change
+                moment += change * rows.pull[i]
+                _add(rows, i, change, coef)
             k += 1
         sweeps += 1
         if n_active == 0:
             low, high = 0.0, 0.0
         least = low if low < 0.0 else -np.inf
         most = high if high > 0.0 else np.inf
-        apart = 0.0
+        unbalanced = 0.0
         if free:
-            value -= stiffness * lean * lean
-            base += stiffness * lean
-            apart = abs(lean) * (1.0 + abs(base))
+            multiplier += stiffness * residual
+            if terms.entropic:
+                # as entropies are smooth, dual points that are moved to r = 0 cost ``multiplier r``
+                # up to the square of r
+                unbalanced = (stiffness * abs(residual) + abs(multiplier)) * abs(residual)
+            else:
+                value -= stiffness * residual * residual
+                unbalanced = abs(residual) * (1.0 + abs(multiplier))
         precise = high - low <= enough and not free
-        if n_active == 0 or precise or excess + apart <= share * (value + excess):
+        if n_active == 0 or precise or excess + unbalanced <= share * (value + excess):
             break
-    return n_active, lean, moment, low, high, base, value, excess + apart, sweeps, rows, seed
+    excess += unbalanced
+    return n_active, residual, moment, low, high, multiplier, value, excess, sweeps, visited, seed
 
 
-@njit(cache=True, nogil=True)
-def _multiplied(
-    data, indices, indptr, signs, bends, metric, pull, square, stiffness, free, direction, v, out
-):
-    """``out = H direction`` on the face; ``v`` is left as the weighted sum of rows.
+@njit(cache=True, nogil=True, allocates=False)
+def _boxed_step(slope, old, upper, curvature, diagonal):
+    """The minimiser along a dual point in a box, the projected slope, the Fenchel-Young term."""
+    missing = curvature * old - slope
+    if curvature > 0.0:
+        best = min(max(missing / curvature, 0.0), upper)
+    else:
+        best = upper if missing > 0.0 else 0.0
+    term = (best - old) * (missing - 0.5 * curvature * (best + old))
+    violation = slope
+    if not old > 0.0:
+        violation = min(slope, 0.0)
+    elif not old < upper:
+        violation = max(slope, 0.0)
+    new = old
+    if abs(violation) > LEAST_VIOLATION:
+        new = min(max(old - slope / max(diagonal, LEAST_CURVATURE), 0.0), upper)
+    return new, violation, term
 
-    Returns
-    -------
-    lean, moment : float
-        Of the direction.
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _entropic_step(margin, old, upper, diagonal, skipped):
+    """The minimiser along a dual point with an entropy, the slope, and the Fenchel-Young term.
+
+    The term of a sample is the relative entropy of its share s and the logistic function p of its
+    margin; half of ``(s - p) (logit s - logit p)``, which it is close to where s is close to p,
+    stands for it. Where that is at most ``skipped`` the dual point does not move.
+
+    The minimiser has ``bend (s - old) + slope - logit + log(s / (1 - s)) = 0``. By Newton's method
+    in ``u = log(s / (1 - s))``: the derivative in u is at least 1, and at most ``1 + bend / 4``. So
+    the root is within ``|slope|`` of the first u, and Newton's method needs the bracket only where
+    the bend is large.
     """
-    lean = moment = 0.0
-    for j in range(v.size):
-        v[j] = 0.0
-    for k in range(free.size):
-        i = free[k]
-        signed = signs[i] * direction[k]
-        lean += signed
-        moment += signed * pull[i]
-        if signed != 0.0:
-            add(data, indices, indptr[i], indptr[i + 1], signed, metric, v)
-    for k in range(free.size):
-        i = free[k]
-        shift = lean * (stiffness + square - pull[i]) - moment
-        score = product(data, indices, indptr[i], indptr[i + 1], v) + shift
-        out[k] = signs[i] * score + bends[i] * direction[k]
-    return lean, moment
-
-
-@njit(cache=True, nogil=True)
-def _projected(residual, signs, curvatures, free, weight):
-    """Take from ``residual``, in place, its part along y; its factor is returned."""
-    factor = 0.0
-    for k in range(free.size):
-        factor += signs[free[k]] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
-    factor /= weight
-    for k in range(free.size):
-        residual[k] -= factor * signs[free[k]]
-    return factor
-
-
-@njit(cache=True, nogil=True)
-def solve_on_face(
-    data,
-    indices,
-    indptr,
-    signs,
-    caps,
-    bends,
-    goals,
-    curvatures,
-    metric,
-    pull,
-    square,
-    stiffness,
-    base,
-    dual,
-    coef,
-    active,
-    n_active,
-    lean,
-    moment,
-    balanced,
-    forcing,
-    limit,
-):
-    """A step towards the minimum over the dual points inside their box, the others fixed.
-
-    Conjugate gradients with the diagonal as preconditioner, then the projection of the step onto
-    the box, halved until the objective falls. Arguments are those of `descend`, and:
-
-    Parameters
-    ----------
-    balanced : bool
-        Solve for the multiplier of ``lean = 0`` too: conjugate gradients in its null space, with
-        residuals projected in the metric of the preconditioner. The objective that falls is that
-        with the new multiplier.
-    forcing : float
-        Ratio of the preconditioned residual to the first one at which to stop.
-    limit : int
-        Products with the rows of the face, two an iteration.
-
-    Returns
-    -------
-    moved, lean, moment, base, products
-        Whether there was such a step, and the products with the rows of the face.
-    """
-    size = 0
-    for k in range(n_active):
-        if 0.0 < dual[active[k]] < caps[active[k]]:
-            size += 1
-    free = np.empty(size, dtype=np.int64)
-    size = 0
-    for k in range(n_active):
-        if 0.0 < dual[active[k]] < caps[active[k]]:
-            free[size] = active[k]
-            size += 1
-    first, residual = np.empty(size), np.empty(size)
-    step, direction, image = np.zeros(size), np.empty(size), np.empty(size)
-    v = np.empty(coef.size)
-    now = 0.0
-    for k in range(size):
-        i = free[k]
-        shift = base - moment + lean * (stiffness + square - pull[i])
-        first[k] = -_slope(
-            data,
-            indices,
-            indptr[i],
-            indptr[i + 1],
-            signs[i],
-            goals[i],
-            bends[i],
-            shift,
-            coef,
-            dual[i],
-        )
-        residual[k] = first[k]
-    products, multiplier, weight, largest = 1, 0.0, 0.0, 0.0
-    if balanced:
-        for k in range(size):
-            weight += 1.0 / max(curvatures[free[k]], LEAST_CURVATURE)
-        for k in range(size):
-            curvature = max(curvatures[free[k]], LEAST_CURVATURE)
-            step[k] = -lean * signs[free[k]] / (curvature * weight)
-        _multiplied(
-            data,
-            indices,
-            indptr,
-            signs,
-            bends,
-            metric,
-            pull,
-            square,
-            stiffness,
-            free,
-            step,
-            v,
-            image,
-        )
-        products += 2
-        for k in range(size):
-            residual[k] -= image[k]
-            largest = max(largest, abs(residual[k]))
-        multiplier = _projected(residual, signs, curvatures, free, weight)
-    for k in range(size):
-        direction[k] = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
-        now += residual[k] * direction[k]
-    enough = forcing * forcing * now
-    while now > enough and products <= limit:
-        _multiplied(
-            data,
-            indices,
-            indptr,
-            signs,
-            bends,
-            metric,
-            pull,
-            square,
-            stiffness,
-            free,
-            direction,
-            v,
-            image,
-        )
-        products += 2
-        bend = 0.0
-        for k in range(size):
-            bend += direction[k] * image[k]
-        if not bend > 0.0:
+    first = old / upper
+    logit = math.log(first / (1.0 - first))
+    slope = logit + margin
+    term = 0.5 * upper * (first - _sigmoid(-margin)) * slope
+    if term <= skipped:
+        return old, slope, term
+    bend, share, u, now = upper * diagonal, first, logit, slope
+    low, high = min(u, u - slope), max(u, u - slope)
+    for _ in range(STEPS):
+        step = u - now / (1.0 + bend * share * (1.0 - share))
+        u = step if low < step < high else 0.5 * (low + high)
+        share = _sigmoid(u)
+        now = bend * (share - first) + (u - logit) + slope
+        if abs(now) <= PRECISION * abs(slope):
             break
-        length, after = now / bend, 0.0
-        for k in range(size):
-            step[k] += length * direction[k]
-            residual[k] -= length * image[k]
-        if balanced:
-            multiplier += _projected(residual, signs, curvatures, free, weight)
-        for k in range(size):
-            after += residual[k] * residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
-        for k in range(size):
-            scaled = residual[k] / max(curvatures[free[k]], LEAST_CURVATURE)
-            direction[k] = scaled + after / now * direction[k]
-        now = after
-    if not abs(multiplier) <= largest:  # on a singular face it may be anything
-        multiplier = 0.0
-    for k in range(size):
-        first[k] -= multiplier * signs[free[k]]
-    length = 1.0
-    for _ in range(TRIALS):
-        for k in range(size):
-            old, cap = dual[free[k]], caps[free[k]]
-            direction[k] = min(max(old + length * step[k], 0.0), cap) - old
-        leans, moves = _multiplied(
-            data,
-            indices,
-            indptr,
-            signs,
-            bends,
-            metric,
-            pull,
-            square,
-            stiffness,
-            free,
-            direction,
-            v,
-            image,
-        )
-        products += 2
-        change = 0.0
-        for k in range(size):
-            change += direction[k] * (0.5 * image[k] - first[k])
-        if change < 0.0:
-            for k in range(size):
-                i = free[k]
-                dual[i] = min(max(dual[i] + length * step[k], 0.0), caps[i])
-            for j in range(coef.size):
-                coef[j] += v[j]
-            return True, lean + leans, moment + moves, base + multiplier, products
-        length *= 0.5
-    return False, lean, moment, base, products
+        if now > 0.0:
+            high = u
+        else:
+            low = u
+    return upper * min(max(share, NEAREST), 1.0 - NEAREST), slope, term
+
+
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+def _sigmoid(u):
+    e = fast_exp(-abs(u))
+    near = 1.0 / (1.0 + e)
+    return near if u > 0.0 else e * near
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _shuffled(active, n_active, seed):
+    """The first entries of ``active`` in random order, in place, by xorshift64 (Marsaglia 2003)."""
+    for k in range(n_active):
+        seed ^= seed << np.uint64(13)
+        seed ^= seed >> np.uint64(7)
+        seed ^= seed << np.uint64(17)
+        other = k + np.int64((seed >> np.uint64(11)) % np.uint64(n_active - k))
+        i = active[other]
+        active[other] = active[k]
+        active[k] = i
+    return seed
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _ask_for(rows, i, dual):
+    """Ask for the row of a sample and its dual point, ahead of their use.
+
+    Rows in random order wait for memory otherwise: short ones longer than the work on them takes.
+    """
+    prefetch(dual, i)  # type: ignore[call-arg]
+    for entry in range(rows.indptr[i], rows.indptr[i + 1], LINE):
+        prefetch(rows.data, entry)
+        if rows.indices.size > 0:
+            prefetch(rows.indices, entry)
+
+
+@njit(cache=True, nogil=True, allocates=False, fastmath=SUMS)
+def _product(rows, i, coef):
+    """The product of one row with ``coef``."""
+    total, data, indices = 0.0, rows.data, rows.indices
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    if indices.size == 0:
+        for j in range(stop - start):
+            total += data[start + j] * coef[j]
+    else:
+        for entry in range(np.uint64(start), np.uint64(stop)):
+            total += data[entry] * coef[np.uint64(indices[entry])]
+    return total
+
+
+@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
+def _add(rows, i, factor, coef):
+    """``coef += factor metric * row``."""
+    data, indices, metric = rows.data, rows.indices, rows.metric
+    start, stop = rows.indptr[i], rows.indptr[i + 1]
+    if metric.size == 1:
+        factor *= metric[0]
+    if indices.size == 0:
+        if metric.size == 1:
+            for j in range(stop - start):
+                coef[j] += factor * data[start + j]
+        else:
+            for j in range(stop - start):
+                coef[j] += factor * metric[j] * data[start + j]
+    elif metric.size == 1:
+        for entry in range(np.uint64(start), np.uint64(stop)):
+            coef[np.uint64(indices[entry])] += factor * data[entry]
+    else:
+        for entry in range(np.uint64(start), np.uint64(stop)):
+            feature = np.uint64(indices[entry])
+            coef[feature] += factor * metric[feature] * data[entry]
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def products(rows, index, coef, out):
+    """``out_k = x_i'coef`` for the samples i = ``index_k``."""
+    for k in range(index.size):
+        out[k] = _product(rows, index[k], coef)
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def summed(rows, index, signed, out):
+    """``out += metric * sum_k signed_k x_i`` for the samples i = ``index_k``."""
+    for k in range(index.size):
+        if signed[k] != 0.0:
+            _add(rows, index[k], signed[k], out)
+
+
+@njit(cache=True, nogil=True, allocates=False, fastmath=SUMS)
+def squares(rows, out):
+    """``out_i = z_i'z_i / l2``, the curvature of ``l2/2 |w|^2`` along each dual point."""
+    metric = rows.metric
+    for i in range(out.size):
+        total, start = 0.0, rows.indptr[i]
+        for entry in range(start, rows.indptr[i + 1]):
+            value = np.float64(rows.data[entry])
+            feature = entry - start if rows.indices.size == 0 else np.int64(rows.indices[entry])
+            total += metric[0 if metric.size == 1 else feature] * value * value
+        out[i] = max(total - 2.0 * rows.pull[i] + rows.square, CANCELLED * (total + rows.square))

@@ -8,8 +8,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.solvers.dual_coordinates import descend, solve_on_face
-from proxmargin.compiled.solvers.dual_entropies import descend_entropies
+from proxmargin.compiled.solvers.dual_coordinates import (
+    Descent,
+    StoredRows,
+    Terms,
+    descend,
+    products,
+    summed,
+)
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
     GapState,
@@ -21,8 +27,15 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
-from proxmargin.solvers.box.dual_rows import Rows, rows_objection, rows_of
-from proxmargin.solvers.box.dual_terms import DualTerms, dual_terms, terms_objection
+from proxmargin.solvers.box.dual_rows import (
+    dual_bound,
+    implied,
+    inside,
+    rows_of,
+    terms_objection,
+    terms_of,
+)
+from proxmargin.solvers.linear_algebra import conjugate_gradients
 
 __all__ = ["CoordinateDescentState", "DualCoordinateDescent"]
 
@@ -34,7 +47,7 @@ HALF = 0.5  # factor on the gap to reach where they do not
 GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 IDLE = 2  # inner problems without a smaller gap, after which the penalty parameter grows
 STIFFNESS_GROWTH = 3.0  # factor of that
-LEANING = 0.5  # share of the gap because of y'a, above which only the multiplier moves
+UNBALANCED = 0.5  # share of the gap because of y'a, above which only the multiplier moves
 ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
 ENTROPIC_PART = 5  # of the sweeps of other losses: these read all samples
 ENTROPIC_STIFFNESS = 4.0  # penalty parameter over the curvature of the entropies along y
@@ -43,6 +56,7 @@ FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 FACE_FORCING = 1e-3  # ratio of the residual that they reach
+TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
 CALMER = 0.5  # ratio to the smallest gap by a sweep, below which a moving multiplier settles
 DRIFT = 0.1  # of the multiplier, in margins, after which samples that were left out return
 RESTLESS = 4  # calls of the kernel without such a gap, after which it has not settled
@@ -63,9 +77,9 @@ class CoordinateDescentState(GapState):
         ``metric * sum_i y_i a_i x_i``, see `proxmargin.compiled.solvers.dual_coordinates`.
     active : (n_live,) int
         The samples with a positive weight, the first ``n_active`` of them active.
-    lean, moment : float
+    residual, moment : float
         ``y'a`` and ``centre'v``.
-    stiffness, base : float
+    stiffness, multiplier : float
         Penalty parameter and multiplier of ``y'a = 0`` for a free intercept; otherwise the
         curvature of its ridge, or zero, and zero.
     least, most : float
@@ -100,7 +114,7 @@ class CoordinateDescentState(GapState):
         Smallest relative gap so far.
     idle : int
         Inner problems since then.
-    leans : bool
+    unbalanced : bool
         Most of the gap comes from ``y'a != 0``.
     last : float
         Sweeps after which the method ends.
@@ -110,10 +124,10 @@ class CoordinateDescentState(GapState):
     v: Array
     active: NDArray[np.int64]
     n_active: int
-    lean: float
+    residual: float
     moment: float
     stiffness: float
-    base: float = 0.0
+    multiplier: float = 0.0
     least: float = -np.inf
     most: float = np.inf
     value: float = 0.0
@@ -133,7 +147,7 @@ class CoordinateDescentState(GapState):
     intercept: float = 0.0
     best: float = np.inf
     idle: int = 0
-    leans: bool = False
+    unbalanced: bool = False
     last: float = np.inf
 
 
@@ -143,7 +157,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
 
     For hinge, huberized and squared hinge with a ridge, the dual points a minimise
 
-        ``l2/2 |w|^2 + sum_i (bends_i a_i^2 / 2 - goal_i a_i)``,  ``0 <= a_i <= caps_i``,
+        ``l2/2 |w|^2 + sum_i (curvatures_i a_i^2 / 2 - goals_i a_i)``,  ``0 <= a_i <= upper_i``,
 
     with ``l2 w = X'(y a)``. A step along one of them reads its row of the data twice, and once if
     it does not move. A ridge of the intercept adds ``(y'a)^2`` over twice its strength. A free
@@ -196,35 +210,31 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         at_least_one(self, "max_stalled", "max_sweeps")
 
     def objection(self, problem: Problem) -> str | None:
-        objection = terms_objection(problem)
-        box = problem.loss.box
-        if objection is None and box is not None and box.pull != 0:
-            objection = "it needs a loss without a threshold, which a nu-SVM has"
-        return objection or rows_objection(problem)
+        return terms_objection(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> CoordinateDescentState:
-        rows, terms = rows_of(problem), dual_terms(problem)
-        base = _first_multiplier(problem, start)
-        a = _first_dual(problem, start, base)
+        rows, terms = rows_of(problem), terms_of(problem)
+        multiplier = _first_multiplier(problem, start)
+        a = _first_dual(problem, start, multiplier)
         signed = terms.signs * a
         v = rows.weighted_sum(signed)
         tol = CLAIM_FRACTION * stop.tol
         state = CoordinateDescentState(
             a=a,
             v=v,
-            active=np.flatnonzero(terms.caps > 0).astype(np.int64),
-            n_active=int(np.count_nonzero(terms.caps > 0)),
-            lean=float(signed.sum()),
+            active=np.flatnonzero(terms.upper > 0).astype(np.int64),
+            n_active=int(np.count_nonzero(terms.upper > 0)),
+            residual=float(signed.sum()),
             moment=float(rows.centre @ v),
             stiffness=self._first_stiffness(problem),
-            base=base,
-            anchor=base,
+            multiplier=multiplier,
+            anchor=multiplier,
             share=max(tol, LEAST_SHARE),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
             tol=tol,
             last=np.inf if stop.max_iter is None else stop.max_iter,
         )
-        return state.but(value=_bound(problem, state, rows.coef(v, state.lean)))
+        return state.but(value=_bound(problem, state, rows.coef(v, state.residual)))
 
     def step(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """Sweeps until the inner problem is solved, or has taken its share of a step."""
@@ -240,22 +250,24 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         return there.but(value=value).claimed(final=False)
 
     def _most_sweeps(self, problem: Problem) -> int:
-        entropic = dual_terms(problem).entropic
+        entropic = terms_of(problem).entropic
         return max(self.max_sweeps // ENTROPIC_PART, 1) if entropic else self.max_sweeps
 
     def _swept(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
-        rows, n = rows_of(problem), state.a.size
-        budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.data.size, 1))
-        inner = _Inner.of(problem, state)
-        entropic = inner.terms.entropic
+        rows, terms, n = rows_of(problem), terms_of(problem), state.a.size
+        budget = min(STEP_PASSES * n, STEP_ENTRIES * n / max(rows.stored.data.size, 1))
         free = problem.intercept.is_shift_invariant and not state.steady
-        sweep = descend_entropies if entropic else descend
-        most_sweeps = ENTROPIC_SWEEPS if entropic else FACE_SWEEPS
-        n_active, lean, moment, least, most, base, value, excess, sweeps, visited, seed = sweep(
-            *inner.arguments(rows, rows.norms + state.stiffness + inner.terms.bends),
-            state.least,
-            state.most,
-            state.value,
+        a, v, active = state.a.copy(), state.v.copy(), state.active.copy()  # changed in place
+        most_sweeps = ENTROPIC_SWEEPS if terms.entropic else FACE_SWEEPS
+        *after, excess, sweeps, visited, seed = descend(
+            rows.stored,
+            terms,
+            rows.norms + state.stiffness + terms.curvatures,
+            a,
+            v,
+            active,
+            Descent(*(getattr(state, name) for name in Descent._fields)),
+            state.stiffness,
             free,
             LEAST_VIOLATION,
             state.share,
@@ -264,21 +276,16 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             np.uint64(state.seed),
         )
         problem.design.counter.add(problem.design.share * visited / max(n, 1))
-        precise = not free and most - least <= LEAST_VIOLATION
-        settled = n_active == 0 or precise or excess <= state.share * (value + excess)
+        at = Descent(int(after[0]), *(float(number) for number in after[1:]))
+        precise = not free and at.most - at.least <= LEAST_VIOLATION
+        settled = at.n_active == 0 or precise or excess <= state.share * (at.value + excess)
         there = state.but(
             n_iter=state.n_iter + sweeps,
             sweeps=state.sweeps + sweeps,
-            a=inner.a,
-            v=inner.v,
-            active=inner.active,
-            n_active=int(n_active),
-            lean=float(lean),
-            moment=float(moment),
-            least=float(least),
-            most=float(most),
-            base=float(base),
-            value=float(value),
+            a=a,
+            v=v,
+            active=active,
+            **at._asdict(),
             excess=float(excess),
             seed=int(seed),
             solved=bool(settled),
@@ -300,7 +307,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         return (state.products + moved)[:, None]
 
     def dual(self, problem: Problem, state: CoordinateDescentState) -> Array:
-        return (-dual_terms(problem).signs * state.a)[:, None]
+        return (-terms_of(problem).signs * state.a)[:, None]
 
     def _first_stiffness(self, problem: Problem) -> float:
         """Curvature in ``y'a``: of the augmented Lagrangian, or of the intercept's ridge."""
@@ -308,25 +315,27 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             return 0.0
         if problem.intercept.l2 > 0:
             return 1.0 / problem.intercept.l2
-        terms = dual_terms(problem)
-        total = float(terms.caps.sum())
+        terms = terms_of(problem)
+        total = float(terms.upper.sum())
         # at small caps: dual points at their caps move the multiplier by a margin
         least = 1.0 / total if np.isfinite(total) else TINY
         if terms.entropic:  # the curvature of the entropies along y is that at zero coefficients
-            part = float(terms.caps[terms.signs > 0].sum()) / total
+            part = float(terms.upper[terms.signs > 0].sum()) / total
             least *= ENTROPIC_STIFFNESS / max(part * (1.0 - part), LEAST_PART)
         return max(self.stiffness * float(rows_of(problem).norms.mean()), least)
 
     def _prepared(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """The next inner problem: the multiplier moved, all samples active again."""
-        base, stiffness = state.base, state.stiffness
+        multiplier, stiffness = state.multiplier, state.stiffness
         if problem.intercept.is_shift_invariant:
-            base = state.intercept if state.idle == 0 else base + stiffness * state.lean
-            if state.leans and state.idle >= IDLE:
+            multiplier = (
+                state.intercept if state.idle == 0 else multiplier + stiffness * state.residual
+            )
+            if state.unbalanced and state.idle >= IDLE:
                 stiffness *= STIFFNESS_GROWTH
         return state.but(
-            base=base,
-            anchor=base,
+            multiplier=multiplier,
+            anchor=multiplier,
             stiffness=stiffness,
             n_active=state.active.size,
             least=-np.inf,
@@ -355,14 +364,14 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         coef = flat[:, None]
         products = problem.design.scores(coef)
         shift = float(rows.shift @ flat)
-        guess = np.array([state.base + state.stiffness * state.lean - shift])
+        guess = np.array([state.multiplier + state.stiffness * state.residual - shift])
         intercept = problem.loss.best_intercept(products, problem.intercept, guess)
         primal = problem.loss.value(products + intercept) + problem.penalty.value(coef)
         primal += problem.intercept.value(intercept[None, :])
         bound = _bound(problem, state, flat)
         centred, excess = float(intercept[0]) + shift, 0.0
         if problem.intercept.is_shift_invariant:
-            excess = abs(centred * state.lean)
+            excess = abs(centred * state.residual)
         gap = primal - bound + excess
         relative = gap / max(abs(primal), abs(bound), problem.negligible)
         idle = 0 if relative <= GAP_REDUCTION * state.best else state.idle + 1
@@ -374,7 +383,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             relative_gap=relative,
             best=min(relative, state.best),
             idle=idle,
-            leans=excess > LEANING * gap,
+            unbalanced=excess > UNBALANCED * gap,
             finished=idle >= self.max_stalled,
         ).claimed(final=True)
 
@@ -382,45 +391,6 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         self, problem: Problem, state: CoordinateDescentState, gap: Any
     ) -> CoordinateDescentState:
         return state.observed()
-
-
-class _Inner(NamedTuple):
-    """An inner problem, and copies of what kernels change in place."""
-
-    state: CoordinateDescentState
-    terms: DualTerms
-    a: Array
-    v: Array
-    active: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, problem: Problem, state: CoordinateDescentState) -> _Inner:
-        return cls(state, dual_terms(problem), state.a.copy(), state.v.copy(), state.active.copy())
-
-    def arguments(self, rows: Rows, bends: Array) -> tuple[Any, ...]:
-        """Those that the kernels share, with the curvatures ``bends`` along dual points."""
-        state, terms = self.state, self.terms
-        return (
-            rows.data,
-            rows.indices,
-            rows.indptr,
-            terms.signs,
-            terms.caps,
-            terms.bends,
-            terms.goal,
-            bends,
-            rows.metric,
-            rows.pull,
-            rows.square,
-            state.stiffness,
-            state.base,
-            self.a,
-            self.v,
-            self.active,
-            state.n_active,
-            state.lean,
-            state.moment,
-        )
 
 
 def _watched(state: CoordinateDescentState) -> CoordinateDescentState:
@@ -435,54 +405,149 @@ def _watched(state: CoordinateDescentState) -> CoordinateDescentState:
         state = state.but(restless=state.restless + 1)
     if state.restless >= RESTLESS:
         return state.but(steady=True, solved=True)
-    if abs(state.base - state.anchor) <= DRIFT:
+    if abs(state.multiplier - state.anchor) <= DRIFT:
         return state
-    return state.but(anchor=state.base, n_active=state.active.size, least=-np.inf, most=np.inf)
+    return state.but(
+        anchor=state.multiplier, n_active=state.active.size, least=-np.inf, most=np.inf
+    )
 
 
 def _moved_on_face(problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
     """The state after conjugate gradients on the face of the box, if that seems to be found."""
-    rows, terms = rows_of(problem), dual_terms(problem)
+    rows, terms = rows_of(problem), terms_of(problem)
     active = state.active[: state.n_active]
-    inside = np.count_nonzero((state.a[active] > 0) & (state.a[active] < terms.caps[active]))
-    if terms.entropic or state.blocked or not 0 < state.n_active <= SETTLED_FACE * inside:
+    free = active[(state.a[active] > 0) & (state.a[active] < terms.upper[active])]
+    if terms.entropic or state.blocked or not 0 < active.size <= SETTLED_FACE * free.size:
         return state
-    inner = _Inner.of(problem, state)
-    free = problem.intercept.is_shift_invariant
-    preconditioner = rows.norms + terms.bends + (state.stiffness if free else 0.0)
-    moved, lean, moment, base, products = solve_on_face(
-        *inner.arguments(rows, preconditioner),
-        free and not state.steady,
-        FACE_FORCING,
-        2 * min((1 + state.faces) * FACE_SWEEPS, FACE_ITERATIONS),
-    )
-    share = problem.design.share * products * float(inside) / state.a.size
-    problem.design.counter.add(share)
-    return state.but(
-        base=float(base),
-        a=inner.a,
-        v=inner.v,
-        lean=float(lean),
-        moment=float(moment),
-        least=-np.inf,
-        most=np.inf,
-        blocked=not moved,
-        faces=state.faces + 1,
-        coef=None,
-        products=None,
-    )
+    face = _Face(rows.stored, terms, state.stiffness, free, state.v.size)
+    balanced = problem.intercept.is_shift_invariant and not state.steady
+    limit = min((1 + state.faces) * FACE_SWEEPS, FACE_ITERATIONS)
+    there = face.moved(state, rows.norms, balanced, limit)
+    read = face.read * free.size / state.a.size
+    problem.design.counter.add(problem.design.share * read)
+    return there.but(least=-np.inf, most=np.inf, faces=state.faces + 1, coef=None, products=None)
+
+
+class _Sums(NamedTuple):
+    """The weighted sum v of the rows for dual points on a face, ``y'a`` and ``centre'v``."""
+
+    v: Array
+    residual: float
+    moment: float
+
+
+class _Face:
+    """The dual points strictly inside their box, of which the objective is a quadratic.
+
+    Attributes
+    ----------
+    read : int
+        Products with the rows of the face so far.
+    """
+
+    def __init__(
+        self,
+        rows: StoredRows,
+        terms: Terms,
+        stiffness: float,
+        free: NDArray[np.int64],
+        n_features: int,
+    ) -> None:
+        self.rows, self.stiffness, self.free, self.read = rows, stiffness, free, 0
+        self.signs, self.upper = terms.signs[free], terms.upper[free]
+        self.curvatures, self.goals = terms.curvatures[free], terms.goals[free]
+        self.pull = rows.pull[free]
+        self.n_features = n_features
+
+    def sums(self, change: Array) -> _Sums:
+        signed = self.signs * change
+        v = np.zeros(self.n_features)
+        summed(self.rows, self.free, signed, v)
+        self.read += 1
+        return _Sums(v, float(signed.sum()), float(signed @ self.pull))
+
+    def image(self, change: Array, at: _Sums, multiplier: float = 0.0) -> Array:
+        """The Hessian of the face times ``change`` with these sums; plus ``multiplier y``."""
+        scores = np.empty(self.free.size)
+        products(self.rows, self.free, at.v, scores)
+        self.read += 1
+        shift = multiplier - at.moment
+        scores += at.residual * (self.stiffness + self.rows.square - self.pull) + shift
+        return self.signs * scores + self.curvatures * change
+
+    def moved(
+        self, state: CoordinateDescentState, norms: Array, balanced: bool, limit: int
+    ) -> CoordinateDescentState:
+        """The state after a step to the minimum, projected onto the box, and halved until the
+        objective falls; ``blocked`` if that does not."""
+        step, residual, multiplier = self.minimiser(state, norms, balanced, limit)
+        old = state.a[self.free]
+        for trial in range(TRIALS):
+            new = np.clip(old + 0.5**trial * step, 0.0, self.upper)
+            change = new - old
+            sums = self.sums(change)
+            if float(change @ (0.5 * self.image(change, sums) - residual)) < 0.0:
+                a = state.a.copy()
+                a[self.free] = new
+                return state.but(
+                    a=a,
+                    v=state.v + sums.v,
+                    residual=state.residual + sums.residual,
+                    moment=state.moment + sums.moment,
+                    multiplier=state.multiplier + multiplier,
+                )
+        return state.but(blocked=True)
+
+    def minimiser(
+        self, state: CoordinateDescentState, norms: Array, balanced: bool, limit: int
+    ) -> tuple[Array, Array, float]:
+        """A step towards the minimum, minus the gradient before it, and the change of multiplier.
+
+        Conjugate gradients with the diagonal as preconditioner. If ``balanced``, they solve for the
+        multiplier of ``y'a = 0`` too, in the null space of y; the gradient is that with the new
+        multiplier.
+        """
+        a, at = state.a[self.free], _Sums(state.v, state.residual, state.moment)
+        first = self.goals - self.image(a, at, state.multiplier)
+        stiffness = self.stiffness if balanced else 0.0
+        roots = np.sqrt(np.maximum(norms[self.free] + self.curvatures + stiffness, TINY))
+        normal = self.signs / roots
+        weight = float(normal @ normal)
+        step, right = np.zeros_like(a), first
+        if balanced:
+            step = -state.residual / weight * normal / roots
+            right = first - self.image(step, self.sums(step))
+
+        def within(scaled: Array) -> Array:
+            return scaled - normal * (float(normal @ scaled) / weight) if balanced else scaled
+
+        def product(scaled: Array) -> Array:
+            change = scaled / roots
+            return within(self.image(change, self.sums(change)) / roots)
+
+        scaled = conjugate_gradients(
+            product, np.ones_like(a), within(right / roots), FACE_FORCING, limit
+        )
+        step += scaled / roots
+        multiplier = 0.0
+        if balanced:
+            rest = first - self.image(step, self.sums(step))
+            multiplier = float(normal @ (rest / roots)) / weight
+            if not abs(multiplier) <= float(np.abs(right).max()):
+                multiplier = 0.0  # on a singular face it may be anything
+        return step, first - multiplier * self.signs, multiplier
 
 
 def _coef(problem: Problem, state: CoordinateDescentState) -> Array:
     """w, (n_features,)."""
-    return rows_of(problem).coef(state.v, state.lean) if state.coef is None else state.coef
+    return rows_of(problem).coef(state.v, state.residual) if state.coef is None else state.coef
 
 
 def _bound(problem: Problem, state: CoordinateDescentState, coef: Array) -> float:
     """The dual objective with the ridge of the intercept, if it has one."""
-    bound = dual_terms(problem).bound(state.a) - problem.penalty.value(coef[:, None])
+    bound = dual_bound(terms_of(problem), state.a) - problem.penalty.value(coef[:, None])
     if problem.fits_intercept and not problem.intercept.is_shift_invariant:
-        bound -= 0.5 * state.lean**2 / problem.intercept.l2
+        bound -= 0.5 * state.residual**2 / problem.intercept.l2
     return bound
 
 
@@ -501,12 +566,12 @@ def _first_dual(problem: Problem, start: Point, multiplier: float) -> Array:
     At zero coefficients they are zero: the first sweep then costs what the product with others
     would. Entropies are infinitely steep at zero: there the best intercept implies dual points.
     """
-    terms, free = dual_terms(problem), problem.intercept.is_shift_invariant
+    terms, free = terms_of(problem), problem.intercept.is_shift_invariant
     if start.dual is not None:
-        return terms.inside(-terms.signs * start.dual[:, 0])
+        return inside(terms, -terms.signs * start.dual[:, 0])
     if start.coef.any():
         scores = problem.design.scores(start.coef)[:, 0] + start.intercept[0]
-        return terms.implied(scores, free)
+        return implied(terms, scores, free)
     if terms.entropic:
-        return terms.implied(np.full_like(terms.caps, multiplier), free)
-    return np.zeros_like(terms.caps)
+        return implied(terms, np.full_like(terms.upper, multiplier), free)
+    return np.zeros_like(terms.upper)

@@ -1,4 +1,4 @@
-"""The data by rows, for descent along single dual points."""
+"""The dual problem of a ridge for descent along single dual points: rows of the data, and terms."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, xlog1py, xlogy
 
-from proxmargin.compiled.solvers.dual_rows import curvatures
+from proxmargin.compiled.solvers.dual_coordinates import NEAREST, StoredRows, Terms, squares
 from proxmargin.designs.base import Design
 from proxmargin.designs.memory import unlocked
 from proxmargin.losses.base import Array
+from proxmargin.losses.margins.logistic import Logistic
+from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Problem
+from proxmargin.solvers.box.box_program import box_objection, has_ridge
+from proxmargin.traits import Trait
 
-__all__ = ["LARGEST_COPY", "Rows", "rows_objection", "rows_of"]
+__all__ = [
+    "LARGEST_COPY",
+    "Rows",
+    "dual_bound",
+    "implied",
+    "inside",
+    "rows_of",
+    "terms_objection",
+    "terms_of",
+]
 
 LARGEST_COPY = 1 << 30  # bytes of dense data by columns that are copied by rows
 UNCENTRED_DENSITY = 0.05  # up to which the mean is short, and centring not worth two passes
 BLOCK = 1 << 14  # entries of dense data by columns that are transposed at a time, in the cache
+KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a warm start
 
 
 class Rows(NamedTuple):
@@ -27,14 +42,11 @@ class Rows(NamedTuple):
     ----------
     base : Design
         The data before any centring and scaling.
-    data, indices, indptr : arrays
-        Rows of a compressed matrix; of a dense one, all entries, None, and where its rows start.
-    metric : (n_features,) or (1,)
-        ``1 / (l2 scale^2)``, a single number if the scales are equal.
-    norms, pull : (n_samples,)
-        Squared norms of the centred samples over l2, and ``x_i'(metric centre)``.
-    square : float
-        ``centre'(metric centre)``.
+    stored : StoredRows
+        Their rows, with ``metric = 1 / (l2 scale^2)``, ``pull_i = x_i'(metric centre)`` and
+        ``square = centre'(metric centre)``.
+    norms : (n_samples,)
+        Squared norms of the centred samples over l2.
     centre, scale : (n_features,)
     shift : (n_features,)
         The intercept is that of centred features less ``shift'w``.
@@ -43,23 +55,18 @@ class Rows(NamedTuple):
     """
 
     base: Design
-    data: Array
-    indices: NDArray[Any] | None
-    indptr: NDArray[Any]
-    metric: Array
+    stored: StoredRows
     norms: Array
-    pull: Array
-    square: float
     centre: Array
     scale: Array
     shift: Array
     plain: bool
 
-    def coef(self, v: Array, lean: float) -> Array:
-        """w, (n_features,), for the weighted sum v of the rows and ``lean = y'a``."""
+    def coef(self, v: Array, residual: float) -> Array:
+        """w, (n_features,), for the weighted sum v of the rows and ``residual = y'a``."""
         if self.plain:
             return v.copy()
-        moved = v - lean * self.metric * self.centre
+        moved = v - residual * self.stored.metric * self.centre
         return np.multiply(
             self.scale, moved, out=np.zeros_like(moved), where=np.isfinite(self.scale)
         )
@@ -68,11 +75,17 @@ class Rows(NamedTuple):
         """v, (n_features,), for the signed dual points ``y a``."""
         if not signed.any():
             return np.zeros_like(self.centre)
-        return self.base.adjoint(signed[:, None])[:, 0] * self.metric
+        return self.base.adjoint(signed[:, None])[:, 0] * self.stored.metric
 
 
-def rows_objection(problem: Problem) -> str | None:
-    """The objection to data whose rows cannot be read, or None."""
+def terms_objection(problem: Problem) -> str | None:
+    """The objection to a loss, a penalty, or data whose rows cannot be read, or None."""
+    if not (has_ridge(problem) and _is_logistic(problem)):
+        missing = box_objection(problem)
+        if missing:
+            return missing
+    if problem.loss.box is not None and problem.loss.box.pull != 0:
+        return "it needs a loss without a threshold, which a nu-SVM has"
     base = problem.design.stored.base.whole
     if base.compressed is not None:
         return None
@@ -110,20 +123,21 @@ def _new_rows(design: Design, key: Array) -> Rows:
     square = float(centre @ (metric * centre))
     if metric.size and np.all(metric == metric[0]):
         metric = metric[:1].copy()
-    stored, norms = base.remembered(_stored_rows), np.empty_like(pull)
-    curvatures(*stored, metric, pull, square, norms)
+    stored = StoredRows(*base.remembered(_stored_rows), metric, pull, square)
+    norms = np.empty_like(pull)
+    squares(stored, norms)
     design.counter.add(design.share)
     plain = not moved and bool(np.all(scale == 1.0))
-    return Rows(base, *stored, metric, norms, pull, square, centre, scale, shift, plain)
+    return Rows(base, stored, norms, centre, scale, shift, plain)
 
 
-def _stored_rows(base: Design) -> tuple[Array, NDArray[Any] | None, NDArray[Any]]:
+def _stored_rows(base: Design) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     if base.compressed is not None:
         matrix = base.compressed.by_rows
         return unlocked(matrix.data), unlocked(matrix.indices), unlocked(matrix.indptr)
     matrix = base.sweep_data()[0]
     starts = np.arange(matrix.shape[0] + 1, dtype=np.int64) * matrix.shape[1]
-    return _by_rows(unlocked(matrix)).reshape(-1), None, starts
+    return _by_rows(unlocked(matrix)).reshape(-1), np.empty(0, dtype=np.int32), starts
 
 
 def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
@@ -135,3 +149,60 @@ def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     for start in range(0, matrix.shape[0], step):
         copy[start : start + step] = matrix[start : start + step]
     return copy
+
+
+def terms_of(problem: Problem) -> Terms:
+    """The terms, computed once."""
+    return problem.remembered(_new_terms)
+
+
+def _is_logistic(problem: Problem) -> bool:
+    if Trait.MARGINS not in problem.traits or problem.loss.n_outputs > 1:
+        return False
+    unshifted = problem.loss.unshifted
+    return isinstance(unshifted, MarginSum) and isinstance(unshifted.phi, Logistic)
+
+
+def _new_terms(problem: Problem) -> Terms:
+    box = problem.loss.box
+    if box is not None:
+        return Terms(box.signs, box.caps, box.bends, box.goal, False)
+    loss = problem.margins
+    signs, upper = (np.ascontiguousarray(each[:, 0]) for each in (loss.signs, loss.weights))
+    return Terms(signs, upper, np.zeros_like(upper), -signs * problem.offset, True)
+
+
+def dual_bound(terms: Terms, a: Array) -> float:
+    """``sum_i goals_i a_i - term_i(a_i)``: the lower bound, but for the ridge."""
+    if not terms.entropic:
+        return float(a @ (terms.goals - 0.5 * terms.curvatures * a))
+    share = np.divide(a, terms.upper, out=np.zeros_like(a), where=terms.upper > 0)
+    entropies = xlogy(share, share) + xlog1py(1 - share, -share)
+    return float(a @ terms.goals - terms.upper @ entropies)
+
+
+def inside(terms: Terms, a: Array) -> Array:
+    """Dual points moved to where descent may start."""
+    edge = NEAREST * terms.upper if terms.entropic else 0.0
+    return np.clip(a, edge, terms.upper - edge)
+
+
+def implied(terms: Terms, scores: Array, balanced: bool) -> Array:
+    """The dual points that scores imply; in the middle of the box at a kink.
+
+    For a free intercept they are ``balanced``: off the middle so that ``y'a = 0``, if any are.
+    """
+    missing, upper = terms.goals - terms.signs * scores, terms.upper
+    if terms.entropic:
+        return inside(terms, upper * expit(missing))
+    on_kink = np.where(np.isfinite(upper), 0.5 * upper, 0.0)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        curved = np.clip(missing / terms.curvatures, 0.0, upper)
+    at_bound = np.where(missing > 0, upper, 0.0)
+    kinked = (np.abs(missing) <= KINK_TOLERANCE) & (terms.curvatures == 0)
+    a = np.where(terms.curvatures > 0, curved, np.where(kinked, on_kink, at_bound))
+    room = float(on_kink[kinked].sum())
+    if balanced and room > 0:
+        share = float(np.clip(terms.signs @ a / room, -1.0, 1.0))
+        a[kinked] -= share * (terms.signs * on_kink)[kinked]
+    return a

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.solvers.smo import pair_steps, single_steps
+from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.loop.solver import Solver, State, at_least_one, check_numbers, require
 from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Stop
 from proxmargin.losses.base import Array
@@ -250,18 +250,42 @@ def _support_vectors(
     """
     signs, caps = signs_and_caps(problem)
     design, ridge = problem.centred.design, intercept_ridge(problem)
-    kernel, scale = design.outer_gram(), 1.0 / stiffness
+    kernel = design.outer_gram() / stiffness
     if ridge:
-        kernel = kernel + stiffness / ridge
-    bare = design.scores(offset[:, None])[:, 0]
-    dual = state.dual.copy()
-    slope = scale * signs * (kernel @ (signs * dual)) + signs * bare - goals(problem)
-    limit = SMO_STEPS + SMO_STEPS_PER_SAMPLE * dual.size
-    steps = pair_steps if ridge == 0 else single_steps
-    steps(kernel, signs, caps, scale, dual, slope, state.exactness, limit)
+        kernel += 1.0 / ridge
+    linear = signs * design.scores(offset[:, None])[:, 0] - goals(problem)
+    dual, slope = _minimised_on_box(
+        kernel, signs, caps, linear, state.dual, ridge == 0, state.exactness
+    )
     if ridge == 0:
         return dual, _mean_intercept(signs, caps, dual, slope, state.intercept)
     return dual, float(signs @ dual) / ridge if ridge else 0.0
+
+
+def _minimised_on_box(
+    kernel: Array,
+    signs: Array,
+    caps: Array,
+    linear: Array,
+    dual: Array,
+    balanced: bool,
+    exactness: float,
+) -> tuple[Array, Array]:
+    """The a that minimises ``a'YKYa / 2 + linear'a`` on a box, and the gradient there, by SMO.
+
+    ``y'a`` is kept if ``balanced``; otherwise a coordinate without cost or bounds, the last one,
+    takes what the sum of the others changes by.
+    """
+    n, reach = dual.size, 0.0 if balanced else np.inf
+    matrix = np.zeros((n + 1, n + 1))
+    matrix[:n, :n] = kernel
+    weights = np.append(signs * dual, 0.0)
+    slope = np.append(kernel @ weights[:n] + signs * linear, 0.0)
+    low = np.append(np.where(signs > 0, 0.0, -caps), -reach)
+    high = np.append(np.where(signs > 0, caps, 0.0), reach)
+    limit = SMO_STEPS + SMO_STEPS_PER_SAMPLE * n
+    pairwise(matrix, weights, slope, low, high, 0, exactness, limit)
+    return signs * weights[:n], signs * slope[:n]
 
 
 def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before: float) -> float:
