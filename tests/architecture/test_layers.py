@@ -40,9 +40,8 @@ LAYERS = (
 )
 # what the families of solvers may import of `solvers` besides their own files
 SHARED = (
-    "boundary",
+    "interior",
     "labelings",
-    "lifted_ball",
     "linear_algebra",
     "line_search",
     "multipliers",

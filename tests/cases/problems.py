@@ -342,10 +342,9 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "active-set, tail mean": (NAMED["active-set"], wide_tail_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
-    "net-interior-point": (NAMED["net-interior-point"], hinge_net_problem),
-    "net-interior-point, ridge": (NAMED["net-interior-point"], hinge_problem),
-    "ball-interior-point": (NAMED["ball-interior-point"], hinge_ball_problem),
-    "ball-interior-point, tail mean": (NAMED["ball-interior-point"], tail_ball_problem),
+    "interior-point, elastic net": (NAMED["interior-point"], hinge_net_problem),
+    "interior-point, ball": (NAMED["interior-point"], hinge_ball_problem),
+    "interior-point, tail mean in a ball": (NAMED["interior-point"], tail_ball_problem),
     "fisher-secular": (NAMED["fisher-secular"], fisher_problem),
     "probability-newton": (NAMED["probability-newton"], probability_problem),
     # the accelerated methods on the dual side

@@ -266,4 +266,4 @@ def test_accelerated_steps_are_for_balls_in_which_few_margins_are_reached(expone
     assert choose(small).name == "fapg-star"
     solution = minimize(small, SOLVERS["fapg-star"](), stop=Stop(tol=1e-6, max_iter=50))
     assert solution.certificate.converged
-    assert choose(large).name == "ball-interior-point"
+    assert choose(large).name == "interior-point"

@@ -136,8 +136,6 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
         "active-set",
         "dual-coordinate-descent",
         "ball-newton",
-        "interior-point",
-        "ball-interior-point",
         "fisher-secular",
         "probability-newton",
     ],

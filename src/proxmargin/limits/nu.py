@@ -27,7 +27,7 @@ from proxmargin.losses.tail_mean import largest_nu
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Problem
 from proxmargin.runtime.pace import affordable
-from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.interior.interior_point import InteriorPoint
 
 __all__ = [
     "FEASIBILITY_TOLERANCE",

@@ -214,10 +214,6 @@ class Solver(ABC, Generic[S]):
     errors of 1e-3, and one more Newton step squares the gap.
     """
 
-    conclusive: ClassVar[bool] = False
-    """The solver stalls at rounding level: no other solver is tried after it, unless the gap is
-    large."""
-
     exact_scores: ClassVar[bool] = False
     """`scores` are products of the data with the coefficients of `point`, plus its intercept. Sums
     of updates drift from them, and are computed anew for a certificate."""

@@ -18,7 +18,7 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Report, interval_of
 from proxmargin.loop.solver import Solver, State, UnsuitableSolverError
-from proxmargin.loop.stopping import TINY_WORK, Stop
+from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import OBJECTIVE_ROUNDING, TINY
 from proxmargin.runtime.pace import affordable
@@ -33,7 +33,6 @@ NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which 
 # gap over the cost of rounding its dual point to float64
 FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
 MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver
-NEAR_GAP = 1e-2  # relative gap, up to which rounding is what ended a conclusive solver
 # how a solver ended after which the next one goes on
 ENDS = {
     Status.ITERATION_LIMIT: "it reached its iteration limit",
@@ -136,19 +135,19 @@ def solve(
         best, done = solution.gap, solution.certificate
         if _is_unprovable(problem, best):
             return _with_status(solution, Status.UNPROVED)
-        conclusive = choice.solver.conclusive and done.relative_gap <= NEAR_GAP
-        following = None if conclusive else choice.following(problem, stop.deadline)
+        following = choice.following(problem, stop.deadline)
         roundings = MANY_ROUNDINGS if following is None else FEW_ROUNDINGS
         if is_dual_rounding(problem, best, stop.tol, roundings):
             return _with_status(solution, Status.UNBALANCED)
         if following is None:
             return solution
         failures: list[Exception] = []
+        left = None if stop.max_iter is None else max(stop.max_iter - done.n_iter, 0)
         try:
             further = minimize(
                 problem,
                 following.solver,
-                stop=_further(stop, choice, done.n_iter),
+                stop=stop.further(left),
                 callbacks=[_ReportingBoth(each, solution, failures) for each in callbacks],
                 start=best.point if np.isfinite(best.gap) else start,
                 because=following.because,
@@ -162,15 +161,6 @@ def solve(
             return replace(solution, certificate=replace(done, because=because))
         solution, choice = _better_with_all_work(solution, further), following
     return solution
-
-
-def _further(stop: Stop, before: Choice, done: int) -> Stop:
-    """The limits of the solver after ``before``, which did so many iterations; few where a
-    conclusive one has failed."""
-    left = None if stop.max_iter is None else max(stop.max_iter - done, 0)
-    if before.solver.conclusive and left is None and np.isinf(stop.deadline):
-        stop = replace(stop, most_further_work=TINY_WORK)
-    return stop.further(left)
 
 
 def _gave_up(solution: Solution, stop: Stop) -> bool:

@@ -16,15 +16,13 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.brief import shown
 from proxmargin.solvers.box.active_set import ActiveSet
-from proxmargin.solvers.box.ball_interior_point import BallInteriorPoint
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
-from proxmargin.solvers.box.interior_point import InteriorPoint
-from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.fallback import Choice, RuleTable, solve
 from proxmargin.solvers.hinge.hinge_newton import HingeNewton
+from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.papers.accelerated import (
@@ -161,8 +159,6 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ball-newton": BallNewton,
     "active-set": ActiveSet,
     "interior-point": InteriorPoint,
-    "ball-interior-point": BallInteriorPoint,
-    "net-interior-point": NetInteriorPoint,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "ssnal": _newton_on_the_dual,
@@ -180,6 +176,8 @@ RETIRED: Mapping[str, str] = {
     "sampled-newton": "solver='ridge-newton'",
     "dual-newton": "solver='ridge-newton'",
     "b-pgh-fapg-star": "solver='b-pgh', or 'fapg-star'",
+    "ball-interior-point": "solver='interior-point'",
+    "net-interior-point": "solver='interior-point'",
     "ssnal-ws": "solver='ssnal', solver_options={'working_set': True}",
     "fapg-ssnal-ws": "solver='fapg-ssnal', solver_options={'working_set': True}",
     "fbpd-ssnal": "solver='fapg-ssnal', solver_options={'first': 'fbpd'}",

@@ -177,13 +177,9 @@ ACTIVE_SET = Rule(
 )
 INTERIOR_POINT = Rule(
     "interior-point",
-    "a piecewise linear or quadratic loss and a ridge: interior point, with systems of the smaller "
-    "of samples and features",
+    "a piecewise linear or quadratic loss: interior point, with systems of the smaller of samples "
+    "and features",
     _has_small_systems,
-)
-NET_INTERIOR_POINT = Rule(
-    "net-interior-point",
-    "small data on which other methods stall, or bounds: interior point in units of the features",
 )
 NEWTON = Rule("newton", "one column of scores: proximal Newton on a working set of features")
 HINGE_NEWTON = Rule(
@@ -192,12 +188,6 @@ HINGE_NEWTON = Rule(
 LINEAR_PROGRAM = Rule(
     "linear-program",
     "hinges and a polyhedral norm: the simplex method with row and column generation",
-)
-BALL_INTERIOR_POINT = Rule(
-    "ball-interior-point",
-    "a piecewise linear or quadratic loss in a ball: interior point, with systems of the smaller "
-    "of samples and features",
-    _has_small_systems,
 )
 BALL_NEWTON = Rule("ball-newton", "a smooth loss in a ball: Newton's method inside it")
 WIDE_BALL = Rule(
@@ -232,14 +222,13 @@ SMOOTH_FALLBACK = (
 
 # ---- one column of scores, by loss and penalty --------------------------------------------------
 
-KINKED = (HINGE_NEWTON, NET_INTERIOR_POINT, LINEAR_PROGRAM, *FALLBACK)
+KINKED = (HINGE_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM, *FALLBACK)
 ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("smooth", "ridge"): (
         DUAL_COORDINATE_DESCENT,
         ACTIVE_SET,
         Rule("ridge-newton", "a smooth loss and a ridge: Newton's method"),
         INTERIOR_POINT,
-        NET_INTERIOR_POINT,
         NEWTON,
         *SMOOTH_FALLBACK,
     ),
@@ -259,7 +248,6 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             _system_exceeds_data,
         ),
         HINGE_NEWTON,
-        NET_INTERIOR_POINT,
         *FALLBACK,
     ),
     ("smooth", "l1"): (
@@ -269,15 +257,15 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             "model, serve several steps",
         ),
         NEWTON,
-        NET_INTERIOR_POINT,
+        INTERIOR_POINT,
         FAPG_WS,
         FAPG,
         *SMOOTH_FALLBACK,
     ),
     ("formula", "l1"): (FAPG_WS, FAPG, *SMOOTH_FALLBACK),
     ("kinked", "l1"): KINKED,
-    ("smooth", "flat ball"): (BALL_NEWTON, BALL_INTERIOR_POINT, WIDE_BALL, *SMOOTH_FALLBACK),
-    ("smooth", "ball"): (BALL_INTERIOR_POINT, WIDE_BALL, BALL_NEWTON, *SMOOTH_FALLBACK),
+    ("smooth", "flat ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL, *SMOOTH_FALLBACK),
+    ("smooth", "ball"): (INTERIOR_POINT, WIDE_BALL, BALL_NEWTON, *SMOOTH_FALLBACK),
     ("kinked", "ball"): (
         Rule(
             "fapg-star",
@@ -285,12 +273,21 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             "accelerated proximal gradient on the dual",
             _is_tight_ball,
         ),
-        BALL_INTERIOR_POINT,
+        INTERIOR_POINT,
         *FALLBACK,
     ),
     ("smooth", "own"): (FAPG, *SMOOTH_FALLBACK),
     ("kinked", "own"): FALLBACK,
-    ("smooth", "other"): (NET_INTERIOR_POINT, NEWTON, *SMOOTH_FALLBACK),
+    ("smooth", "other"): (
+        Rule(
+            "newton",
+            "factors or bounds, many samples of few features: proximal Newton on a working set",
+            _tall,
+        ),
+        INTERIOR_POINT,
+        NEWTON,
+        *SMOOTH_FALLBACK,
+    ),
     ("kinked", "other"): KINKED,
 }
 

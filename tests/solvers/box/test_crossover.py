@@ -23,10 +23,10 @@ from proxmargin.losses.tail_mean import TailMean
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Problem
-from proxmargin.solvers.box import interior_point
 from proxmargin.solvers.box.box_program import program_of
 from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE, Crossing, Face, cross_over
-from proxmargin.solvers.box.interior_point import InteriorPoint
+from proxmargin.solvers.interior import interior_point
+from proxmargin.solvers.interior.interior_point import InteriorPoint
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "pinned": Pinned()}
 LOSSES: dict[str, MarginLoss] = {

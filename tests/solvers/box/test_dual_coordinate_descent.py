@@ -37,8 +37,8 @@ from proxmargin.solvers.box.dual_coordinate_descent import (
     DualCoordinateDescent,
     _Face,
 )
-from proxmargin.solvers.box.interior_point import InteriorPoint
 from proxmargin.solvers.fallback import Choice, RuleTable, solve
+from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton

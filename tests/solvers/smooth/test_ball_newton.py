@@ -18,10 +18,10 @@ from proxmargin.losses import HuberizedHinge, Logistic, SquaredHinge
 from proxmargin.losses.margins.distance_weighted import DistanceWeighted
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.problem import Problem
+from proxmargin.solvers.interior.ball import minimised_in_ball
 from proxmargin.solvers.papers.accelerated import FastProximalGradientStar
 from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.smooth.ball_newton import BallNewton, _minimise_in_ball
-from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
 from tests.solvers.smooth.test_ridge_newton import cancer, margin_sum, two_classes

@@ -87,9 +87,8 @@ class _NuMachine(KernelMachine):
 
 @documented(
     solvers=(
-        "'active-set', 'interior-point', 'ball-interior-point' (other norms), "
-        "'decomposition' (other kernels than 'linear'), 'apg', 'fapg-guaranteed', 'fapg', "
-        "'fapg-star'"
+        "'active-set', 'interior-point' (any norm), 'decomposition' (other kernels than 'linear'), "
+        "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
     ),
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
+from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array
 from proxmargin.losses.box import Box
 from proxmargin.problem import Point, Problem
@@ -54,8 +55,8 @@ class BoxProgram(NamedTuple):
         Slack of every complementary pair to start from, beyond the goal.
     design : Design
         The data of these samples, centred if the intercept is free.
-    factorised : callable
-        Maps theta to a `Solve`, or to None if Cholesky failed.
+    is_wide : bool
+        Whether linear systems are formed over the samples.
     """
 
     signs: Array
@@ -70,7 +71,7 @@ class BoxProgram(NamedTuple):
     coef_unit: float
     first_slack: float
     design: Design
-    factorised: Callable[[BoxProgram, Array], Solve | None]
+    is_wide: bool
 
     def scores(self, coef: Array) -> Array:
         """``X coef``, (n_samples,)."""
@@ -91,18 +92,28 @@ class BoxProgram(NamedTuple):
         found[live_samples(problem), 0] = -self.dual_unit * self.signs * dual
         return found
 
-    @property
-    def is_wide(self) -> bool:
-        """Whether linear systems are formed over the samples."""
-        return self.factorised is _over_samples
+    def system(self, theta: Array, stiffness: Array | None = None) -> Solve | None:
+        """The linear system for theta, with one ridge a feature if not ``l2``; None if Cholesky
+        failed."""
+        factored = _over_samples if self.is_wide else _over_features
+        if stiffness is None:
+            return factored(self, theta)
+        root = np.sqrt(stiffness)
+        scaled = StandardizedDesign(self.design, np.zeros_like(root), root)
+        solve = factored(self._replace(design=scaled, l2=1.0), theta)
+        if solve is None:
+            return None
 
-    @property
-    def pairs(self) -> int:
-        """The number of complementary pairs."""
-        return self.caps.size * (2 if np.isfinite(self.caps[0]) else 1)
+        def unscaled(
+            r: Array | float, rp: Array, rf: Array | float
+        ) -> tuple[Array, Array, Array, Array]:
+            coef, *rest = solve(r, rp / root, rf)
+            return coef / root, *rest
+
+        return unscaled
 
 
-Solve = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
+Solve = Callable[[Array | float, Array, Array | float], tuple[Array, Array, Array, Array]]
 """Maps ``(r, rp, rf)`` to the changes of coef, free, scores and signed dual.
 
 With signed duals ``v = y a`` and F the borders, a step solves, for given theta,
@@ -129,7 +140,7 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
     if factor is None:
         return None
 
-    def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
+    def solve(r: Array | float, rp: Array, rf: Array | float) -> tuple[Array, Array, Array, Array]:
         dual = theta * r
         right = np.append(program.adjoint(dual) - rp, borders.T @ dual - rf)
         both = factor.solve(right)
@@ -157,7 +168,7 @@ def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
     across = factor.solve(borders)
     corner = borders.T @ across + np.diag(program.ridge)
 
-    def solve(r: Array, rp: Array, rf: Array) -> tuple[Array, Array, Array, Array]:
+    def solve(r: Array | float, rp: Array, rf: Array | float) -> tuple[Array, Array, Array, Array]:
         alone = factor.solve((r + program.scores(rp / l2))[live])
         free = np.asarray(np.linalg.lstsq(corner, borders.T @ alone - rf, rcond=None)[0])
         dual = np.zeros_like(theta)
@@ -248,7 +259,7 @@ def _new_program(problem: Problem) -> BoxProgram:
         coef_unit=length,
         first_slack=slack,
         design=data,
-        factorised=_over_samples if wide else _over_features,
+        is_wide=wide,
     )
 
 

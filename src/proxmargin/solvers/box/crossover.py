@@ -203,7 +203,7 @@ def _proximal_system(program: BoxProgram, face: Face, inside: NDArray[np.bool_])
     stiff = program.bends[inside] + PROXIMAL_WEIGHT * curvature / share[inside] ** 2
     theta[inside] = 1.0 / stiff
     proximal = program._replace(ridge=program.ridge + PROXIMAL_WEIGHT / curvature)
-    return program.factorised(proximal, theta)
+    return proximal.system(theta)
 
 
 def _proximal_step(

@@ -14,8 +14,8 @@ from proxmargin.loop.solver import CLAIM_FRACTION, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
+from proxmargin.solvers.interior.ball import minimised_in_ball
 from proxmargin.solvers.linear_algebra import cholesky
-from proxmargin.solvers.smooth.lp_ball_model import minimised_in_ball
 from proxmargin.solvers.smooth.margin_model import (
     MarginNewton,
     MarginNewtonState,

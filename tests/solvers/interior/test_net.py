@@ -18,10 +18,10 @@ from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, WeightedElasticNet
 from proxmargin.problem import Problem
-from proxmargin.solvers.box.net_interior_point import NetInteriorPoint
 from proxmargin.solvers.fallback import solve
+from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.names import choose
-from tests.cases import ball_problem, hinge_problem, tail_problem
+from tests.cases import hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
 
 every_intercept = pytest.mark.parametrize("intercept", [Ridge(), Ridge(0.3), Pinned()])
@@ -61,7 +61,7 @@ def net_optimum(problem: Problem, X: np.ndarray, y: np.ndarray) -> float:
 def test_the_optimum_is_that_of_another_solver(rng, penalty, intercept) -> None:
     X, y = two_classes(rng)
     problem = problem_of(X, y, penalty=penalty, intercept=intercept)
-    solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    solution = minimize(problem, InteriorPoint(), stop=Stop(tol=1e-9))
     assert solution.certificate.converged
     assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
 
@@ -75,7 +75,7 @@ def test_factors_and_bounds_of_each_feature_are_kept(rng, l1: float, intercept) 
     factors = np.linspace(0.3, 3.0, X.shape[1])
     penalty = WeightedElasticNet(ElasticNet(l1, 0.01), factors, lower, upper)
     problem = problem_of(X, y, penalty=penalty, intercept=intercept)
-    solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    solution = minimize(problem, InteriorPoint(), stop=Stop(tol=1e-9))
     coef = solution.point.coef[:, 0]
     assert solution.certificate.converged
     assert np.all((lower <= coef) & (coef <= upper))
@@ -91,7 +91,7 @@ def test_of_wide_data_too_it_is_that_of_another_solver(rng, penalty, intercept) 
     weighted = WeightedElasticNet(ElasticNet(penalty.l1, penalty.l2), factors, lower, -lower)
     for one in (penalty, weighted):
         problem = problem_of(X, y, penalty=one, intercept=intercept)
-        solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+        solution = minimize(problem, InteriorPoint(), stop=Stop(tol=1e-9))
         assert solution.certificate.converged
         assert solution.certificate.primal == pytest.approx(net_optimum(problem, X, y), rel=1e-8)
 
@@ -104,7 +104,7 @@ def test_weak_penalties_of_wide_data_are_certified(rng, alpha, l1_ratio, phi, in
     X, y = two_classes(rng, n=15, p=40)
     penalty = ElasticNet.from_mixture(alpha, l1_ratio)
     problem = problem_of(X, y, phi, penalty, intercept)
-    assert minimize(problem, NetInteriorPoint()).certificate.converged
+    assert minimize(problem, InteriorPoint()).certificate.converged
 
 
 @pytest.mark.parametrize("model", [HuberizedSVC, SquaredHingeSVC, ElasticNetSVC])
@@ -134,7 +134,7 @@ def test_units_of_the_features_change_neither_path_nor_model(rng, phi, power: in
     ridge = Ridge(1e-300)  # nothing in any of these units
 
     def run(scale: np.ndarray) -> Any:
-        return minimize(problem_of(X * scale, y, phi, ridge), NetInteriorPoint(), stop=Stop(1e-8))
+        return minimize(problem_of(X * scale, y, phi, ridge), InteriorPoint(), stop=Stop(1e-8))
 
     plain, scaled = run(np.ones(X.shape[1])), run(units)
     assert scaled.certificate.n_iter == plain.certificate.n_iter
@@ -146,7 +146,7 @@ def test_units_of_the_features_change_neither_path_nor_model(rng, phi, power: in
 def test_coefficients_of_no_use_are_zero(rng) -> None:
     X, y = two_classes(rng)
     problem = problem_of(X, y, penalty=ElasticNet(0.1, 0.01))
-    found = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    found = minimize(problem, InteriorPoint(), stop=Stop(tol=1e-9))
     other = solve(problem, choose(problem), stop=Stop(tol=1e-9))
     assert choose(problem).name == "hinge-newton"
     zero = other.point.coef == 0.0
@@ -160,15 +160,15 @@ def test_samples_without_weight_do_not_count(rng) -> None:
     weights = np.where(np.arange(y.size) < 20, 1.0 / 20, 0.0)[:, None]
     some = replace(problem, loss=MarginSum(Hinge(), y[:, None], weights, 20.0))
     few = problem_of(X[:20], y[:20])
-    with_them = minimize(some, NetInteriorPoint(), stop=Stop(tol=1e-9))
-    without = minimize(few, NetInteriorPoint(), stop=Stop(tol=1e-9))
+    with_them = minimize(some, InteriorPoint(), stop=Stop(tol=1e-9))
+    without = minimize(few, InteriorPoint(), stop=Stop(tol=1e-9))
     assert with_them.certificate.primal == pytest.approx(without.certificate.primal, rel=1e-8)
 
 
 def test_constant_features_get_no_coefficients(rng) -> None:
     X, y = two_classes(rng)
     problem = problem_of(np.hstack([X, np.full((y.size, 1), 7.0)]), y)
-    solution = minimize(problem, NetInteriorPoint(), stop=Stop(tol=1e-8))
+    solution = minimize(problem, InteriorPoint(), stop=Stop(tol=1e-8))
     assert solution.certificate.converged
     assert solution.point.coef[-1, 0] == 0.0
 
@@ -188,7 +188,7 @@ def test_what_no_dual_point_of_double_precision_proves_is_said(rng) -> None:
     model = L2SVC(C=1e5).fit(X, np.arange(30) % 2)
     assert not model.certificate_.converged
     assert model.certificate_.stop_reason == Status.UNBALANCED.value
-    assert model.certificate_.solver in {"net-interior-point", "interior-point", "ridge-newton"}
+    assert model.certificate_.solver in {"interior-point", "ridge-newton"}
     assert model.n_iter_ < 300
 
 
@@ -199,13 +199,8 @@ def test_smooth_losses_with_a_net_are_for_newtons_method_first(rng, phi) -> None
 
 
 def test_it_says_what_it_needs(rng) -> None:
-    solver = NetInteriorPoint()
-    assert "hinge loss" in str(solver.objection(tail_problem(rng)))
-    assert "ridge or an elastic net" in str(
-        solver.objection(replace(hinge_problem(rng), penalty=ElasticNet(0.1)))
-    )
-    assert solver.objection(ball_problem(rng)) is not None
-    samples = solver.max_entries // 2 + 1
-    large = problem_of(np.ones((samples, 2)), np.resize([1.0, -1.0], samples))
-    assert "made for small data" in str(solver.objection(large))
-    assert NetInteriorPoint(max_entries=2 * samples).objection(large) is None
+    solver = InteriorPoint()
+    for problem in (hinge_problem(rng), tail_problem(rng)):
+        without_ridge = solver.objection(replace(problem, penalty=ElasticNet(0.1)))
+        assert "it needs a ridge penalty, coefficients in a ball or" in str(without_ridge)
+    assert solver.objection(problem_of(*two_classes(rng))) is None

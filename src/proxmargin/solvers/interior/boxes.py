@@ -1,0 +1,169 @@
+"""The program of a loss with a box on its dual, and a penalty that is a model of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from proxmargin.losses.base import Array
+from proxmargin.solvers.box.box_program import BoxProgram, Solve
+from proxmargin.solvers.interior.loop import Iterate, NewtonStep, PrimalDualModel
+
+__all__ = ["BoxModel", "Factored", "PenaltyModel", "PenaltyNewton", "PenaltyStep", "RidgeModel"]
+
+
+class PenaltyStep(NamedTuple):
+    """Changes of the variables and slacks of the penalty, and of the free parameters, scores and
+    signed dual coordinates."""
+
+    variables: Array
+    slacks: Array
+    free: Array
+    scores: Array
+    signed: Array
+
+
+Factored = Callable[[Array | None], Solve | None]
+"""The linear system of the loss with one ridge a feature, that of the program if None."""
+
+PenaltyNewton = Callable[[Array, Array, Array], PenaltyStep]
+"""Maps residuals of scores and free parameters, and target products over slacks, to the step."""
+
+
+class PenaltyModel(ABC):
+    """A penalty in an interior point method.
+
+    Attributes
+    ----------
+    program : BoxProgram
+        The loss, with the free parameters that the penalty adds.
+    first : Iterate
+        Its own variables, of which coefficients come first, and pairs.
+    """
+
+    program: BoxProgram
+    first: Iterate
+
+    @abstractmethod
+    def newton(self, at: Iterate, pulled: Array, factored: Factored) -> PenaltyNewton | None:
+        """The linearised conditions at an iterate of its own, for ``pulled = X'v``."""
+
+    def curved(self, variables: Array, slacks: Array) -> Array:
+        """As `PrimalDualModel.curved`."""
+        return slacks
+
+    @abstractmethod
+    def coef_and_free(self, at: Iterate, free: Array, close: bool) -> tuple[Array, Array]:
+        """Coefficients of all features, exact zeros if ``close`` to the solution, and the free
+        parameters of the loss."""
+
+
+class RidgeModel(PenaltyModel):
+    """A ridge, which has no pairs."""
+
+    def __init__(self, program: BoxProgram) -> None:
+        self.program = program
+        self.first = Iterate(np.zeros(program.design.n_features), np.empty(0), np.empty(0))
+
+    def newton(self, at: Iterate, pulled: Array, factored: Factored) -> PenaltyNewton | None:
+        solve, residual = factored(None), self.program.l2 * at.variables - pulled
+        if solve is None:
+            return None
+
+        def step(r: Array, rf: Array, pressed: Array) -> PenaltyStep:
+            coef, *rest = solve(r, residual, rf)
+            return PenaltyStep(coef, pressed, *rest)
+
+        return step
+
+    def coef_and_free(self, at: Iterate, free: Array, close: bool) -> tuple[Array, Array]:
+        return at.variables, free
+
+
+class BoxModel(PrimalDualModel):
+    """The program of a loss with a box on its dual, and a penalty.
+
+    The variables are those of the penalty, the free parameters, and the scores. The slacks are dual
+    coordinates a, ``u - a`` where there are caps, and those of the penalty; multipliers of the
+    first two are the slacks of the two sides of the kink.
+
+    Parameters
+    ----------
+    penalty : PenaltyModel
+    """
+
+    def __init__(self, penalty: PenaltyModel) -> None:
+        self.penalty, program = penalty, penalty.program
+        n, own = program.caps.size, penalty.first.variables.size
+        capped = bool(np.isfinite(program.caps[0]))
+        self.program = program
+        self._pairs = (n, n * (1 + capped))
+        self._variables = (own, own + program.pull.size)
+        below = np.maximum(-program.goal, 0.0) + program.first_slack
+        above = np.maximum(program.goal, 0.0) + program.first_slack
+        if capped:
+            a = program.caps * (above / (below + above))
+            slacks, multipliers = [a, program.caps - a], [below, above]
+        else:
+            slacks, multipliers = [program.first_slack / program.bends], [below]
+        rest = np.zeros(program.pull.size + n)
+        self.first = Iterate(
+            np.concatenate([penalty.first.variables, rest]),
+            np.concatenate([*slacks, penalty.first.slacks]),
+            np.concatenate([*multipliers, penalty.first.multipliers]),
+        )
+
+    def of_pairs(self, pairs: Array) -> list[Array]:
+        """The parts of a, of ``u - a`` (empty without caps), and of the penalty."""
+        first, second = self._pairs
+        return [pairs[:first], pairs[first:second], pairs[second:]]
+
+    def of_variables(self, variables: Array) -> list[Array]:
+        """The parts of the penalty, of the free parameters, and of the scores."""
+        first, second = self._variables
+        return [variables[:first], variables[first:second], variables[second:]]
+
+    def own(self, at: Iterate) -> Iterate:
+        """The part of the penalty."""
+        return Iterate(
+            self.of_variables(at.variables)[0],
+            self.of_pairs(at.slacks)[2],
+            self.of_pairs(at.multipliers)[2],
+        )
+
+    def curved(self, variables: Array, slacks: Array) -> Array:
+        own = slacks[self._pairs[1] :]
+        own[:] = self.penalty.curved(variables[: self._variables[0]], own)
+        return slacks
+
+    def newton(self, at: Iterate) -> NewtonStep | None:
+        program, signs = self.program, self.program.signs
+        _, free, scores = self.of_variables(at.variables)
+        a, room, _ = self.of_pairs(at.slacks)
+        below, above, _ = self.of_pairs(at.multipliers)
+        signed = signs * a
+        missing = program.goal - signs * scores - program.bends * a
+        rf = program.pull + program.ridge * free - program.borders.T @ signed
+        stiff = below / a + program.bends
+        if room.size:
+            stiff += above / room
+        factored = partial(program.system, 1.0 / stiff)
+        penalised = self.penalty.newton(self.own(at), program.adjoint(signed), factored)
+        if penalised is None:
+            return None
+
+        def step(products: Array) -> tuple[Array, Array]:
+            low, high, pressed = self.of_pairs(products / at.slacks)
+            r = missing + low
+            if high.size:
+                r -= high
+            by = penalised(signs * r, rf, pressed)
+            change = signs * by.signed
+            variables = np.concatenate([by.variables, by.free, by.scores])
+            return variables, np.concatenate([change, -change[: room.size], by.slacks])
+
+        return step

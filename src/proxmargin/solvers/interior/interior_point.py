@@ -1,0 +1,279 @@
+"""The interior point method for losses with a box on their dual."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.certificates.gap import Gap
+from proxmargin.loop.solver import Solver, State, at_least_one
+from proxmargin.loop.stopping import Stop
+from proxmargin.losses.base import Array
+from proxmargin.penalties.ridge import Ridge
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.box.box_program import (
+    BoxProgram,
+    has_ridge,
+    program_of,
+    size_objection,
+    system_work,
+)
+from proxmargin.solvers.box.crossover import (
+    AT_CAP,
+    AT_ZERO,
+    FREE,
+    MAX_FACES,
+    TINY,
+    ExactSolution,
+    Face,
+    cross_over,
+    work_of,
+)
+from proxmargin.solvers.interior.ball import BallModel
+from proxmargin.solvers.interior.boxes import BoxModel, RidgeModel
+from proxmargin.solvers.interior.loop import MIN_STEP, Iterate, predictor_corrector
+from proxmargin.solvers.interior.net import NetModel
+from proxmargin.traits import Trait
+
+__all__ = ["InteriorPoint", "InteriorPointState"]
+
+# convergence
+GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
+ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
+FEASIBLE = 1e-8  # residuals over the first ones, up to which the equations hold
+SEPARATED_MARGIN = 0.5  # least margin over the goal, above which the classes are separated
+# crossover to the exact optimum on a face
+CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
+CROSSOVER_REDUCTION = 0.3  # ratio of complementarity from one attempt to the next, at most
+CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations
+CROSSOVER_PORTION = 0.5  # share of the remaining budget for one attempt
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InteriorPointState(State):
+    """The state of `InteriorPoint`, in units of `BoxProgram`.
+
+    Attributes
+    ----------
+    at : Iterate
+        Variables, slacks and multipliers of `BoxModel`.
+    best : float
+        Smallest gap so far.
+    infeasible : float
+        Residuals of the equations over the first ones; a step of length s leaves 1 - s of them.
+    relative : float
+        The last relative gap.
+    idle : int
+        Certificates in a row without progress because of rounding.
+    vertex : ExactSolution, optional
+        The exact solution on the face of the box that the last crossover found.
+    crossed : float
+        Complementarity at the last crossover.
+    spent : float
+        Work of all crossovers so far, in interior point iterations.
+    """
+
+    at: Iterate
+    best: float = np.inf
+    infeasible: float = 1.0
+    relative: float = np.inf
+    idle: int = 0
+    vertex: ExactSolution | None = None
+    crossed: float = np.inf
+    spent: float = 0.0
+
+
+@dataclass(frozen=True)
+class InteriorPoint(Solver[InteriorPointState]):
+    """Mehrotra's predictor-corrector method, with Gondzio's centrality corrections.
+
+    Losses whose margin terms are conjugates of linear or quadratic functions on an interval (hinge,
+    huberized and squared hinge), and the tail mean of the nu-SVM, give with a penalty P the program
+
+        min  P(w) + pull'f + sum_i max_{0 <= a <= u_i} {a (goal_i - t_i) - d_i a^2 / 2},
+
+    with margins ``t = y (X w + F f)`` and free parameters f (intercept, threshold). P is a ridge,
+    an elastic net with factors and bounds of single features, whose kinks are boxes too, or a ball
+    of an l_p norm, lifted by a variable for each coefficient. An iteration reduces the Newton
+    system to one positive definite matrix, over the features or over the samples, whichever is
+    smaller, bordered by F: no null-space basis of the constraint ``F'(y a) = pull`` is needed.
+
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Certificates without a smaller gap, because of rounding, after which the method ends.
+
+    Notes
+    -----
+    Sources: Mehrotra (1992), "On the implementation of a primal-dual interior point method";
+    Gondzio (1996), "Multiple centrality corrections in a primal-dual method for linear
+    programming". The models are (11), (12) and (14) of Ito, Takeda and Toh (2017), whose bounds
+    carry the sample weights here.
+
+    A square matrix over the samples or the features, whichever are fewer, is stored; its side is at
+    most `LARGEST`. There is no warm start: points at the boundary are bad starts. The point is the
+    primal iterate, not ``X'v / l2`` of the dual: after a full step both agree up to rounding, which
+    is larger in the dual.
+    """
+
+    max_stalled: int = 8
+
+    name: ClassVar[str] = "interior-point"
+    check_every: ClassVar[int] = 1
+    max_iter: ClassVar[int] = 200
+    polishing: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
+
+    def objection(self, problem: Problem) -> str | None:
+        if problem.loss.box is None:
+            return "it needs a hinge loss (plain, huberized or squared), binary, or a tail mean"
+        if not problem.has_plain_intercept:
+            return "it needs an intercept with a ridge or none"
+        if not (has_ridge(problem) or Trait.BALL in problem.traits or _is_net(problem)):
+            return (
+                "it needs a ridge penalty, coefficients in a ball or, unless the loss is a tail "
+                "mean, an elastic net (or an l1 norm, if the loss is smooth)"
+            )
+        return size_objection(problem)
+
+    def work(self, problem: Problem) -> float:
+        return system_work(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> InteriorPointState:
+        """The first state: zero coefficients, and equal products in all complementary pairs."""
+        return InteriorPointState(at=_model_of(problem).first)
+
+    def step(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
+        model = _model_of(problem)
+        at, length = predictor_corrector(model, state.at)
+        moved = replace(
+            state,
+            n_iter=state.n_iter + 1,
+            at=at,
+            infeasible=state.infeasible * (1.0 - length),
+            finished=length < MIN_STEP,
+        )
+        if isinstance(model.penalty, RidgeModel):
+            return _with_vertex(model, state, moved)
+        return moved
+
+    def point(self, problem: Problem, state: InteriorPointState) -> Point:
+        model = _model_of(problem)
+        _, free, scores = model.of_variables(state.at.variables)
+        coef, free = model.penalty.coef_and_free(
+            model.own(state.at), free, state.relative <= CROSSOVER_GAP
+        )
+        if state.vertex is not None:
+            coef, free, scores = state.vertex.coef, state.vertex.free, state.vertex.scores
+        point = model.program.point(problem, coef, free)
+        if isinstance(model.penalty, RidgeModel):
+            point = _scaled_to_goal(problem, model.program, point, scores)
+        return problem.centred.point(point.coef, point.intercept)
+
+    def dual(self, problem: Problem, state: InteriorPointState) -> Array:
+        model = _model_of(problem)
+        dual = state.vertex.dual if state.vertex else model.of_pairs(state.at.slacks)[0]
+        return model.program.dual_point(problem, dual)
+
+    def observe(self, problem: Problem, state: InteriorPointState, gap: Gap) -> InteriorPointState:
+        """End if the gap has exceeded the complementary products for several certificates.
+
+        In exact arithmetic they are equal once the equations hold.
+        """
+        program = _model_of(problem).program
+        expected = program.dual_unit * program.coef_unit * state.at.complementarity
+        rounding = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
+        idle = state.idle + 1 if rounding and state.infeasible <= FEASIBLE else 0
+        best = min(gap.gap, state.best)
+        finished = state.finished or idle >= self.max_stalled
+        return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
+
+
+def _is_net(problem: Problem) -> bool:
+    """Whether the penalty is an elastic net: with a ridge, or of a smooth loss with any strength.
+
+    Features without a penalty are free parameters, as the intercept is.
+    """
+    if Trait.NET not in problem.penalty.traits or problem.loss.is_homogeneous:
+        return False
+    penalised = np.any(problem.net.l1 > 0) or np.any(problem.net.l2 > 0)
+    return problem.penalty.l2 > 0 or bool(Trait.SMOOTH in problem.loss.traits and penalised)
+
+
+def _model_of(problem: Problem) -> BoxModel:
+    """The model of the problem, computed once."""
+    return problem.remembered(_new_model)
+
+
+def _new_model(problem: Problem) -> BoxModel:
+    if Trait.BALL in problem.traits:  # in units of a ridge for which scores are of order one
+        ball = problem.ball
+        square = program_of(replace(problem, penalty=Ridge(1.0))).coef_unit
+        program = program_of(replace(problem, penalty=Ridge(np.sqrt(square) / ball.radius)))
+        return BoxModel(BallModel(program, ball.radius, ball.p))
+    program = program_of(problem)
+    ridge = has_ridge(problem)
+    return BoxModel(RidgeModel(program) if ridge else NetModel(program, problem))
+
+
+def _with_vertex(
+    model: BoxModel, before: InteriorPointState, after: InteriorPointState
+) -> InteriorPointState:
+    """``after``, with the exact solution of a crossover if one is tried and succeeds."""
+    program, total = model.program, after.at.complementarity
+    ratio = total / max(before.at.complementarity, TINY)
+    near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
+    if not near or after.spent >= CROSSOVER_BUDGET or total > CROSSOVER_REDUCTION * after.crossed:
+        return replace(after, vertex=None, exact=False)
+    sides = _nearest_sides(model, before.at, after.at)
+    work = work_of(program, sides)
+    rounds = min(MAX_FACES, math.ceil(CROSSOVER_PORTION * (CROSSOVER_BUDGET - after.spent) / work))
+    _, free, _ = model.of_variables(after.at.variables)
+    found = cross_over(program, Face(sides, model.of_pairs(after.at.slacks)[0], free), rounds)
+    vertex = found.vertex if found.vertex and found.vertex.gap <= total else None
+    spent = after.spent + work * found.rounds
+    exact = vertex is not None
+    return replace(after, vertex=vertex, exact=exact, spent=spent, crossed=total)
+
+
+def _nearest_sides(model: BoxModel, before: Iterate, after: Iterate) -> NDArray[np.int8]:
+    """The active sides by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
+
+    The active member of a complementary pair falls faster than its partner; ratios have no units.
+    """
+    falls = after.slacks * before.multipliers - after.multipliers * before.slacks
+    low, high, _ = model.of_pairs(falls)
+    sides = np.where(low < 0, AT_ZERO, FREE).astype(np.int8)
+    if high.size:
+        sides[high < 0] = np.where(low < 0, FREE, AT_CAP)[high < 0]
+    return sides
+
+
+def _scaled_to_goal(problem: Problem, program: BoxProgram, point: Point, scores: Array) -> Point:
+    """The point; of a hinge with separated classes, scaled and shifted to a least margin of one.
+
+    With weights far larger than the ridge, the rounding of margins at one would dominate the
+    objective; at this multiple the loss is exactly zero.
+    """
+    margins, goal = program.signs * scores, float(program.goal[0])
+    scalable = goal > 0 and not program.bends.any() and bool(np.all(program.goal == goal))
+    if not scalable or float(margins.min()) < SEPARATED_MARGIN:
+        return point
+    scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
+    up, down = (float((y * scores[program.signs == y]).min(initial=np.inf)) for y in (1.0, -1.0))
+    shift = 0.0
+    if problem.intercept.is_shift_invariant and np.isfinite(up + down):
+        shift = 0.5 * (down - up)
+    multiple = goal / min(up + shift, down - shift)
+    loss = float(program.caps @ np.maximum(goal - program.signs * scores, 0.0))
+    square = 0.5 * program.l2 * float(np.vdot(point.coef, point.coef))
+    square += 0.5 * problem.intercept.l2 * program.l2 / problem.penalty.l2 * point.intercept[0] ** 2
+    if multiple**2 * square > square + loss:
+        return point
+    return Point(multiple * point.coef, multiple * (point.intercept + shift))
