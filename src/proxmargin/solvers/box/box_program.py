@@ -107,8 +107,8 @@ class BoxProgram(NamedTuple):
         def unscaled(
             r: Array | float, rp: Array, rf: Array | float
         ) -> tuple[Array, Array, Array, Array]:
-            coef, *rest = solve(r, rp / root, rf)
-            return coef / root, *rest
+            coef, free, scores, signed = solve(r, rp / root, rf)
+            return coef / root, free, scores, signed
 
         return unscaled
 

@@ -15,6 +15,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.ridge import Ridge
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.solvers.box.box_program import (
     BoxProgram,
     has_ridge,
@@ -27,7 +28,6 @@ from proxmargin.solvers.box.crossover import (
     AT_ZERO,
     FREE,
     MAX_FACES,
-    TINY,
     ExactSolution,
     Face,
     cross_over,

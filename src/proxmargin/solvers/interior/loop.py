@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ BACKTRACKING = 0.9  # factor on a step that would leave a curved part of the bou
 MIN_STEP = 1e-10  # step length below which the method ends
 SMALLEST = 1e-100  # of slacks and multipliers, over the first ones: ratios stay finite
 # Gondzio's centrality corrections
-MAX_CORRECTIONS = 2  # per iteration
 TRIAL_EXTENSION = 0.3  # added to the step length for the trial step
 PRODUCT_RANGE = (0.1, 10.0)  # products over their targets that need no correction
 MIN_GAIN = 0.05  # gain in step length over the extension, for which a correction is kept
@@ -47,9 +46,12 @@ class PrimalDualModel(ABC):
     ----------
     first : Iterate
         Where to begin: inside the boundary, whatever its residuals.
+    corrections : int
+        Centrality corrections in an iteration, at most: they pay if a factor costs more than them.
     """
 
     first: Iterate
+    corrections: ClassVar[int] = 2
 
     @abstractmethod
     def newton(self, at: Iterate) -> NewtonStep | None:
@@ -77,7 +79,7 @@ def predictor_corrector(model: PrimalDualModel, at: Iterate) -> tuple[Iterate, f
     mu, sigma = at.complementarity / at.slacks.size, min(reached**3, 1.0)
     products = sigma * mu - predictor.slacks * predictor.multipliers
     step, length = toward(products)
-    for _ in range(MAX_CORRECTIONS):
+    for _ in range(model.corrections):
         if not 0.0 < length < 1.0:
             break
         trial = min(1.0, length + TRIAL_EXTENSION)
