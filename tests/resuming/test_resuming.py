@@ -170,6 +170,20 @@ def test_a_state_that_no_file_can_hold_leaves_its_point(tmp_path, monkeypatch) -
     assert resumed.certificate_.n_iter < whole.certificate_.n_iter
 
 
+def test_a_state_of_another_version_leaves_its_point(tmp_path) -> None:
+    path, model = tmp_path / "fit.npz", SquaredHingeSVC(solver="fapg", tol=1e-9)
+    whole = fitted(model, count := Interrupt(0))
+    interrupted(model, path, count.told // 2)
+    with np.load(path) as file:
+        held = dict(file)
+    fit = str(held["fit"]).replace('"lipschitz"', '"steepness"')
+    np.savez(path, **{**held, "fit": np.array(fit)})
+    with pytest.warns(UserWarning, match=r"cannot read .*steepness.*starts at the last point"):
+        resumed = model.fit(X, Y, resume_from=path)
+    assert resumed.certificate_.converged
+    assert resumed.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-8)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("fit") / "fit.npz"

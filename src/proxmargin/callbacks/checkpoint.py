@@ -86,8 +86,9 @@ class Checkpoint:
 
     ``estimator.fit(X, y, resume_from=path)`` continues from there, bit for bit as an uninterrupted
     fit (with a nonlinear kernel: up to rounding); classes that were finished are not fitted again.
-    If a solver's state cannot be saved, its point is, as a warm start. The file is replaced
-    atomically. If it cannot be written the fit continues, after one warning.
+    If a solver's state cannot be saved, or was saved by a version with another one, the fit starts
+    at its point. The file is replaced atomically. If it cannot be written the fit continues, after
+    one warning.
 
     `Checkpoint.load` gives the last point, as the ``start`` of `proxmargin.loop.minimize.minimize`.
     It is that of the problem being solved: in standardised units if the estimator standardises, and

@@ -209,7 +209,8 @@ class StateCodec(Codec):
         values = {name: self.decode(each, where) for name, each in plain["fields"].items()}
         names = _fields_of(kind)
         if names is None or {*names} != set(values):
-            raise TypeError(f"{kind.__qualname__} has the attributes {names}, not {[*values]}")
+            other = sorted({*(names or ())} ^ set(values))
+            raise TypeError(f"{kind.__qualname__} has other attributes: {other}")
         if issubclass(kind, tuple):
             return tuple.__new__(kind, (values[name] for name in kind._fields))
         made = kind.__new__(kind)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -119,9 +120,15 @@ class Journal:
         if fit is None or fit["number"] != number:
             return {}
         self._recognise(fit["title"], title)
-        if fit["run"] is None:
-            return {"start": self._read(fit["point"], Stop())}
-        return {"resume": partial(self._read, fit["run"])}
+        if fit["run"] is not None:
+            try:
+                self._read(fit["run"], Stop())
+            except ValueError as error:  # of a solver whose state was another one
+                message = f"{error}: the fit starts at the last point of the checkpoint"
+                warnings.warn(message, UserWarning, stacklevel=2)
+            else:
+                return {"resume": partial(self._read, fit["run"])}
+        return {"start": self._read(fit["point"], Stop())}
 
     def _note(self, checkpoint: Checkpoint, report: Report) -> None:
         """The callback that replaces a checkpoint: records the report, writes if due."""
