@@ -41,7 +41,7 @@ LAYERS = (
 # what the families of solvers may import of `solvers` besides their own files
 SHARED = (
     "interior",
-    "labelings",
+    "batched_labels",
     "linear_algebra",
     "line_search",
     "multipliers",

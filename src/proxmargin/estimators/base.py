@@ -29,7 +29,7 @@ from proxmargin.resuming.identity import Identity
 from proxmargin.resuming.journal import journal_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
-from proxmargin.solvers.labelings import Axes, FitsLabelings
+from proxmargin.solvers.batched_labels import Axes, FitsLabelings
 
 __all__ = ["MarginEstimator"]
 

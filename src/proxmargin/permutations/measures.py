@@ -33,7 +33,7 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.permutations.labelings import Codes, Statistic
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.selection.splitting import splitter_of
-from proxmargin.solvers.labelings import Axes, principal_axes
+from proxmargin.solvers.batched_labels import Axes, principal_axes
 
 Array = NDArray[np.float64]
 T = TypeVar("T")

@@ -31,9 +31,14 @@ from proxmargin.penalties import Ball, Penalty, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import Enclosed
 from proxmargin.rows import evenly_taken
-from proxmargin.solvers.box.labelings import DualBoxes, suits
-from proxmargin.solvers.labelings import Axes, FitsLabelings
-from proxmargin.solvers.smooth.labelings import Balls, fit_labelings
+from proxmargin.solvers.batched_labels import (
+    Axes,
+    Balls,
+    DualBoxes,
+    FitsLabelings,
+    fit_labelings,
+    suits,
+)
 
 __all__ = ["DWD", "NuSVC"]
 
@@ -351,7 +356,7 @@ class DWD(_NuMachine):
             thresholds = MARRON_SHARE * _median_distances(axes.samples, signs)
         if not np.all(thresholds > MARRON_SHARE * MIN_DISTANCE):
             return None
-        return partial(fit_labelings, DistanceWeighted(1.0), shrinkage=Balls(1.0 / thresholds))
+        return partial(fit_labelings, DistanceWeighted(1.0), penalty=Balls(1.0 / thresholds))
 
     def _thresholds(self, targets: Targets, design: Design) -> list[float]:
         """The q of each problem."""

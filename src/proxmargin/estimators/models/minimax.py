@@ -32,8 +32,7 @@ from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
 from proxmargin.rounding import Enclosed
-from proxmargin.solvers.labelings import Axes, FitsLabelings
-from proxmargin.solvers.minimax.labelings import FisherSpectra
+from proxmargin.solvers.batched_labels import Axes, FisherSpectra, FitsLabelings
 
 __all__ = ["MarginFDA", "MarginMPM"]
 

@@ -22,9 +22,14 @@ from proxmargin.inputs.validation import check_strength
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
-from proxmargin.solvers.box.labelings import DualBoxes, suits
-from proxmargin.solvers.labelings import Axes, FitsLabelings
-from proxmargin.solvers.smooth.labelings import Ridges, fit_labelings
+from proxmargin.solvers.batched_labels import (
+    Axes,
+    DualBoxes,
+    FitsLabelings,
+    Ridges,
+    fit_labelings,
+    suits,
+)
 
 __all__ = ["L2SVC", "SVC", "LogisticRegression"]
 
@@ -73,7 +78,7 @@ class RegularizedMachine(KernelMachine):
         if not np.isfinite(loss.smoothness):
             return None
         ridges = Ridges(1.0 / (float(self.C) * signs.shape[0]))
-        return partial(fit_labelings, loss, shrinkage=ridges)
+        return partial(fit_labelings, loss, penalty=ridges)
 
     def _objective_scale(self, problem: Problem) -> float:
         return float(self.C) * problem.loss.sample_count

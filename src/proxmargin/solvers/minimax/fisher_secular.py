@@ -13,6 +13,7 @@ from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxFisher
 from proxmargin.problem import Point, Problem
+from proxmargin.solvers.line_search import secular_multipliers
 from proxmargin.solvers.minimax.ellipsoids import (
     VARIANCE_ROUNDING,
     coordinates_of,
@@ -23,7 +24,6 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
-from proxmargin.solvers.minimax.secular import multipliers
 from proxmargin.traits import Trait
 
 __all__ = ["FisherSecular", "FisherState"]
@@ -192,7 +192,7 @@ def _within_class_spectrum(
 
 
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
-    """Solve the secular equation (`multipliers`) for mu >= 0.
+    """Solve the secular equation (`secular_multipliers`) for mu >= 0.
 
     Without a root mu is zero and the direction is d's projection onto the null space.
 
@@ -205,7 +205,7 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     if kappa == 0 or not real.any():
         return _Secular(apart.copy(), np.zeros_like(apart), np.inf)
     heavy, part = values[real], apart[real]
-    mu = float(multipliers(heavy[None, :], part[None, :] ** 2, kappa)[0])
+    mu = float(secular_multipliers(heavy[None, :], part[None, :] ** 2, kappa)[0])
     direction, regression = np.zeros_like(apart), np.zeros_like(apart)
     regression[real] = part / (heavy + mu)
     direction[real] = mu * regression[real]
