@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import RESULTS, seconds, table, write_section
-from benchmarks.scale import ALPHA, L1_RATIO, MODELS, TOL, blocks, planted
+from benchmarks.scale_problem import ALPHA, L1_RATIO, MODELS, TOL, blocks, planted
 
 SIZES = {"cuda": (1_000_000, 1_000), "cpu": (20_000, 100)}  # rows and features
 WARM_ROWS = 2_000  # of a fit before the clock starts, which compiles kernels and starts libraries

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,10 @@ LEAST = 0.05  # seconds: the least limit
 SHORT = 0.5  # seconds: shorter fits are run again, and the fastest counts
 REPEATS = 3  # of short fits
 BLOCK = 5
-FAMILIES = ("smooth", "formula", "hinge", "ridge", "kernel", "multiclass", "joint")
+FAMILIES = (
+    *("smooth", "formula", "hinge", "balls", "sparse", "small"),
+    *("ridge", "kernel", "multiclass", "joint"),
+)
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,44 @@ def _net_of(
     return Case(label, data, estimator.set_params(alpha=alpha), X, y)
 
 
+def _balls() -> Iterator[Case]:
+    """Losses with and without a kink in balls of l_p norms, tight and loose."""
+    from proxmargin import MarginClassifier
+    from proxmargin.losses import Hinge, Logistic, SquaredHinge
+    from proxmargin.penalties import Ball
+
+    for data in ("synthetic:500,30,5,0", "synthetic:80,600,5,0"):
+        X, y = _binary(data)
+        for loss in (Hinge(), SquaredHinge(), Logistic()):
+            for p, radius in product((1.5, 3.0), (0.5, 5.0)):
+                label = f"{type(loss).__name__}, ball of l_{p:g}, radius {radius:g}"
+                yield Case(label, data, MarginClassifier(loss, Ball(p, radius)), X, y)
+
+
+def _sparse() -> Iterator[Case]:
+    """Wide sparse data: the same models as of dense ones."""
+    from proxmargin import SVC, ElasticNetSVC, HuberizedSVC, SparseLogisticRegression
+
+    data = "sparse:300,20000,0.005"
+    for make in (HuberizedSVC, SparseLogisticRegression, ElasticNetSVC):
+        for share, l1_ratio in ((0.3, 1.0), (0.1, 0.5)):
+            yield _net(make(), make.__name__, data, share, l1_ratio)
+    for C in (0.01, 1.0):
+        yield Case(f"SVC, C {C:g}", data, SVC(C=C), *_binary(data))
+
+
+def _small() -> Iterator[Case]:
+    """So few samples that the time is that of what surrounds the iterations."""
+    import proxmargin
+
+    data = "synthetic:100,10,5,0"
+    for name in ("HuberizedSVC", "SquaredHingeSVC", "SparseLogisticRegression", "ElasticNetSVC"):
+        yield _net(getattr(proxmargin, name)(), name, data, 0.1, 0.9)
+    for name in RIDGE_MODELS:
+        yield Case(name, data, getattr(proxmargin, name)(), *_binary(data))
+    yield Case("SVC, rbf", data, proxmargin.SVC(kernel="rbf"), *_binary(data))
+
+
 def _ridge() -> Iterator[Case]:
     import proxmargin
 
@@ -290,6 +332,9 @@ CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "smooth": _smooth,
     "formula": _formula,
     "hinge": _hinge,
+    "balls": _balls,
+    "sparse": _sparse,
+    "small": _small,
     "ridge": _ridge,
     "kernel": _kernel,
     "multiclass": _worst_class,

@@ -9,25 +9,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from benchmarks.report import RESULTS, seconds, table, write_section
+from benchmarks.scale_classes import of_classes
+from benchmarks.scale_dask import on_workers
+from benchmarks.scale_fit import objective_of
+from benchmarks.scale_growth import growth
+from benchmarks.scale_problem import (
+    ALPHA,
+    GIGABYTE,
+    L1_RATIO,
+    MEMORY,
+    MODELS,
+    TOL,
+    blocks,
+    clocked,
+    make,
+)
 
-GIGABYTE = 1_000_000_000
 ROWS = 40_000_000  # by default
 LEFT_ON_DISK = 20 * GIGABYTE  # that the default size leaves free
-CHUNK = 1 << 25  # bytes of rows made, copied or multiplied at a time: 32 MB
-MODELS = ("HuberizedSVC", "SparseLogisticRegression")
-ALPHA, L1_RATIO, TOL = 0.01, 0.9, 1e-6
-INFORMATIVE = 30  # features with an effect
-MEMORY = 2 * GIGABYTE  # limit of the process that fits
 FITTING = GIGABYTE  # of rows that another package fits in memory
 DASK_FEATURES = 500
 CLASS_FEATURES = 500
@@ -66,16 +73,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _text_of(part: str, arguments: argparse.Namespace, folder: Path) -> str:
     if part == "dask":
-        from benchmarks.scale_dask import on_workers
-
         return on_workers(arguments.dask_megabytes, DASK_FEATURES)
     if part == "classes":
-        from benchmarks.scale_classes import of_classes
-
         return of_classes(folder, arguments.classes_gigabytes, CLASS_FEATURES)
     if part == "growth":
-        from benchmarks.scale_growth import growth
-
         return growth(folder)
     kind = np.dtype(arguments.dtype)
     return on_disk(folder, _rows(arguments, folder, kind), arguments.features, kind)
@@ -87,42 +88,6 @@ def _rows(arguments: argparse.Namespace, folder: Path, kind: np.dtype[Any]) -> i
         return int(arguments.gigabytes * GIGABYTE) // row
     allowed = max(shutil.disk_usage(folder).free - LEFT_ON_DISK, GIGABYTE)
     return min(ROWS, allowed // row)
-
-
-# -- data
-
-
-def planted(rows: int, features: int, seed: int, kind: DTypeLike = np.float32) -> tuple[Any, Any]:
-    """Rows of a logistic model with few effects, features with a common factor."""
-    rng, kind = np.random.default_rng(seed), np.dtype(kind)
-    X = rng.standard_normal((rows, features), dtype=kind)
-    X += kind.type(0.5) * rng.standard_normal((rows, 1), dtype=kind)
-    effects = np.where(np.arange(features) < INFORMATIVE, 0.3, 0.0).astype(kind)
-    effects[1::2] *= -1
-    return X, (X @ effects + rng.logistic(size=rows) > 0).astype(np.int8)
-
-
-def blocks(n: int, row: int) -> Iterator[tuple[int, int]]:
-    """First row and number of rows of parts of n rows, for rows of so many bytes."""
-    step = max(1, CHUNK // row)
-    return ((start, min(step, n - start)) for start in range(0, n, step))
-
-
-def make(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> None:
-    """Write ``X.npy`` and ``y.npy``, unless they are there in this size."""
-    X_file, y_file = folder / "X.npy", folder / "y.npy"
-    if y_file.exists():
-        there = np.load(X_file, mmap_mode="r")
-        if there.shape == (n, p) and there.dtype == kind:
-            return
-    y = np.empty(n, np.int8)
-    with X_file.open("wb") as stream:
-        header = {"descr": kind.str, "fortran_order": False, "shape": (n, p)}
-        np.lib.format.write_array_header_1_0(stream, header)
-        for start, rows in blocks(n, kind.itemsize * p):
-            X, y[start : start + rows] = planted(rows, p, start, kind)
-            X.tofile(stream)
-    np.save(y_file, y)
 
 
 # -- on disk
@@ -165,12 +130,6 @@ def on_disk(folder: Path, n: int, p: int, kind: np.dtype[Any]) -> str:
             ],
         )
     )
-
-
-def clocked(work: Any) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
 
 
 @contextmanager
@@ -242,8 +201,6 @@ def _of_first_rows(folder: Path, n: int, p: int, kind: np.dtype[Any], ours: floa
 
 def _above(other: Any, X: Any, y: Any, ours: float) -> str:
     """How far the objective of a fitted model on all rows is above ours, relative."""
-    from benchmarks.scale_fit import objective_of
-
     parts = blocks(len(y), X.shape[1] * X.dtype.itemsize)
     theirs = objective_of(X, y, other.coef_[0], float(other.intercept_[0]), parts)
     return f"{theirs / ours - 1.0:.1e}"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import seconds, table
-from benchmarks.scale import ALPHA, L1_RATIO, TOL, clocked, planted
+from benchmarks.scale_problem import ALPHA, L1_RATIO, TOL, clocked, planted
 
 WORKERS = (1, 2)
 BLOCKS = 8  # on the workers

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.scale_problem import ALPHA, L1_RATIO, MEMORY, TOL, blocks
+
 NOTED_EVERY = 0.1  # seconds
 WARM_ROWS = 3_000  # of a fit before the clock starts, which compiles kernels
 
@@ -24,8 +26,6 @@ def objective_of(
     X: Any, y: Any, coef: Any, intercept: float, parts: Iterable[tuple[int, int]]
 ) -> float:
     """The objective of sparse logistic regression, from the data, chunk by chunk."""
-    from benchmarks.scale import ALPHA, L1_RATIO
-
     total = 0.0
     for start, rows in parts:
         part = slice(start, start + rows)
@@ -59,8 +59,6 @@ def _own_bytes() -> int:
 
 
 def main(what: str, folder: Path, group: Path | None) -> None:
-    from benchmarks.scale import MEMORY
-
     if group is None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     else:
@@ -78,8 +76,6 @@ def printed(folder: Path) -> dict[str, float]:
 
 def multiplied(folder: Path) -> dict[str, float]:
     """One product of NumPy, by chunks."""
-    from benchmarks.scale import blocks
-
     X = np.load(folder / "X.npy", mmap_mode="r")
     (n, p), kind = X.shape, X.dtype
     right = np.ones(p, kind)
@@ -97,7 +93,6 @@ PASSES = {"cat": printed, "product": multiplied}
 def fitted(model: str, folder: Path) -> dict[str, Any]:
     """A model to its tolerance, in passes."""
     import proxmargin
-    from benchmarks.scale import ALPHA, L1_RATIO, TOL
     from proxmargin import open_dataset
 
     estimator = getattr(proxmargin, model)(alpha=ALPHA, l1_ratio=L1_RATIO, tol=TOL)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from benchmarks.report import seconds, table
-from benchmarks.scale import GIGABYTE, make
+from benchmarks.scale_problem import GIGABYTE, make
 from proxmargin import open_dataset
 from proxmargin.designs.blocks import ChunkedDesign
 from proxmargin.designs.sweep import Sweep
