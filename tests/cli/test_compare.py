@@ -97,7 +97,7 @@ class TestCompare:
     def test_an_interruption_prints_what_there_is_and_exits_with_130(
         self, training, capsys, monkeypatch
     ):
-        from proxmargin.comparing import performance, work
+        from proxmargin.comparing import run, work
 
         done = []
 
@@ -107,7 +107,7 @@ class TestCompare:
             done.append(work.perform(*arguments))
             return done[0]
 
-        monkeypatch.setattr(performance, "perform", perform)
+        monkeypatch.setattr(run, "perform", perform)
         arguments = ["compare", str(training), "--folds", "2", "-q", "--models", "SquaredHingeSVC"]
         assert main(arguments) == INTERRUPTED
         assert "interrupted" in capsys.readouterr().out

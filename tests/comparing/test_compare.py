@@ -21,7 +21,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing import performance, run, work
+from proxmargin.comparing import run, work
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.comparing.metrics import metrics_of
@@ -303,7 +303,7 @@ class TestInterruption:
                 raise KeyboardInterrupt
             return work.perform(*arguments)
 
-        monkeypatch.setattr(performance, "perform", perform)
+        monkeypatch.setattr(run, "perform", perform)
         result = compare(X, y, models=[QUICK, OTHER], cv=2, progress=False)
         assert result.interrupted
         assert len(result.folds) == 2
@@ -315,7 +315,7 @@ class TestInterruption:
         def perform(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(performance, "perform", perform)
+        monkeypatch.setattr(run, "perform", perform)
         with pytest.raises(KeyboardInterrupt):
             compare(*load_iris(return_X_y=True), models=[QUICK], progress=False)
 

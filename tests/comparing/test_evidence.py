@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from proxmargin.comparing.basis import MetricRange, basis_of
 from proxmargin.comparing.evidence import Evidence
+from proxmargin.comparing.metrics import MetricRange, basis_of
 from proxmargin.stats import (
     bayesian_correlated_ttest,
     corrected_resampled_interval,

@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import RidgeClassifier
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.comparing import directory, performance, work
+from proxmargin.comparing import directory, run, work
 from proxmargin.comparing.candidates import CANDIDATES, AlphaPath
 from proxmargin.comparing.directory import locked
 
@@ -84,7 +84,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_table(
 
     monkeypatch.setattr(os, "replace", burning(os.replace))
     monkeypatch.setattr(os, "fsync", burning(os.fsync))
-    monkeypatch.setattr(performance, "perform", burning(work.perform))
+    monkeypatch.setattr(run, "perform", burning(work.perform))
     kills, found = 0, None
     while found is None:
         fuse["left"] = rng.randint(2, 25)

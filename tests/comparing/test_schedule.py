@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.comparing.candidates import named_candidates
-from proxmargin.comparing.performance import tasks_of, unhindered
 from proxmargin.comparing.rows import TrainTestRows
+from proxmargin.comparing.run import tasks_of, unhindered
 from proxmargin.comparing.work import FoldTask
 
 PATHS = ["HuberizedSVC", "SquaredHingeSVC", "SparseLogisticRegression"]

@@ -24,19 +24,6 @@ from proxmargin.comparing.searches import (
 )
 from proxmargin.estimators.registry import MODELS, Model
 
-__all__ = [
-    "CANDIDATES",
-    "MAJORITY",
-    "AlphaPath",
-    "CPath",
-    "Candidate",
-    "Given",
-    "Grid",
-    "Search",
-    "baselines_for",
-    "named_candidates",
-]
-
 # of a quick comparison: strengths of a path, and the mixes of the norms
 QUICK_ALPHAS = 12
 QUICK_RATIOS = (0.95,)

@@ -1,30 +1,24 @@
-"""The result of a comparison: what was measured, the order of its models, and plain values."""
+"""The result of a comparison as tables, pictures, text, and plain values."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from proxmargin.comparing import present
-from proxmargin.comparing.evidence import COLUMNS, Evidence
+from proxmargin.comparing.evidence import COLUMNS
 from proxmargin.comparing.results import (
+    ComparisonEnding,
     ModelResult,
+    Ranking,
     deviation,
-    evidence_of,
     feature_rows,
     mean,
-    results_of,
 )
-from proxmargin.comparing.searches import Tally
-from proxmargin.comparing.setup import Setup
 from proxmargin.comparing.work import Outcome
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
@@ -33,7 +27,6 @@ from proxmargin.runtime.optional import optional
 if TYPE_CHECKING:
     from proxmargin.displays.comparison import ComparisonDisplay
 
-__all__ = ["Comparison", "ComparisonEnding"]
 
 FORMAT = "proxmargin comparison"  # by which a file is known
 VERSION = 1  # of the format
@@ -44,18 +37,6 @@ OF_MODEL: tuple[str, ...] = ("kind", "settings", "stability", "seconds_per_fit",
 OF_MODEL = (*OF_MODEL, "relative_gap", "certified", "folds", "score_mean", "score_sd")
 OF_CERTIFICATE: tuple[str, ...] = ("primal", "dual", "gap", "relative_gap", "kkt_residual")
 OF_CERTIFICATE = (*OF_CERTIFICATE, "converged", "stop_reason", "solver")
-
-
-class ComparisonEnding(Enum):
-    """How a comparison ended; the value is the note that says so."""
-
-    COMPLETE = ""
-    INTERRUPTED = "interrupted; the table holds what was finished"
-    WORKER_DIED = (
-        "a worker process died, perhaps for want of memory; the table holds what was finished"
-    )
-    TIME_LIMIT = "the time limit was reached; the table holds what was finished"
-    UNFINISHED = "the run is not finished; the table holds what was finished"
 
 
 class Plots:
@@ -113,7 +94,7 @@ class Plots:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Plots):
+class Comparison(Ranking, Plots):
     """The result of `proxmargin.compare`; printing it shows the answer and the table.
 
     Attributes
@@ -156,11 +137,6 @@ class Comparison(Plots):
     ending : Ending
     """
 
-    setup: Setup
-    outcomes: Sequence[Outcome]
-    ending: ComparisonEnding = ComparisonEnding.COMPLETE
-    further_notes: Sequence[str] = ()
-
     @classmethod
     def from_run(cls, run_dir: str | os.PathLike[str]) -> Comparison:
         """The comparison of a run directory, finished or not; its data are not needed.
@@ -177,66 +153,6 @@ class Comparison(Plots):
         notes = [f"models of other libraries are not in the directory: {', '.join(bare)}"]
         ending = ComparisonEnding.COMPLETE if complete else ComparisonEnding.UNFINISHED
         return cls(setup, outcomes, ending, notes if bare else ())
-
-    # -- results ----------------------------------------------------------------------------
-
-    @property
-    def interrupted(self) -> bool:
-        return self.ending is not ComparisonEnding.COMPLETE
-
-    @cached_property
-    def scored(self) -> list[Outcome]:
-        """The outcomes on folds."""
-        return [outcome for outcome in self.outcomes if outcome.fold is not None]
-
-    @property
-    def finals(self) -> dict[str, Outcome]:
-        """The fits to all rows by model."""
-        return {outcome.model: outcome for outcome in self.outcomes if outcome.fold is None}
-
-    @cached_property
-    def results(self) -> list[ModelResult]:
-        """One a model, the best first; models without a finished fold last."""
-        sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
-        return sorted(results_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
-
-    @property
-    def names(self) -> list[str]:
-        """The models, the best first."""
-        return [each.model for each in self.results]
-
-    @cached_property
-    def _evidence(self) -> dict[str, Evidence]:
-        in_order = results_of(self.outcomes, self.setup)
-        return {
-            metric.name: evidence_of(metric, self.outcomes, self.setup, in_order)
-            for metric in self.setup.protocol.metrics
-        }
-
-    def evidence(self, metric: str | None = None) -> Evidence:
-        """Intervals, differences and the recommended model by one metric, the scoring by default.
-
-        Raises
-        ------
-        ValueError
-            The metric was not computed.
-        """
-        name = self.setup.protocol.scoring.name if metric is None else metric
-        if name not in self._evidence:
-            raise ValueError(
-                f"metric {name!r} was not computed; there are "
-                f"{', '.join(map(repr, self._evidence))}"
-            )
-        return self._evidence[name]
-
-    def row(self, model: str, metric: str) -> dict[str, Any]:
-        """The numbers of one model by one metric; of the majority class its mean alone."""
-        evidence = self.evidence(metric)
-        if model in evidence.models:
-            return evidence.row(model)
-        scores = [each.scores[metric] for each in self.scored if each.model == model]
-        found = {"mean": mean(scores), "sd": deviation(scores), "n": len(scores)}
-        return {**dict.fromkeys(COLUMNS, np.nan), **found, "equivalent": False}
 
     def tests(self, metric: str | None = None) -> Any:
         """The models against the best, a row each: difference, interval, p-values (data frame)."""
@@ -257,19 +173,6 @@ class Comparison(Plots):
         return _frame(rows).rename(columns={"n_features": "features_used"})
 
     @property
-    def best_name_(self) -> str:
-        best = self.evidence().best if self.scored else None
-        return self.names[0] if best is None else best
-
-    @property
-    def equivalent_(self) -> tuple[str, ...]:
-        return self.evidence().equivalent
-
-    @property
-    def recommended_(self) -> str | None:
-        return self.evidence().recommended
-
-    @property
     def best_(self) -> Any:
         return self.models_.get(self.best_name_)
 
@@ -288,23 +191,6 @@ class Comparison(Plots):
     @property
     def models_(self) -> Mapping[str, Any]:
         return {o.model: o.estimator for o in self.outcomes if o.estimator is not None}
-
-    @property
-    def majority(self) -> float:
-        return float(np.mean(self.setup.majority[self.setup.protocol.scoring.name]))
-
-    @property
-    def tally(self) -> Tally:
-        return sum((outcome.tally for outcome in self.outcomes), Tally())
-
-    def notes(self) -> list[str]:
-        """What a reader must know to judge the results: folds, interruptions, unmet tolerances."""
-        notes = [*self.setup.notes, *self.further_notes, *self.evidence().notes]
-        if self.interrupted:
-            notes.append(self.ending.value)
-        if self.tally.unmet:
-            notes.append(str(self.tally))
-        return list(dict.fromkeys(notes))
 
     def top_features(
         self, limit: int = present.TOP_FEATURES, model: str | None = None
@@ -354,13 +240,6 @@ class Comparison(Plots):
         from proxmargin.reports import write_report
 
         write_report(self, path)
-
-
-def _rank(result: ModelResult, sign: float) -> tuple[bool, float, float]:
-    unknown = np.isnan(result.score_mean)
-    # rounding, so that equal means of the same fractions count as equal
-    score = 0.0 if unknown else -sign * round(result.score_mean, 12)
-    return bool(unknown), score, result.features_used
 
 
 def _frame(rows: list[dict[str, Any]]) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t
 
-from proxmargin.comparing.basis import MetricRange
+from proxmargin.comparing.metrics import MetricRange
 from proxmargin.stats import holm
 from proxmargin.stats.folds import Student, resampled
 from proxmargin.stats.scores import (
@@ -29,8 +29,6 @@ from proxmargin.stats.scores import (
     pairs_frame,
     read_numbers,
 )
-
-__all__ = ["COLUMNS", "LIKELY", "Evidence", "ModelPairs"]
 
 LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
 COLUMNS: tuple[str, ...] = ("mean", "sd", "low", "high", "difference")

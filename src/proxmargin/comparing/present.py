@@ -10,8 +10,6 @@ from proxmargin.comparing.evidence import LIKELY
 from proxmargin.comparing.layout import Listing, number
 from proxmargin.stats.scores import CONFIDENCE, INTERVAL, ROPE, percent
 
-__all__ = ["TOP_FEATURES", "answer", "listing", "remarks", "summary", "text"]
-
 Facts = Mapping[str, Any]  # `Comparison.facts`, or a part of them
 
 TOP_FEATURES = 10

@@ -1,29 +1,22 @@
-"""The results of each model over the folds: means, features used, and the evidence in them."""
+"""What was measured, the order that it puts the models in, and the evidence for that."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.comparing.basis import basis_of
 from proxmargin.comparing.candidates import MAJORITY
-from proxmargin.comparing.evidence import Evidence
+from proxmargin.comparing.evidence import COLUMNS, Evidence
+from proxmargin.comparing.metrics import basis_of
+from proxmargin.comparing.searches import Tally
 from proxmargin.comparing.setup import MetricFacts, Setup
 from proxmargin.comparing.work import Outcome
-
-__all__ = [
-    "ModelResult",
-    "deviation",
-    "evidence_of",
-    "feature_rows",
-    "mean",
-    "results_of",
-    "selection_stability",
-]
 
 Array = NDArray[np.float64]
 
@@ -68,6 +61,123 @@ class ModelResult:
             certified=all(certified) if certified else None,
             settings=final[0].settings if final else {},
         )
+
+
+class ComparisonEnding(Enum):
+    """How a comparison ended; the value is the note that says so."""
+
+    COMPLETE = ""
+    INTERRUPTED = "interrupted; the table holds what was finished"
+    WORKER_DIED = (
+        "a worker process died, perhaps for want of memory; the table holds what was finished"
+    )
+    TIME_LIMIT = "the time limit was reached; the table holds what was finished"
+    UNFINISHED = "the run is not finished; the table holds what was finished"
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """What was measured, and the order that it puts the models in."""
+
+    setup: Setup
+    outcomes: Sequence[Outcome]
+    ending: ComparisonEnding = ComparisonEnding.COMPLETE
+    further_notes: Sequence[str] = ()
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ending is not ComparisonEnding.COMPLETE
+
+    @cached_property
+    def scored(self) -> list[Outcome]:
+        """The outcomes on folds."""
+        return [outcome for outcome in self.outcomes if outcome.fold is not None]
+
+    @property
+    def finals(self) -> dict[str, Outcome]:
+        """The fits to all rows by model."""
+        return {outcome.model: outcome for outcome in self.outcomes if outcome.fold is None}
+
+    @cached_property
+    def results(self) -> list[ModelResult]:
+        """One a model, the best first; models without a finished fold last."""
+        sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
+        return sorted(results_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
+
+    @property
+    def names(self) -> list[str]:
+        """The models, the best first."""
+        return [each.model for each in self.results]
+
+    @cached_property
+    def _evidence(self) -> dict[str, Evidence]:
+        in_order = results_of(self.outcomes, self.setup)
+        return {
+            metric.name: evidence_of(metric, self.outcomes, self.setup, in_order)
+            for metric in self.setup.protocol.metrics
+        }
+
+    def evidence(self, metric: str | None = None) -> Evidence:
+        """Intervals, differences and the recommended model by one metric, the scoring by default.
+
+        Raises
+        ------
+        ValueError
+            The metric was not computed.
+        """
+        name = self.setup.protocol.scoring.name if metric is None else metric
+        if name not in self._evidence:
+            raise ValueError(
+                f"metric {name!r} was not computed; there are "
+                f"{', '.join(map(repr, self._evidence))}"
+            )
+        return self._evidence[name]
+
+    def row(self, model: str, metric: str) -> dict[str, Any]:
+        """The numbers of one model by one metric; of the majority class its mean alone."""
+        evidence = self.evidence(metric)
+        if model in evidence.models:
+            return evidence.row(model)
+        scores = [each.scores[metric] for each in self.scored if each.model == model]
+        found = {"mean": mean(scores), "sd": deviation(scores), "n": len(scores)}
+        return {**dict.fromkeys(COLUMNS, np.nan), **found, "equivalent": False}
+
+    @property
+    def best_name_(self) -> str:
+        best = self.evidence().best if self.scored else None
+        return self.names[0] if best is None else best
+
+    @property
+    def equivalent_(self) -> tuple[str, ...]:
+        return self.evidence().equivalent
+
+    @property
+    def recommended_(self) -> str | None:
+        return self.evidence().recommended
+
+    @property
+    def majority(self) -> float:
+        return float(np.mean(self.setup.majority[self.setup.protocol.scoring.name]))
+
+    @property
+    def tally(self) -> Tally:
+        return sum((outcome.tally for outcome in self.outcomes), Tally())
+
+    def notes(self) -> list[str]:
+        """What a reader must know to judge the results: folds, interruptions, unmet tolerances."""
+        notes = [*self.setup.notes, *self.further_notes, *self.evidence().notes]
+        if self.interrupted:
+            notes.append(self.ending.value)
+        if self.tally.unmet:
+            notes.append(str(self.tally))
+        return list(dict.fromkeys(notes))
+
+
+def _rank(result: ModelResult, sign: float) -> tuple[bool, float, float]:
+    unknown = np.isnan(result.score_mean)
+    # rounding, so that equal means of the same fractions count as equal
+    score = 0.0 if unknown else -sign * round(result.score_mean, 12)
+    return bool(unknown), score, result.features_used
 
 
 def results_of(outcomes: Sequence[Outcome], setup: Setup) -> list[ModelResult]:

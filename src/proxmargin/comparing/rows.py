@@ -22,8 +22,6 @@ from proxmargin.inputs.validation import (
     validated_weights,
 )
 
-__all__ = ["INNER_FOLDS", "LabelledRows", "TrainTestRows", "inner_splits", "outer_splits"]
-
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
 # half of the largest class goes into a training part, which is then halved again
 FEWEST_OF_LARGEST_CLASS = 4

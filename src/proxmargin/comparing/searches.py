@@ -17,21 +17,6 @@ from proxmargin.comparing.metrics import HeldOutPredictions
 from proxmargin.comparing.rows import LabelledRows, TrainTestRows
 from proxmargin.runtime.interrupts import interrupts
 
-__all__ = [
-    "AlphaPath",
-    "CPath",
-    "Given",
-    "Grid",
-    "Search",
-    "SearchPredictions",
-    "Tally",
-    "features_used",
-    "fitted",
-    "held_out",
-    "own_probabilities",
-    "said_of",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -19,8 +19,6 @@ from proxmargin.comparing.rows import LabelledRows, TrainTestRows
 from proxmargin.comparing.searches import held_out, own_probabilities
 from proxmargin.designs import as_design, moments
 
-__all__ = ["MetricFacts", "ModelFacts", "Protocol", "Setup", "setup_of"]
-
 
 @dataclass(frozen=True)
 class MetricFacts:

@@ -18,7 +18,6 @@ from proxmargin.stats.scores import Floats, ScoreTable, check_fraction
 if TYPE_CHECKING:
     from proxmargin.comparing.comparison import Comparison
 
-__all__ = ["SeveralComparisons", "compare_several"]
 
 FEW_SETS = 6  # Wilcoxon's exact test of two models cannot reach p = 0.05 on fewer: 2^(1 - 5) > 0.05
 

@@ -30,8 +30,6 @@ from proxmargin.inputs.preprocessing import Preprocessed
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.selection.calibrators import Calibrator, fit_calibrator
 
-__all__ = ["ChosenSettings", "FoldTask", "Outcome", "Tally", "chosen", "perform"]
-
 Array = NDArray[np.float64]
 
 # mean scores closer than this count as equal: the order of summation alone may make them differ

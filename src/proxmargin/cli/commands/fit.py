@@ -194,8 +194,8 @@ def _interval(scores: Any, y: Any) -> tuple[float, float]:
     """As a comparison has it: over folds, and no shorter than the number of samples allows."""
     import numpy as np
 
-    from proxmargin.comparing.basis import basis_of
     from proxmargin.comparing.evidence import Evidence
+    from proxmargin.comparing.metrics import basis_of
 
     found = Evidence.of(
         scores[:, None],
