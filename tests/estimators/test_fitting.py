@@ -153,7 +153,7 @@ def test_the_two_stage_method_repairs_a_wrong_support() -> None:
     # the support found by the first stage alone, as the paper would have kept it
     from proxmargin.loop.minimize import minimize
     from proxmargin.loop.stopping import Stop
-    from proxmargin.solvers.papers.two_stage import TwoStage
+    from proxmargin.solvers.papers.proximal_gradient import TwoStage
 
     problem = model._assemble(wide, labels, None).problems[0]
     first = TwoStage(first_tol=1e-2)

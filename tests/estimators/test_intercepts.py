@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from proxmargin import MarginFDA, MarginMPM
-from proxmargin.estimators.intercepts import training_error
+from proxmargin.estimators.models.minimax import training_error
 from proxmargin.losses import MinimaxFisher
 from proxmargin.rounding import Enclosed
 

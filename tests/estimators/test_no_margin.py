@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from proxmargin import MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
-from proxmargin.estimators.models import hulls
+from proxmargin.estimators.models import nu_dwd
 from proxmargin.limits import kappa as limits
 from proxmargin.limits.nu import ProgramTooLargeError
 from tests.data import clouds
@@ -71,7 +71,7 @@ def test_a_program_that_fails_is_told_from_one_that_is_too_large(
         raise failure
 
     X, y = clouds(apart=0.2)
-    monkeypatch.setattr(hulls, "smallest_nu", fail)
+    monkeypatch.setattr(nu_dwd, "smallest_nu", fail)
     caplog.set_level(logging.INFO, "proxmargin")
     with pytest.raises(ValueError, match="no margin between the classes: the reduced hulls"):
         NuSVC(nu=0.05).fit(X, y)
@@ -82,7 +82,7 @@ def test_a_program_that_fails_is_told_from_one_that_is_too_large(
 def test_auto_leaves_a_margin_where_the_data_are_too_large_for_the_simplex_method(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hulls, "MAX_PROGRAM_ENTRIES", 0)
+    monkeypatch.setattr(nu_dwd, "MAX_PROGRAM_ENTRIES", 0)
     rng = np.random.default_rng(3)
     X = rng.standard_normal((6_000, 10))
     y = X[:, 0] + 3.0 * rng.standard_normal(6_000) > 0

@@ -17,7 +17,7 @@ from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.printed import FLOORS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
-from proxmargin.estimators.intercepts import training_error
+from proxmargin.estimators.models.minimax import training_error
 from proxmargin.losses.minimax import MinimaxProbability
 
 __all__ = ["TABLES"]

@@ -21,9 +21,12 @@ from proxmargin.auditing.claims import Claim, InFeatures, InKernel
 from proxmargin.auditing.own import check_data, check_support, own_claim
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.models.elastic_net import ElasticNetSVC, SquaredHingeSVC
+from proxmargin.estimators.models.elastic_net import (
+    ElasticNetSVC,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+)
 from proxmargin.estimators.models.regularized import L2SVC, SVC
-from proxmargin.estimators.models.sparse_logistic import SparseLogisticRegression
 from proxmargin.inputs.validation import validated_weights
 
 __all__ = ["claim_of"]

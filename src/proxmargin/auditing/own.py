@@ -12,7 +12,7 @@ from proxmargin.auditing.claims import Claim, InFeatures, InKernel
 from proxmargin.datasets import Dataset
 from proxmargin.designs.samples import by_rows, holds_objects, is_sparse
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.models.hulls import NuSVC
+from proxmargin.estimators.models.nu_dwd import NuSVC
 from proxmargin.inputs.objects import as_objects, takes_objects
 from proxmargin.inputs.validation import check_labels
 

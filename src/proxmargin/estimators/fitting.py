@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.callbacks import History, Progress
-from proxmargin.callbacks.guard import Guard
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import SAMPLE_BYTES
@@ -37,7 +36,7 @@ from proxmargin.estimators.parameters import DataParameters, SolvingParameters
 from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.report import Changed
+from proxmargin.loop.report import Changed, Report, interval_of
 from proxmargin.loop.solver import Solver, State
 from proxmargin.loop.stopping import OVERRUN, RULES, TINY_WORK, Effort, Stop
 from proxmargin.problem import Point, Problem
@@ -48,7 +47,7 @@ from proxmargin.runtime.threads import quiet_threads, threads_here
 from proxmargin.solvers.fallback import Choice, solve
 from proxmargin.solvers.names import choose, named_solver
 
-__all__ = ["CertifyOnly", "FitContext", "SolvesProblems", "for_each"]
+__all__ = ["CertifyOnly", "FitContext", "Guard", "SolvesProblems", "for_each"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -60,6 +59,60 @@ VECTORS = 20  # with an entry a row, that one problem holds at a time: pass-newt
 MATRICES = 6  # of the features, or of the active ones, that it holds
 MOST_ACTIVE = 2000  # features of these matrices
 MOST_AT_ONCE = 100  # problems, each of which has a thread
+
+
+Callback = Callable[[Report], object]
+
+
+class _EndOfFit(KeyboardInterrupt):
+    """Ends runs as Ctrl-C does: the best point is certified and returned."""
+
+
+@dataclass(eq=False)
+class Guard:
+    """Watches the callbacks of one fit, each of which may end it, by an error or by returning
+    False: what was found is published."""
+
+    error: Exception | None = None  # what a callback raised
+    asked: bool = False  # a callback returned False
+
+    def around(self, callback: Callback) -> Callback:
+        """The callback, whose error or False ends the fit."""
+        return _Guarded(callback, self)
+
+    def has_ended(self) -> bool:
+        """Whether a callback asked to stop; raises what one raised."""
+        if self.error is not None:
+            raise self.error
+        return bool(self.asked)
+
+    def explained(self, solution: Solution) -> Solution:
+        """The solution, with the callback as the reason for its end where it was."""
+        ended = self.asked or self.error is not None
+        if not ended or solution.status is not Status.INTERRUPTED:
+            return solution
+        reason = "a callback asked to stop" if self.asked else f"a callback raised {self.error!r}"
+        return replace(solution, certificate=replace(solution.certificate, stop_reason=reason))
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    callback: Callback
+    guard: Guard
+
+    def __call__(self, report: Report) -> None:
+        try:
+            answer = self.callback(report)
+        except Exception as error:
+            self.guard.error = error
+            raise _EndOfFit from error
+        if isinstance(answer, bool | np.bool_) and not answer:
+            self.guard.asked = True
+            raise _EndOfFit
+
+    @property
+    def every(self) -> int | None:
+        return interval_of(self.callback)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,14 +48,14 @@ MODELS: Mapping[str, Model] = {
     "HuberizedSVC": Model("elastic_net", (*NET, "delta", "intercept_ridge"), quick=True),
     "ElasticNetSVC": Model("elastic_net", NET, strengths=15),  # fits take ten times as long
     "SquaredHingeSVC": Model("elastic_net", NET, quick=True),
-    "SparseLogisticRegression": Model("sparse_logistic", NET, quick=True),
+    "SparseLogisticRegression": Model("elastic_net", NET, quick=True),
     "MulticlassSVC": Model("multiclass", ("C",), grid={"C": (0.01, 0.1, 1.0)}),
     "MarginClassifier": Model("custom", compared=False),
     "SVC": Model("regularized", **BY_C),
     "L2SVC": Model("regularized", quick=True, **BY_C),
     "LogisticRegression": Model("regularized", quick=True, **BY_C),
-    "NuSVC": Model("hulls", grid={"nu": SHARES}, **BY_NU),
-    "DWD": Model("hulls", **BY_NU),
+    "NuSVC": Model("nu_dwd", grid={"nu": SHARES}, **BY_NU),
+    "DWD": Model("nu_dwd", **BY_NU),
     "MarginFDA": Model("minimax", **BY_KAPPA),
     "MarginMPM": Model("minimax", **BY_KAPPA),
     "DDAGClassifier": Model(

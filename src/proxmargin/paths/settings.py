@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from proxmargin.estimators.admissible import OfMax
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.fractions import OfMax
-from proxmargin.estimators.models.hulls import NuSVC
+from proxmargin.estimators.models.nu_dwd import NuSVC
 from proxmargin.inputs.validation import check_number
 from proxmargin.limits.kappa import kappa_max
 from proxmargin.limits.nu import nu_range

@@ -6,11 +6,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from proxmargin.estimators.models.elastic_net import ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
+from proxmargin.estimators.coefficients import SelectsFeatures
+from proxmargin.estimators.models.elastic_net import (
+    ElasticNetSVC,
+    HuberizedSVC,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+)
 from proxmargin.estimators.models.multiclass import MulticlassSVC
 from proxmargin.estimators.models.regularized import SVC, LogisticRegression
-from proxmargin.estimators.models.sparse_logistic import SparseLogisticRegression
-from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.selection.base import CrossValidated
 
 __all__ = [

@@ -32,7 +32,7 @@ from proxmargin.designs import Design
 from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
-from proxmargin.estimators.probabilities import LogisticProbabilities
+from proxmargin.estimators.predicting import LogisticProbabilities
 from proxmargin.inputs.beyond_memory import is_beyond_memory
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import offset_argument

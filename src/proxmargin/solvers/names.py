@@ -35,8 +35,12 @@ from proxmargin.solvers.papers.admm import AlternatingDirections
 from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3
 from proxmargin.solvers.papers.primal_dual import PrimalDual
-from proxmargin.solvers.papers.proximal_gradient import MulticlassProximalGradient, ProximalGradient
-from proxmargin.solvers.papers.two_stage import MulticlassTwoStage, TwoStage
+from proxmargin.solvers.papers.proximal_gradient import (
+    MulticlassProximalGradient,
+    MulticlassTwoStage,
+    ProximalGradient,
+    TwoStage,
+)
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.rules import rules_for
 from proxmargin.solvers.smooth.ball_newton import BallNewton

@@ -9,9 +9,9 @@ from typing import Any, Self
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.coefficients import SelectsFeatures
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.parameters import ThreadParameters
-from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.targets import Targets
 from proxmargin.losses import HuberizedHinge, Loss, MarginLoss
 from proxmargin.penalties import Ball, CustomPenalty, ElasticNet, Penalty, Ridge, WeightedElasticNet

@@ -14,15 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
+from proxmargin.estimators.admissible import Admissible, OfMax, no_margin, number_or_fraction
 from proxmargin.estimators.assembly import certificate_of, each_class
 from proxmargin.estimators.assembly import unmet as short_of
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fitting import FitContext
-from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.frames import users_level
-from proxmargin.estimators.intercepts import INTERCEPT_RULES
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
 from proxmargin.kernels.kernel_design import KernelDesign
@@ -31,10 +29,10 @@ from proxmargin.loop.outcome import Solution, Status
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem
-from proxmargin.rounding import Enclosed
+from proxmargin.rounding import TINY, Enclosed, levels
 from proxmargin.solvers.batched_labels import Axes, FisherSpectra, FitsLabelings
 
-__all__ = ["MarginFDA", "MarginMPM"]
+__all__ = ["INTERCEPT_RULES", "MarginFDA", "MarginMPM", "minimax", "training_error"]
 
 Array = NDArray[np.float64]
 
@@ -250,3 +248,58 @@ class MarginMPM(_MinimaxMachine):
 
     _model = "mpm"
     _loss_class = MinimaxProbability
+
+
+Minimax = MinimaxFisher | MinimaxProbability
+
+SHARE_ROUNDING = 1e-12  # difference of training errors that is rounding of sums of shares
+
+
+def training_error(loss: Minimax, scores: Enclosed) -> float:
+    """The intercept with the least weighted training error ((26) of Ito et al. 2017).
+
+    Thresholds are midpoints of two neighbouring scores that differ by more than their rounding, so
+    that they never part identical samples, or lie beyond all scores; among those with the least
+    error the one in the widest interval is taken.
+
+    Parameters
+    ----------
+    scores : Enclosed
+        Scores without an intercept, (n_samples, 1).
+    """
+    signs, shares = loss.signs, loss.shares
+    live = np.flatnonzero(shares > 0)
+    found = scores.values[live, 0]
+    error = np.broadcast_to(scores.error, scores.values.shape)[live, 0]
+    level = levels(found, error)
+    order = np.lexsort((found, level))
+    values, order = found[order], live[order]
+    # error with a threshold below all scores, then with the first samples below it
+    steps = np.concatenate([[0.0], np.cumsum(shares[order] * signs[order])])
+    gaps = np.concatenate([[0.0], np.diff(values), [0.0]])
+    apart = np.diff(np.sort(level), prepend=-1, append=live.size) > 0
+    errors = np.where(apart, steps, np.inf)
+    best = np.flatnonzero(errors <= errors.min() + SHARE_ROUNDING)
+    widest = gaps[best] >= gaps[best].max() - 2.0 * float(error.max(initial=0.0))
+    k = int(best[np.argmax(widest)])  # the lowest of those that rounding does not tell apart
+    spread = max(float(values[-1] - values[0]), TINY)
+    if k == 0:
+        return -float(values[0] - 0.5 * spread)
+    if k == values.size:
+        return -float(values[-1] + 0.5 * spread)
+    return -0.5 * float(values[k - 1] + values[k])
+
+
+def minimax(loss: Minimax, scores: Enclosed) -> float:
+    """The intercept at which both classes have the same worst-case margin.
+
+    Parameters
+    ----------
+    scores : Enclosed
+        Scores without an intercept, (n_samples, 1).
+    """
+    positive, negative = loss.nearest_scores(scores.values)
+    return -0.5 * (positive + negative)
+
+
+INTERCEPT_RULES = {"training_error": training_error, "minimax": minimax}

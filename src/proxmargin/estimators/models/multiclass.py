@@ -14,9 +14,9 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design
 from proxmargin.estimators.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.estimators.base import MarginEstimator
+from proxmargin.estimators.coefficients import SelectsFeatures
 from proxmargin.estimators.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
 from proxmargin.estimators.fitting import FitContext
-from proxmargin.estimators.selecting import SelectsFeatures
 from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_choice, check_number, check_strength

@@ -16,7 +16,7 @@ from proxmargin.estimators.assembly import margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.models.kernel_machine import KernelMachine
-from proxmargin.estimators.probabilities import LogisticProbabilities
+from proxmargin.estimators.predicting import LogisticProbabilities
 from proxmargin.inputs.targets import Targets, total_price
 from proxmargin.inputs.validation import check_strength
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge

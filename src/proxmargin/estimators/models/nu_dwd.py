@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs import Design
+from proxmargin.estimators.admissible import Admissible, OfMax, no_margin, number_or_fraction
 from proxmargin.estimators.assembly import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fitting import FitContext
-from proxmargin.estimators.fractions import OfMax, number_or_fraction
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
-from proxmargin.estimators.models.no_margin import Admissible, no_margin
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_strength
 from proxmargin.kernels.kernel_design import KernelDesign
