@@ -18,9 +18,11 @@ __all__ = [
     "EPS",
     "NORM_ROUNDING",
     "OBJECTIVE_ROUNDING",
+    "ROOT_STEPS",
     "SCORE_ROUNDING",
     "SLOPE_ROUNDING",
     "SUM_ROUNDING",
+    "TIE_ROUNDING",
     "TINY",
     "UNIT",
     "Enclosed",
@@ -41,6 +43,8 @@ SUM_ROUNDING = 1e-15  # of a pairwise sum, relative to the sum of absolute terms
 OBJECTIVE_ROUNDING = 1e-14  # relative change of an objective that rounding hides
 SLOPE_ROUNDING = 1e-14  # slope that counts as zero, relative to the sum of absolute terms
 DOMAIN_ROUNDING = 1e-12  # relative distance from a domain that counts as rounding
+TIE_ROUNDING = 1e-14  # relative distance of two values that count as equal
+ROOT_STEPS = 200  # of a safeguarded search: it doubles to a bracket, and bisects to neighbours
 NORM_ROUNDING = 1e-12  # relative; norms are rounded up by it
 SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.certificates.certify import safe_multiple
+from proxmargin.certificates.rounding_terms import safe_multiple
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point

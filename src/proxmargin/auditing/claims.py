@@ -15,6 +15,7 @@ from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify as certified
 from proxmargin.certificates.gap import Gap, lower_bound
 from proxmargin.certificates.representer import enclosed_model
+from proxmargin.certificates.rounding_terms import SUM_ULPS
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.kernel_machine import KernelMachine
@@ -28,7 +29,6 @@ __all__ = ["Claim", "InFeatures", "InKernel", "Value"]
 Array = NDArray[np.float64]
 
 SAME_COEF = 1e-9  # relative change of coefficients by a projection that is rounding
-SUM_ULPS = 16.0  # error of an objective, a pairwise sum of non-negative terms, in unit roundoffs
 
 
 @dataclass(frozen=True)

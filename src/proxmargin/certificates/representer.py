@@ -16,8 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from proxmargin.certificates.certify import REFINED_FRACTION, safe_multiple
+from proxmargin.certificates.certify import REFINED_FRACTION
 from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.rounding_terms import safe_multiple
 from proxmargin.kernels.kernel_design import kernel_matrix_of
 from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.losses.base import Array

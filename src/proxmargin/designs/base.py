@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.designs.memory import CACHED_ENTRIES
 from proxmargin.designs.sweep import Pointwise, Sweep, two_sided
 from proxmargin.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
@@ -27,12 +28,11 @@ T = TypeVar("T")
 CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
 SAMPLE_BYTES = 1 << 26  # of a sample of the rows, which stays in memory: 64 MB
-OUTER_BLOCK = 1 << 17  # entries of an outer product held at a time: 1 MB
 
 
 def subtract_outer(matrix: Array, left: Array, right: Array) -> None:
     """``matrix -= left right'`` in place, a few rows at a time."""
-    rows = max(1, OUTER_BLOCK // max(right.size, 1))
+    rows = max(1, CACHED_ENTRIES // max(right.size, 1))
     for start in range(0, left.size, rows):
         part = slice(start, start + rows)
         matrix[part] -= np.outer(left[part], right)

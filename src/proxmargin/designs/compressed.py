@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from proxmargin.designs.memory import CACHED_ENTRIES
+
 __all__ = [
     "canonical",
     "crowded_centre",
@@ -28,8 +30,6 @@ FAR = 2.0
 # samples used for the centre of a column; it need not be the mean, only among the entries
 CENTRE_ROWS = 256
 INT32_MAX = np.iinfo(np.int32).max
-# entries of a repeated centre that are formed at a time: a megabyte
-BLOCK = 1 << 17
 
 
 def canonical(matrix: Any) -> Any:
@@ -109,7 +109,7 @@ def shifted(matrix: Any, point: Array) -> Any:
     columns = np.flatnonzero(point)
     if not columns.size or not matrix.shape[0]:
         return matrix
-    rows, step = matrix.tocsr(), max(1, BLOCK // columns.size)
+    rows, step = matrix.tocsr(), max(1, CACHED_ENTRIES // columns.size)
     blocks = [rows[start : start + step] for start in range(0, rows.shape[0], step)]
     moved = [block - _repeated(point, columns, block.shape) for block in blocks]
     return moved[0] if len(moved) == 1 else sparse.vstack(moved, format="csr")

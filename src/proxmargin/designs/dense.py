@@ -11,14 +11,12 @@ from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.designs.base import Array, Design, Index, Order, PassCounter
-from proxmargin.designs.memory import unlocked
+from proxmargin.designs.memory import CACHED_ENTRIES, unlocked
 from proxmargin.rounding import Enclosed, compensated_error
 from proxmargin.rows import live_rows
 
 __all__ = ["DenseDesign"]
 
-# entries converted to float64 at a time: half a megabyte, which fits in a core's cache
-BLOCK = 1 << 16
 # entries of scaled rows held at a time for a Gram matrix
 GRAM_BLOCK = 1 << 19
 # rows from which on BLAS reaches its full speed
@@ -122,7 +120,7 @@ class DenseDesign(Design):
         live = np.flatnonzero(weights)
         roots = np.sqrt(weights)
         # blocks stay in the cache, unless they would have too few rows for BLAS
-        rows = max(1, min(max(BLOCK // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))
+        rows = max(1, min(max(CACHED_ENTRIES // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
             block = np.empty((part.size, p) if self._by_rows else (p, part.size))
@@ -177,7 +175,7 @@ class DenseDesign(Design):
     def _picked(self, index: Index, dtype: np.dtype[Any], order: Order) -> NDArray[Any]:
         """A copy of some columns in the given type and order, without a temporary one."""
         picked = np.empty((self.n_samples, index.size), dtype, order=order)
-        step = max(1, BLOCK // max(index.size, 1))
+        step = max(1, CACHED_ENTRIES // max(index.size, 1))
         for start in range(0, self.n_samples, step):
             part = slice(start, start + step)
             picked[part] = self.matrix[part][:, index]
@@ -195,7 +193,7 @@ class DenseDesign(Design):
     @property
     def _cached(self) -> int:
         """Rows of the major matrix whose float64 copy fits in the cache."""
-        return max(1, BLOCK // max(self._major.shape[1], 1))
+        return max(1, CACHED_ENTRIES // max(self._major.shape[1], 1))
 
     def _along_major(self, right: Array) -> Array:
         if self._direct:

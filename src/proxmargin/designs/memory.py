@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["on_small_pages", "unlocked"]
+__all__ = ["CACHED_ENTRIES", "on_small_pages", "unlocked"]
 
+CACHED_ENTRIES = 1 << 16  # of float64 that fit in a core's cache: half a megabyte
 LEAST_MAPPED = 1 << 24  # bytes; smaller arrays often get memory that was in use before
 
 

@@ -20,7 +20,7 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
-from proxmargin.designs.memory import unlocked
+from proxmargin.designs.memory import CACHED_ENTRIES, unlocked
 from proxmargin.runtime.memoisation import cached_property
 
 __all__ = [
@@ -51,8 +51,6 @@ TILE_COLUMNS = 1024
 TILE_BYTES = 8 * TILE_ROWS * TILE_COLUMNS
 # samples used for the centre of the distances; any point amid the data will do
 CENTRE_SAMPLES = 256
-# entries converted to float64 at a time
-BLOCK = 1 << 16
 LIFTED_BYTES = 1 << 26  # largest copy of dense samples that is kept for distances
 
 
@@ -239,7 +237,7 @@ def row_squares(X: Any, centre: Any = None) -> Array:
         squares: Array = centred_squares(*parts, np.ones(p), point, X.format == "csr", True, n)
         return squares
     out = np.empty(n)
-    for rows, lines in dense_rows(X, max(1, BLOCK // max(p, 1))):
+    for rows, lines in dense_rows(X, max(1, CACHED_ENTRIES // max(p, 1))):
         out[rows] = np.square(lines if centre is None else lines - centre).sum(axis=1)
     return out
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from proxmargin.certificates.certify import certify
+from proxmargin.limits.critical import LEAST_STRENGTH
 from proxmargin.loop.outcome import Solution
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
@@ -15,11 +16,11 @@ from proxmargin.traits import Trait
 
 __all__ = ["UnattainableError", "at_sufficient_price", "brought_within", "budgeted", "overspent"]
 
-FIRST_PRICE = 1e3  # in units of the multiplier at which coefficients become nonzero
-PRICE_GROWTH = 1e3  # factor on the price while the solution exceeds the budget
+# factor on the multiplier at which coefficients become nonzero, and, while the solution exceeds the
+# budget, on the price
+PRICE_GROWTH = 1e3
 MAX_RAISES = 5  # of the price; a loss that still falls then has no minimiser
 SETTLED_CHANGE = 1e-6  # relative decrease of the loss after a raise, below which it is constant
-ZERO_STRENGTH = 1e-12  # critical strength that counts as zero, over the bound from the data
 BUDGET_MARGIN = 1e-4  # relative: the least loss is known only from above
 BISECTIONS = 60  # steps along the segment to a point within the budget
 MIXING_MARGIN = 1e-9  # of the segment, added to the root: more than the rounding of scores
@@ -52,7 +53,8 @@ def budgeted(problem: Problem, budget: float) -> Problem:
     _, dual = problem.loss.value_and_gradient(np.ascontiguousarray(scores))
     dual = problem.loss.balanced(dual, problem.intercept)
     critical = problem.penalty.critical_strength(problem.design.adjoint(dual))
-    price = FIRST_PRICE / critical if critical > ZERO_STRENGTH * problem.slope_size else FIRST_PRICE
+    is_zero = critical <= LEAST_STRENGTH * problem.slope_size
+    price = PRICE_GROWTH if is_zero else PRICE_GROWTH / critical
     return replace(problem, loss=LevelSet(problem.loss, budget, price))
 
 

@@ -37,12 +37,11 @@ ZERO_PRODUCT = 1e-12  # of a feature and a dual point, over their norms: a small
 ROUNDED_PRODUCT = 1e-14  # likewise, for a dual point rounded to float64; times n_samples
 LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller strength is zero
 # linear program with row and column generation
-TIE_TOLERANCE = 1e-9  # distance of a piece to its hinge at the null model that counts as a tie
+# of ties of pieces, of column sums of dual points, and of dual norms that are not polyhedral
+PROGRAM_TOLERANCE = 1e-9
 PIECE_TOLERANCE = 1e-12  # violation above which a piece enters the program
-ROUND_TOLERANCE = 1e-9  # relative accuracy of the dual norm, for norms that are not polyhedral
 INTERCEPT_REACH = 1e3  # first bound of intercepts, in units of the scores of directions
 REACH_GROWTH = 1e2  # factor on that bound while it is active
-BALANCE_TOLERANCE = 1e-9  # column sum of a dual point that counts as zero
 MAX_ROUNDS = 1000  # of row and column generation; then the smallest norm so far is returned
 # tied pieces up to which the program is solved; with more, Dinkelbach's iteration is faster
 MAX_DENSE_PIECES = 2000
@@ -72,7 +71,7 @@ def critical_strength(problem: Problem) -> float:
         min  sum_c costs_c xi_c   s.t.   xi_c(r) >= -gains_r'(XW + 1b')_i(r),  norm(W) <= 1,
 
     over the pieces r that are tied with their hinge (and xi_c >= 0 where that is zero). For l2
-    norms of groups it is exact to `ROUND_TOLERANCE`. With many tied pieces the simplex method is
+    norms of groups it is exact to `PROGRAM_TOLERANCE`. With many tied pieces the simplex method is
     slow, and the strength is found as the largest ratio of the decrease of the loss to the norm.
     """
     problem = replace(problem, penalty=problem.penalty.near_zero())
@@ -113,8 +112,8 @@ class _TiedPieces:
         hinges = rows.hinges(np.arange(shortfalls.size)).reshape(shortfalls.shape)
         sizes = np.zeros(rows.costs.size)
         np.maximum.at(sizes, hinges, shortfalls)
-        floors = np.where(sizes > TIE_TOLERANCE, -np.inf, 0.0)
-        return cls(program, shortfalls >= sizes[hinges] - TIE_TOLERANCE, floors)
+        floors = np.where(sizes > PROGRAM_TOLERANCE, -np.inf, 0.0)
+        return cls(program, shortfalls >= sizes[hinges] - PROGRAM_TOLERANCE, floors)
 
     def slopes(self, scores: Array) -> Array:
         """How fast each tied piece rises; -inf for the others."""
@@ -171,9 +170,9 @@ def _least_dual_norm(descent: _TiedPieces) -> float:
         pulled = _soft_thresholded_adjoint(ROUNDED_PRODUCT * design.n_samples, design, dual)
         largest = float(gauge.norms(pulled).max(initial=0.0))
         # the rounded product with a feature of large entries may have misled HiGHS
-        multiplier = float(vertex.duals[0]) * (1.0 + ROUND_TOLERANCE)
+        multiplier = float(vertex.duals[0]) * (1.0 + PROGRAM_TOLERANCE)
         sound = vertex.optimal or largest <= multiplier
-        holds = sound and _balance_violation(program, dual) <= BALANCE_TOLERANCE
+        holds = sound and _balance_violation(program, dual) <= PROGRAM_TOLERANCE
         norm = min(norm, largest) if holds else norm
         if holds and not gauge.norms(_soft_thresholded_adjoint(ZERO_PRODUCT, design, dual)).any():
             return 0.0

@@ -9,8 +9,8 @@ from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
 
-from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.rounding_terms import is_dual_rounding
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify, Incumbent
 from proxmargin.loop.outcome import Status

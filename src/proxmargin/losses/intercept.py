@@ -13,20 +13,17 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.penalties.base import Penalty
-from proxmargin.rounding import SUM_ROUNDING
+from proxmargin.rounding import ROOT_STEPS, SLOPE_ROUNDING, SUM_ROUNDING
 
 __all__ = ["Slope", "coupled_direction", "halved_slope", "minimise_hinge_shift", "minimise_shift"]
 
 # gradients and slopes are relative to the sample weights, which sum to one
 STALLED_RESIDUAL = 1e-12  # gradient below which Newton ends with a step that does not halve it
-ZERO_SLOPE = 1e-28  # slope along a step that counts as zero: a gradient of rounding size, squared
-NEWTON_STEPS = 200  # maximum number
 FLOOR_GROWTH = 10.0  # factor on the curvature floor between the four tries of a step
 MANY_KINKS = 1_000  # of the hinge, from which on only those near a start are sorted
 FIRST_WINDOW = 1e-2  # half the range around it, over one and its size
 WIDER = 8.0  # factor on that where the root is not in it
 WINDOWS = 3  # ranges before all are sorted
-SEARCH_STEPS = 120  # enough to bracket by doubling and to bisect down to neighbouring floats
 
 
 class Slope(NamedTuple):
@@ -93,7 +90,7 @@ def minimise_shift(
     at = intercept.into_domain(start[None, :])[0]
     gradient, curvature = derivatives(at)
     residual = _residual(intercept, at, gradient)
-    for step in range(NEWTON_STEPS):
+    for step in range(ROOT_STEPS):
         if residual <= SUM_ROUNDING * size:
             break
         # outputs on linear pieces: mostly long steps, a shorter one now and then
@@ -107,7 +104,7 @@ def minimise_shift(
             return Slope(slope, point, gradient, curvature)
 
         start_slope = float((gradient + intercept.l2 * at) @ direction)
-        found = halved_slope(along, start_slope, ZERO_SLOPE * size)
+        found = halved_slope(along, start_slope, SLOPE_ROUNDING**2 * size)
         reached = _residual(intercept, found.point, found.gradient)
         if residual <= STALLED_RESIDUAL * size and reached > 0.5 * residual:
             break  # the gradient is the rounding of sums over the samples
@@ -124,7 +121,7 @@ def halved_slope(along: Callable[[float], Slope], start_slope: float, tiny: floa
     """A step along which the (increasing) slope has at least halved: doubling, then bisection."""
     low, high, step = 0.0, np.inf, 1.0
     found = along(step)
-    for _ in range(SEARCH_STEPS):
+    for _ in range(ROOT_STEPS):
         if abs(found.slope) <= max(0.5 * abs(start_slope), tiny):
             break
         low, high = (step, high) if found.slope < 0 else (low, step)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from proxmargin.losses.base import Array, Loss, Wrapped
 from proxmargin.penalties.base import Penalty
-from proxmargin.rounding import weighted_sum
+from proxmargin.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS, SUM_ROUNDING, weighted_sum
 from proxmargin.traits import Trait
 
 __all__ = ["LevelSet"]
@@ -19,10 +19,7 @@ __all__ = ["LevelSet"]
 MIN_MULTIPLIER = 1e-14  # smallest nu, relative to the price
 MULTIPLIER_DIGITS = 1e-10  # absolute accuracy of log(nu)
 PROBE_STEP = 1e-6  # relative step from a bound of nu that tells whether the minimum is at the bound
-GAUGE_MARGIN = 1e-15  # relative excess over the least feasible nu: rounding stays in the domain
-BUDGET_ROUNDING = 1e-14  # relative distance of a loss to the budget that is rounding of its sum
 # search for the multiplier nu in the prox of the conjugate
-SEARCH_STEPS = 100  # maximum number
 PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of nu against the price
 
 
@@ -79,7 +76,7 @@ class LevelSet(Wrapped):
 
     def _excess_of_value(self, value: float) -> float:
         excess = value - self.budget
-        return 0.0 if abs(excess) <= BUDGET_ROUNDING * self.budget else excess
+        return 0.0 if abs(excess) <= OBJECTIVE_ROUNDING * self.budget else excess
 
     def value(self, scores: Array) -> float:
         return self.price * max(self.excess(scores), 0.0)
@@ -176,7 +173,7 @@ class LevelSet(Wrapped):
         if excess >= 0:
             return q
         low, above, below = 0.0, self.excess(dual / step), -excess
-        for step_ in range(SEARCH_STEPS):
+        for step_ in range(ROOT_STEPS):
             share = 0.5 if step_ % 3 == 2 else above / (above + below)
             nu = low + share * (high - low)
             if not low < nu < high:
@@ -190,7 +187,7 @@ class LevelSet(Wrapped):
 
     def _best_multiplier(self, at: Callable[[float], float], lowest: float) -> float:
         """``argmin at`` over the multipliers from ``lowest`` to the price; ``at`` is convex."""
-        lowest = max(lowest * (1.0 + GAUGE_MARGIN), MIN_MULTIPLIER * self.price)
+        lowest = max(lowest * (1.0 + SUM_ROUNDING), MIN_MULTIPLIER * self.price)
         if lowest >= self.price or at(min(lowest * (1.0 + PROBE_STEP), self.price)) >= at(lowest):
             return lowest
         found = minimize_scalar(

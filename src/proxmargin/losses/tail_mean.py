@@ -12,12 +12,9 @@ from proxmargin.losses.box import Box
 from proxmargin.losses.support import IndicatorDual, SupportLoss
 from proxmargin.penalties.base import Penalty
 from proxmargin.projections import BoxHyperplane
-from proxmargin.rounding import EPS
+from proxmargin.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
 
 __all__ = ["TailMean", "largest_nu"]
-
-MASS_ROUNDING = 1e-12  # difference of sums of shares that counts as rounding
-TIE_TOLERANCE = 8.0 * EPS  # 8 ulp of the largest margin: rounding of b
 
 
 def largest_nu(signs: ArrayLike, shares: ArrayLike) -> float:
@@ -75,7 +72,7 @@ class TailMean(SupportLoss):
         super().__init__(signs, shares, sample_count)
         self.nu = nu
         most = largest_nu(self.signs, self.shares) if free_intercept else 1.0
-        if not 0.0 < nu <= most * (1.0 + MASS_ROUNDING):
+        if not 0.0 < nu <= most * (1.0 + DOMAIN_ROUNDING):
             why = " = 2 min(S+, S-) / S, where S+ and S- are the weights of the classes"
             raise ValueError(
                 f"nu must be > 0 and at most {most:.17g}{why if free_intercept else ''}, got {nu!r}"
@@ -90,7 +87,7 @@ class TailMean(SupportLoss):
         t = self._margins(scores)
         rho = _level(t, self.caps, 1.0)
         value = -rho + float(self.caps @ np.maximum(rho - t, 0.0))
-        tied = np.abs(t - rho) <= TIE_TOLERANCE * float(np.abs(t[self.caps > 0]).max())
+        tied = np.abs(t - rho) <= TIE_ROUNDING * float(np.abs(t[self.caps > 0]).max())
         a = np.where((t < rho) & ~tied, self.caps, 0.0)
         room = [np.flatnonzero(tied & one) for one in self._classes]
         space = [float(self.caps[index].sum()) for index in room]
@@ -191,7 +188,7 @@ class TailMean(SupportLoss):
         if not intercept.is_shift_invariant:
             return [(np.flatnonzero(live), 1.0)]
         most = largest_nu(self.signs, self.shares)
-        if self.nu > most * (1.0 + MASS_ROUNDING):
+        if self.nu > most * (1.0 + DOMAIN_ROUNDING):
             raise ValueError(f"nu must be at most {most:.17g} with a free intercept, got {self.nu}")
         return [(np.flatnonzero(live & one), 0.5) for one in self._classes]
 
@@ -242,9 +239,9 @@ def _level(t: Array, caps: Array, mass: float) -> float:
     t, caps = t[live], caps[live]
     order = np.argsort(t)
     total = np.cumsum(caps[order])
-    last = min(int(np.searchsorted(total, mass - MASS_ROUNDING)), t.size - 1)
+    last = min(int(np.searchsorted(total, mass - DOMAIN_ROUNDING)), t.size - 1)
     rho = float(t[order[last]])
-    if total[last] > mass + MASS_ROUNDING or last + 1 == t.size:
+    if total[last] > mass + DOMAIN_ROUNDING or last + 1 == t.size:
         return rho
     return rho + 0.5 * (float(t[order[last + 1]]) - rho)
 
@@ -255,7 +252,7 @@ def _with_sum(a: Array, caps: Array, total: float) -> Array:
     Rounding of the sum is corrected in entries inside, so that zeros and caps stay exact.
     """
     found = float(a.sum())
-    if abs(found - total) <= MASS_ROUNDING * total:
+    if abs(found - total) <= DOMAIN_ROUNDING * total:
         inside = (a > 0) & (a < caps)
         held = float(a[inside].sum())
         if held > 0:

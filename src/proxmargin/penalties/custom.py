@@ -22,7 +22,6 @@ OWN_TERMS = 64  # roundoffs, besides one a coefficient, that a value of the user
 SMALL_STEP = 1e-6  # of a prox over the size of coefficients per dual: what optimality is off by
 MAX_EXPONENT = 1074  # 2^-1074 is the least positive number
 BISECTIONS = 54  # until neighbouring numbers
-UNIT_LEVEL = 1.0  # objective at which bounds of coefficients are tightest: of about zero scores
 
 
 class CustomPenalty(ABC):
@@ -128,7 +127,7 @@ class OwnPenalty(Penalty):
             )
         if self.value(np.zeros(self.shape)) != 0.0:
             raise ValueError(f"{self.own!r}: value(coef) must be 0 at zero coefficients")
-        if not np.isfinite(self.largest_product(np.ones(self.shape), UNIT_LEVEL)):
+        if not np.isfinite(self.largest_product(np.ones(self.shape), 1.0)):
             raise ValueError(
                 f"{self.own!r} does not bound every coefficient: its conjugate is infinite at any "
                 "multiple of some dual points, so that rounding leaves no certificate; add a ridge"
@@ -293,10 +292,10 @@ class OwnPenalty(Penalty):
         return max(self.conjugate(t * unit), self.conjugate(-t * unit))
 
     def _multiple(self, unit: Array, t: float) -> float:
-        """A large power of two t with ``P*(+-t unit) <= UNIT_LEVEL``; zero if there is none."""
-        while t > TINY_STEP and self._both(t, unit) > UNIT_LEVEL:
+        """A large power of two t with ``P*(+-t unit) <= 1.0``; zero if there is none."""
+        while t > TINY_STEP and self._both(t, unit) > 1.0:
             t *= 0.5
-        while 0 < t < 1.0 / TINY_STEP and self._both(2.0 * t, unit) <= UNIT_LEVEL:
+        while 0 < t < 1.0 / TINY_STEP and self._both(2.0 * t, unit) <= 1.0:
             t *= 2.0
         return t if t > TINY_STEP else 0.0
 

@@ -22,12 +22,10 @@ from proxmargin.compiled.projections.rows import balanced_linf_prox
 from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.jacobian import BalancedJacobian, ProxJacobian
 from proxmargin.penalties.partition import Groups
-from proxmargin.rounding import DOMAIN_ROUNDING
+from proxmargin.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["GroupL2", "GroupLinf", "GroupNorm"]
-
-TIE_TOLERANCE = 1e-14  # relative distance to the largest entry of a group that counts as a tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +144,7 @@ class GroupNorm(Penalty):
         norms, sizes = (self._norms(self.groups.oriented(each)) for each in (prox, coef))
         tops = self.groups.spread(norms, len(prox))
         largest = np.repeat(sizes.max(axis=1, keepdims=True), sizes.shape[1], axis=1)
-        rounding = TIE_TOLERANCE * self.groups.spread(largest, len(prox))
+        rounding = TIE_ROUNDING * self.groups.spread(largest, len(prox))
         near = np.abs(prox) >= tops - rounding
         return np.where(tops > rounding, np.where(near, np.copysign(tops, prox), prox), 0.0)
 
@@ -346,7 +344,7 @@ class GroupLinf(GroupNorm):
         """
         reached, _ = self._balanced_rows(coef, step)
         top = np.abs(reached).max(axis=1, keepdims=True)
-        capped = (np.abs(reached) >= top * (1.0 - TIE_TOLERANCE)) & (top > 0)
+        capped = (np.abs(reached) >= top * (1.0 - TIE_ROUNDING)) & (top > 0)
         counts = np.maximum(capped.sum(axis=1, keepdims=True), 1.0)
         signs = np.where(capped, np.sign(reached), 0.0)
         free = ((top > 0) & ~capped).astype(np.float64)
@@ -377,7 +375,7 @@ class GroupLinf(GroupNorm):
     def violations(self, coef: Array, dual: Array) -> Array:
         w, v = self.groups.oriented(coef), self.groups.oriented(dual)
         top = self.groups.spread(self._norms(w), len(w))
-        largest = (np.abs(w) >= top * (1.0 - TIE_TOLERANCE)) & (top > 0)
+        largest = (np.abs(w) >= top * (1.0 - TIE_ROUNDING)) & (top > 0)
         layout = self.groups.layout(len(w))
         residual = group_linf_residual(w, v, largest, *layout, self._radii(w))
         return self._by_feature(np.abs(residual), np.maximum)

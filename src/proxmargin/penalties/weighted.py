@@ -12,6 +12,7 @@ from proxmargin.penalties.base import Array, Penalty, Step
 from proxmargin.penalties.elastic_net import ElasticNet, soft_threshold
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.ridge import ridge_product
+from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.rows import largest_of_rows, sums_of_rows
 from proxmargin.traits import Trait
 
@@ -19,7 +20,6 @@ __all__ = ["WeightedElasticNet"]
 
 # relative excess over a bound at which a coefficient counts as at the bound: the rounding of
 # changes of scale
-ALLOWANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class WeightedElasticNet(Penalty):
 
     def value(self, coef: Array) -> float:
         l1, l2, lower, upper = self._columns
-        if np.any((coef < lower * (1 + ALLOWANCE)) | (coef > upper * (1 + ALLOWANCE))):
+        if np.any((coef < lower * (1 + DOMAIN_ROUNDING)) | (coef > upper * (1 + DOMAIN_ROUNDING))):
             return np.inf
         return float((l1 * np.abs(coef)).sum()) + 0.5 * float((l2 * coef * coef).sum())
 

@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from proxmargin.compiled.projections.epigraphs import project_epigraphs
 from proxmargin.compiled.projections.lp_ball import lp_unit
 from proxmargin.projections.simplex import NotFiniteError
-from proxmargin.rounding import SUM_ROUNDING
+from proxmargin.rounding import ROOT_STEPS, SUM_ROUNDING
 
 __all__ = ["ball", "hinge_epigraphs", "lp_ball"]
 
 Array = NDArray[np.float64]
-NORM_STEPS = 200  # at most: safeguarding bisections need fewer, Newton about five
 
 
 def ball(point: ArrayLike, radius: float) -> Array:
@@ -112,7 +111,7 @@ def _unit(sizes: Array, radius: float, p: float) -> Array:
     low, high = 0.0, _norm(sizes, p / q)
     unit = np.empty_like(sizes)
     nu = high / (1.0 + radius)
-    for _ in range(NORM_STEPS):
+    for _ in range(ROOT_STEPS):
         power, slope = lp_unit(sizes, radius, q, nu, unit)
         if abs(power - 1.0) <= SUM_ROUNDING or high - low <= SUM_ROUNDING * high:
             break

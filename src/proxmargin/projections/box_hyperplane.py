@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from proxmargin.compiled.projections.knapsack import Knapsack, settle
 from proxmargin.compiled.projections.multiplier import bisection, pivot, refined_bisection
 from proxmargin.projections.simplex import NotFiniteError
+from proxmargin.rounding import DOMAIN_ROUNDING
 
 __all__ = [
     "METHODS",
@@ -29,8 +30,6 @@ METHODS: Mapping[str, Search] = {
     "pivot": pivot,
 }
 """How theta is searched: problem to (theta, rounds); all end in closed form."""
-
-RANGE_ROUNDING = 1e-12  # excess of a total over its range, relative to sum |normal u|: rounding
 
 
 def box_hyperplane(
@@ -172,7 +171,7 @@ def _nearest(problem: Knapsack, search: Search, guess: float | None) -> tuple[Ar
         if near and valid:
             return u, theta
     u, theta, residual, size, _, valid = settle(problem, search(problem)[0])
-    if not (valid and abs(residual) <= RANGE_ROUNDING * max(size, abs(problem.total))):
+    if not (valid and abs(residual) <= DOMAIN_ROUNDING * max(size, abs(problem.total))):
         _refuse(problem)
     return u, theta
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from proxmargin.certificates.certify import certify
-from proxmargin.certificates.dual_rounding import is_dual_rounding
 from proxmargin.certificates.gap import Gap
+from proxmargin.certificates.rounding_terms import is_dual_rounding
 from proxmargin.compiled.clock import clock
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.minimize import minimize

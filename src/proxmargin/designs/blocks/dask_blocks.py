@@ -78,7 +78,7 @@ class DaskDesign(SizedBlocks):
     ) -> tuple[Arrays, Arrays]:
         def asked(numbers: Sequence[int]) -> Any:
             mine = [tuple(each[self._parts[k]] for each in cut) for k in numbers]
-            return Request(task, combine, shared, mine, list(numbers))
+            return BlockRequest(task, combine, shared, mine, list(numbers))
 
         found, small = self.placement.answers(_answer, asked, combine)
         self.counter.add(1.0)
@@ -201,7 +201,7 @@ def _prepared(X: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class BlockRequest:
     """What a pass asks of the blocks of a thread. Dask looks into tuples, and calls what it finds.
 
     Attributes
@@ -225,7 +225,7 @@ class Request:
         return int(sizeof(list(self.shared)) + sizeof(self.cuts))
 
 
-def _answer(blocks: Sequence[Any], asked: Request, anchor: Any) -> Reply:
+def _answer(blocks: Sequence[Any], asked: BlockRequest, anchor: Any) -> Reply:
     """A pass over the blocks of a thread, in their order."""
     joined: list[Arrays] = []
     nodes: list[Node] = []

@@ -18,7 +18,7 @@ from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
-from proxmargin.rounding import DOMAIN_ROUNDING
+from proxmargin.rounding import DOMAIN_ROUNDING, SLOPE_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
-SETTLED_SLOPE = 1e-14  # derivative in an intercept that is the rounding of sums over the samples
 
 
 class LabelledLoss(Loss):
@@ -144,7 +143,7 @@ class SmoothComparison(LabelledLoss):
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         if intercept.is_shift_invariant:
             start, slope = self._shifted(scores, start)
-            if slope <= SETTLED_SLOPE:
+            if slope <= SLOPE_ROUNDING:
                 return intercept.into_domain(start[None, :])[0]
         return minimise_shift(
             lambda shift: self._slope_and_curvature(scores, shift),

@@ -15,7 +15,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.penalties.partition import Groups
 from proxmargin.projections.simplex import column_shift, simplex_rows, transport
-from proxmargin.rounding import DOMAIN_ROUNDING
+from proxmargin.rounding import DOMAIN_ROUNDING, OBJECTIVE_ROUNDING
 from proxmargin.traits import Trait
 
 __all__ = ["CrammerSinger"]
@@ -24,7 +24,6 @@ __all__ = ["CrammerSinger"]
 PROXIMAL_STEPS = 8  # maximum number
 FIRST_PROXIMAL_STEP = 32.0  # in units of the largest share
 PROXIMAL_GROWTH = 8.0  # factor from one step to the next
-INTERCEPT_GAP = 1e-14  # relative gap at which the intercept is optimal up to rounding
 
 
 class CrammerSinger(LabelledLoss):
@@ -174,7 +173,7 @@ class CrammerSinger(LabelledLoss):
             dual = self.balanced(self._dual_of(masses.copy()), intercept)
             gap = self.fenchel_young(scores + candidate, dual)
             gap += float(intercept.fenchel_young(candidate[None, :], -dual.sum(0)[None, :]).sum())
-            if gap <= INTERCEPT_GAP * (abs(value) + 1.0):
+            if gap <= OBJECTIVE_ROUNDING * (abs(value) + 1.0):
                 break
             sigma *= PROXIMAL_GROWTH
         return best

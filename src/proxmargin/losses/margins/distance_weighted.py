@@ -8,12 +8,10 @@ import numpy as np
 
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
-from proxmargin.rounding import SUM_ROUNDING
+from proxmargin.magnitudes import LARGEST
+from proxmargin.rounding import ROOT_STEPS, SUM_ROUNDING
 
 __all__ = ["DistanceWeighted"]
-
-NEWTON_STEPS = 60  # far more than the prox needs: it starts within a factor of two of the root
-LARGEST = 1e100  # threshold; cubes of larger ones, or of their inverses, would overflow
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class DistanceWeighted(MarginLoss):
         """
         linear = t + step * self.dual_bound
         u = np.maximum(_below_root(np.asarray(t, dtype=np.float64), step), self.threshold)
-        for _ in range(NEWTON_STEPS):
+        for _ in range(ROOT_STEPS):
             pull = step / (u * u)
             moved = u - (u - t - pull) / (1.0 + 2.0 * pull / u)
             settled = np.all(np.abs(moved - u) <= SUM_ROUNDING * u)

@@ -15,11 +15,9 @@ from proxmargin.compiled.losses.logistic import logistic, logistic_descent, logi
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss
-from proxmargin.rounding import SUM_ROUNDING
+from proxmargin.rounding import ROOT_STEPS, SUM_ROUNDING
 
 __all__ = ["Logistic", "LogisticScalars"]
-
-NEWTON_STEPS = 100  # far more than the prox needs: steps gain a unit each, then double the digits
 
 
 @scalars
@@ -139,7 +137,7 @@ class Logistic(MarginLoss):
         point between 0 and the root approach it from one side.
         """
         u = _towards_root(t, step)
-        for _ in range(NEWTON_STEPS):
+        for _ in range(ROOT_STEPS):
             p = expit(-u)
             rest = u - t - step * p
             if np.all(np.abs(rest) <= SUM_ROUNDING * (np.abs(u) + np.abs(t) + step * p)):

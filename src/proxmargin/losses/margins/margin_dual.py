@@ -10,14 +10,12 @@ from proxmargin.losses.dual_form import DualForm
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.penalties.base import Array
 from proxmargin.projections import BoxHyperplane
-from proxmargin.rounding import SUM_ROUNDING
+from proxmargin.rounding import EPS, ROOT_STEPS, SUM_ROUNDING
 
 __all__ = ["MarginDual", "QuadraticMarginDual"]
 
 # distances from the ends of the box, relative to its width
-END_DISTANCE = 2.0**-52  # where the slope of phi* is infinite at the end
 KINK_DISTANCE = 2.0**-30  # where the slope of phi* may have a kink at the end
-ROOT_STEPS = 200  # enough to bracket by doubling and to bisect down to neighbouring floats
 
 
 class MarginDual(DualForm):
@@ -68,8 +66,8 @@ class MarginDual(DualForm):
         # where the smooth range reaches an end at which phi* is not smooth, one step inside
         top = phi.dual_bound
         self.inner = (
-            max(self.low, END_DISTANCE * min(top, 1.0)),
-            min(self.high, top * (1.0 - END_DISTANCE)),
+            max(self.low, EPS * min(top, 1.0)),
+            min(self.high, top * (1.0 - EPS)),
         )
 
     def uniform(self, level: float) -> Array:
