@@ -55,7 +55,14 @@ class RunDirectory:
         to another comparison or to something else, or is in use. Raises OSError: it cannot be
         written.
         """
-        self._make()
+        name = os.fspath(self.path)
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"run_dir={name!r} is a file: give a new or an empty directory")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"run_dir cannot be made ({error.strerror})"
+            raise OSError(error.errno, reason, name) from error
         lock = locked(self.path)
         with lock if lock is not None else nullcontext():
             yield self._open()
@@ -105,17 +112,6 @@ class RunDirectory:
                 note = f"{self.path} cannot be written ({error}): finished work is in memory only"
                 warnings.warn(note, UserWarning, stacklevel=2)
                 self.notes.append(note)
-
-    def _make(self) -> None:
-        name = os.fspath(self.path)
-        if self.path.exists() and not self.path.is_dir():
-            raise ValueError(f"run_dir={name!r} is a file: give a new or an empty directory")
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OSError(
-                error.errno, f"run_dir cannot be made ({error.strerror})", name
-            ) from error
 
 
 def seed_of(run_dir: str | os.PathLike[str]) -> int | None:

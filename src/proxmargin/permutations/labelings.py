@@ -29,12 +29,8 @@ def count_labelings(codes: Codes, groups: Codes, most: int) -> int:
     size = sum(lgamma(each.sum() + 1) - sum(lgamma(k + 1) for k in each) for each in counts)
     if size > log(most) + LOG_ROUNDING:
         return most + 1
-    return min(prod(_arrangements(each) for each in counts), most + 1)
-
-
-def _arrangements(counts: Codes) -> int:
-    totals = np.cumsum(counts)
-    return prod(comb(int(n), int(k)) for n, k in zip(totals, counts, strict=True))
+    steps = (zip(np.cumsum(each), each, strict=True) for each in counts)
+    return min(prod(comb(int(n), int(k)) for each in steps for n, k in each), most + 1)
 
 
 def drawn_labelings(

@@ -23,11 +23,6 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _is_quiet() -> bool:
-    """Whether BLAS has one thread already: asking is faster than setting the limit."""
-    return all(each.num_threads == 1 for each in _blas())
-
-
 @cache
 def _blas() -> list[Any]:
     return list(_controller().select(user_api="blas").lib_controllers)
@@ -52,7 +47,10 @@ class _QuietThreads:
     @contextmanager
     def __call__(self, nbytes: int) -> Iterator[None]:
         with self._lock:
-            needless = nbytes >= ONE_THREAD_BYTES or (self._running == 0 and _is_quiet())
+            needless = nbytes >= ONE_THREAD_BYTES or (
+                # asking is faster than setting the limit
+                self._running == 0 and all(each.num_threads == 1 for each in _blas())
+            )
             if not needless:
                 if self._running == 0:
                     self._hand_over()

@@ -238,15 +238,21 @@ class CrossValidated(
                 self.oof_scores_ = out_of_fold(data, folds, plan.shape, results)
             check_refits(self.cv_scores_, self._shares)
             row, column = CHOICES[self.selection](self.cv_scores_)
-            self._publish_choice(row, column)
+            self.best_index_ = row * grid.shape[1] + column
+            chosen = {name: values[row] for name, values in self._of_rows.items()}
+            chosen[self.strength.name] = grid[row, column]
+            self.__dict__.update({f"{name}_": float(value) for name, value in chosen.items()})
             fits = sum(one.fits for one in results)
             unmet = [certificate for one in results for certificate in one.unmet]
             if self.refit:
-                chosen = self._chosen(templates[row // len(plan.shares)], names)
-                best, more, short = self._refitted(chosen, data, assembly, column, progress, path)
+                unfitted = self._chosen(templates[row // len(plan.shares)], names)
+                best, more, short = self._refitted(unfitted, data, assembly, column, progress, path)
                 fits += more
                 unmet += short
-                self._publish_best(best, names)
+                best.__dict__.update(names)
+                self.best_estimator_ = best
+                learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
+                self.__dict__.update(learned)
         warn_if_separated(assembly.problems if assembly else [])
         warn_of_unmet(type(self).__name__, template.tol, fits, unmet)
         self._warn_of_edge()

@@ -186,7 +186,13 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         scores, rows = self._held_out(X, y, folds)
         used = live[rows]
         counted = np.ones(rows.size) if weights is None else weights[rows]
-        _warn_of_small_weights(counted[used])
+        total, number = counted[used].sum(), int(used.sum())
+        if total < FEWEST_COUNTED * number:  # shares that sum to one would count as one sample
+            warnings.warn(
+                f"sample_weight sums to {total:.3g} over {number} held-out samples, and weights "
+                "count samples: probabilities will be unsure; scale them to a mean of one",
+                stacklevel=users_level(),
+            )
         self.calibrator_ = fit_calibrator(
             self.method, scores[used], codes[rows][used], counted[used]
         )
@@ -390,13 +396,3 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 def _fitted(model: Any, X: Any, y: Any, fitting: Metadata, train: Any) -> Any:
     samples, labels = _safe_split(model, X, y, train)
     return model.fit(samples, labels, **_check_method_params(X, fitting, indices=train))
-
-
-def _warn_of_small_weights(weights: Array) -> None:
-    """Weights count samples, in Platt's targets too: shares that sum to one would be one sample."""
-    if weights.sum() < FEWEST_COUNTED * weights.size:
-        warnings.warn(
-            f"sample_weight sums to {weights.sum():.3g} over {weights.size} held-out samples, and "
-            "weights count samples: probabilities will be unsure; scale them to a mean of one",
-            stacklevel=users_level(),
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -101,13 +101,6 @@ class PublishesResults:
     def _shares(self) -> tuple[float, ...]:
         """The gammas of relaxed fits; 1 alone for the penalised model."""
 
-    def _publish_choice(self, row: int, column: int) -> None:
-        grid = getattr(self, f"{self.strength.name}s_")
-        self.best_index_ = row * grid.shape[1] + column
-        setattr(self, f"{self.strength.name}_", float(grid[row, column]))
-        chosen = {name: float(values[row]) for name, values in self._of_rows.items()}
-        self.__dict__.update({f"{name}_": value for name, value in chosen.items()})
-
     @property
     def _of_rows(self) -> dict[str, Array]:
         """What tells the rows of ``cv_scores_`` apart: l1_ratio, and gamma of relaxed fits."""
@@ -118,13 +111,6 @@ class PublishesResults:
             if shares.size > 1 or shares[0] != 1.0:
                 columns["gamma"] = np.tile(shares, ratios.size)
         return columns
-
-    def _publish_best(self, best: MarginEstimator, names: Mapping[str, Any]) -> None:
-        """Copy all fitted attributes of the plain classifier to this one."""
-        best.__dict__.update(names)
-        self.best_estimator_ = best
-        learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
-        self.__dict__.update(learned)
 
     def _warn_of_edge(self) -> None:
         """Warn if the best strength is an end of the grid, where a better one may lie beyond it."""
@@ -138,7 +124,10 @@ class PublishesResults:
         free = 0 if path is None else unpenalised(self, path.stacked.shape[1]).size
         if path is not None and path.n_nonzero[column] <= free:
             advice = f"its model has no features{' with a penalty' if free else ''}"
-        if self._lacks_refits(column):
+        # a relaxed fit may have been chosen at an end of the grid beside one that does not exist
+        place = self.best_index_ // self.cv_scores_.shape[1]
+        neighbour = self.cv_scores_[place, column - 1 if column else 1]
+        if self._shares[place % len(self._shares)] < 1.0 and np.isnan(neighbour).any():
             advice += (
                 f"; relaxed={getattr(self, 'relaxed', False)!r}: on some fold the next one has no "
                 f"fit without a penalty, as {NO_REFIT}; add 1 to relaxed for the penalised models"
@@ -147,12 +136,6 @@ class PublishesResults:
             f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
             stacklevel=users_level(),
         )
-
-    def _lacks_refits(self, column: int) -> bool:
-        """Whether a relaxed fit was chosen at an end of the grid beside one that does not exist."""
-        place = self.best_index_ // self.cv_scores_.shape[1]
-        neighbour = self.cv_scores_[place, column - 1 if column else 1]
-        return self._shares[place % len(self._shares)] < 1.0 and bool(np.isnan(neighbour).any())
 
     def _of_complete_folds(self) -> Self:
         """A copy with the scores of complete folds only, after an interruption; else the object."""

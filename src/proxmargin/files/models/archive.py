@@ -81,18 +81,6 @@ def holds(path: str | os.PathLike[str], name: str) -> bool:
 @contextmanager
 def opened_archive(path: Path) -> Iterator[Archive]:
     """The archive at `path`; whatever is wrong with it becomes a `ModelFileError`."""
-    _refuse_foreign(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield Archive(archive, path)
-    except ModelFileError:
-        raise
-    except Exception as error:  # damage surfaces as anything, down to struct.error
-        reason = brief(error, 400).rstrip(".") or type(error).__name__
-        raise ModelFileError(f"{path}: damaged or cut short: {reason}.") from error
-
-
-def _refuse_foreign(path: Path) -> None:
     try:
         with open(path, "rb") as stream:
             start = stream.read(len(_MAGIC))
@@ -101,6 +89,14 @@ def _refuse_foreign(path: Path) -> None:
         raise ModelFileError(f"{path}: cannot be read: {reason}.") from error
     if start != _MAGIC:
         raise ModelFileError(f"{path}: not a model file written by proxmargin's save_model.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield Archive(archive, path)
+    except ModelFileError:
+        raise
+    except Exception as error:  # damage surfaces as anything, down to struct.error
+        text = brief(error, 400).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{path}: damaged or cut short: {text}.") from error
 
 
 FORMAT = "proxmargin model"

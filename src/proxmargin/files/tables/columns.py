@@ -86,7 +86,13 @@ class NamedColumns:
             or_target = "" if request.target is not None else _OR_TARGET
             refuse_text(columns, self.source, way_out=_USE_ENCODE + or_target)
         features = features_of(columns)
-        _refuse_clashes(features, self.source)
+        counts = Counter(feature.name for feature in features)
+        clashes = [name for name, count in counts.items() if count > 1]
+        if clashes:
+            raise DataError(
+                f"{self.source}: encoding gives the name {listed(clashes)} twice; rename the "
+                "column."
+            )
         y = self._labels(found["target"], required=request.labelled)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
@@ -142,7 +148,21 @@ class NamedColumns:
         return self._table(features, columns, target, y, wanted.blanks)
 
     def _called(self, given: str | int, option: str) -> str:
-        return _column_called(given, self.names, self.source, option)
+        if isinstance(given, str) and given in self.names:
+            return given
+        try:
+            position = int(given)
+        except ValueError:
+            raise DataError(
+                f"{self.source}: there is no column {given!r}; the columns are "
+                f"{listed(self.names)}: name one of them ({option}=NAME)."
+            ) from None
+        if not -len(self.names) <= position < len(self.names):
+            raise DataError(
+                f"{self.source}: there is no column at position {position}; the file has "
+                f"{plural(len(self.names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
+            )
+        return self.names[position]
 
     def _load(
         self,
@@ -234,33 +254,6 @@ def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature 
         if name[:at] in present and name[:at] not in whole:
             return Feature(name[:at], name[at + 1 :])
     return None
-
-
-def _column_called(given: str | int, names: Sequence[str], source: str, option: str) -> str:
-    if isinstance(given, str) and given in names:
-        return given
-    try:
-        position = int(given)
-    except ValueError:
-        raise DataError(
-            f"{source}: there is no column {given!r}; the columns are {listed(names)}: name one "
-            f"of them ({option}=NAME)."
-        ) from None
-    if not -len(names) <= position < len(names):
-        raise DataError(
-            f"{source}: there is no column at position {position}; the file has "
-            f"{plural(len(names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
-        )
-    return names[position]
-
-
-def _refuse_clashes(features: Sequence[Feature], source: str) -> None:
-    seen: set[str] = set()
-    clashes = [f.name for f in features if f.name in seen or seen.add(f.name)]  # type: ignore[func-returns-value]
-    if clashes:
-        raise DataError(
-            f"{source}: encoding gives the name {listed(clashes)} twice; rename the column."
-        )
 
 
 def _separator_hint(names: Sequence[str]) -> str:

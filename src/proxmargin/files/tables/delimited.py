@@ -146,20 +146,16 @@ def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
 def _last_feature(path: Path, width: int) -> str:
     """The line with the largest index, which may be a slip of the pen."""
     for index in (width, width - 1):  # counted from 1, or from 0
-        line = _line_with(path, index)
+        entry = re.compile(rb"\s\+?0*%d\s*:" % index)
+        with _opened_svmlight(path) as stream:
+            lines = enumerate(stream, 1)
+            line = next((n for n, text in lines if entry.search(text.partition(b"#")[0])), None)
         if line:
             return (
                 f"line {line} has the index {index}: correct it if it is wrong, or use a machine "
                 "with more memory"
             )
     return "use a machine with more memory"
-
-
-def _line_with(path: Path, index: int) -> int | None:
-    entry = re.compile(rb"\s\+?0*%d\s*:" % index)
-    with _opened_svmlight(path) as stream:
-        lines = enumerate(stream, 1)
-        return next((n for n, line in lines if entry.search(line.partition(b"#")[0])), None)
 
 
 # Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.

@@ -44,14 +44,12 @@ class Feature:
 
 def features_of(columns: Sequence[Column]) -> list[Feature]:
     """All features of a training table: text columns give one per level, in sorted order."""
-    return [feature for column in columns for feature in _features_of_one(column)]
-
-
-def _features_of_one(column: Column) -> list[Feature]:
-    if column.is_numeric:
-        return [Feature(column.name)]
-    present = column.values[~column.missing]
-    return [Feature(column.name, level) for level in sorted(set(present.tolist()))]
+    found = []
+    for column in columns:
+        present = column.values[~column.missing]
+        levels = [None] if column.is_numeric else sorted(set(present.tolist()))
+        found += [Feature(column.name, level) for level in levels]
+    return found
 
 
 def feature_matrix(

@@ -221,7 +221,15 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
         n_units = int(units.max()) + 1
         terms = terms.settled(n_units)
-        self._check_q(terms.q, own)
+        half = int(np.count_nonzero(own)) // 2
+        if terms.q is not None and terms.q > half:
+            warnings.warn(
+                f"q={terms.q:g} is more than the {half} samples of a half, on which a lasso "
+                f"selects hardly more features than samples: give q={max(1, half // 2)} or so and "
+                "pfer, which lowers the threshold",
+                UserWarning,
+                stacklevel=users_level(),
+            )
         with interrupts, quiet_threads(0):
             task = HalfSampleTask(template, self._grid(template, data), units, terms.q)
             entries = path_entries(self, task, data, n_units)
@@ -269,17 +277,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if template.norm_share == 0:
             raise TypeError(f"{name} with these parameters selects no features: choose {POSSIBLE}")
         return template
-
-    def _check_q(self, q: float | None, weights: Array) -> None:
-        half = int(np.count_nonzero(weights)) // 2
-        if q is not None and q > half:
-            warnings.warn(
-                f"q={q:g} is more than the {half} samples of a half, on which a lasso selects "
-                f"hardly more features than samples: give q={max(1, half // 2)} or so and pfer, "
-                "which lowers the threshold",
-                UserWarning,
-                stacklevel=users_level(),
-            )
 
     def _grid(self, template: MarginEstimator, data: Samples) -> Array:
         strength = strength_of(template)

@@ -121,41 +121,37 @@ class SelectionTerms:
             raise ValueError(f"q={self.q} is more than the {p} features that can be chosen")
         if self.fdr is not None or (self.q is None and self.pfer is None):
             return self
-        q = self._largest_q(p) if self.q is None else self.q
-        threshold = self._least_threshold(p) if self.threshold is None else self.threshold
-        return replace(self, q=q, threshold=threshold, pfer=self._bound(threshold, q, p))
-
-    def _largest_q(self, p: int) -> int:
-        assert self.threshold is not None
-        assert self.pfer is not None
-        q = largest_q(self.threshold, p, self.pfer, self.n_pairs, self.assumption)
-        if q == 0:
-            raise ValueError(
-                f"pfer={self.pfer:g} is impossible with threshold={self.threshold:g}, n_pairs="
-                f"{self.n_pairs} and {_features(p)} (n_features = {p}), even if a half-sample "
-                f"selects a single one: {remedies(self, 1, p)}"
-            )
-        return q
-
-    def _least_threshold(self, p: int) -> float:
-        assert self.q is not None
-        assert self.pfer is not None
-        found = least_threshold(self.q, p, self.pfer, self.n_pairs, self.assumption)
-        if found is None:
-            raise ValueError(
-                f"pfer={self.pfer:g} is impossible with q={self.q} of {_features(p)} and n_pairs="
-                f"{self.n_pairs}: {remedies(self, self.q, p)}"
-            )
-        return found
-
-    def _bound(self, threshold: float, q: float, p: int) -> float:
-        bound = false_selections(threshold, q, p, self.n_pairs, self.assumption)
+        features = f"{_features(p)} and n_pairs={self.n_pairs}"
+        q, threshold, pfer, rest = (
+            self.q,
+            self.threshold,
+            self.pfer,
+            (self.n_pairs, self.assumption),
+        )
+        if q is None:
+            assert threshold is not None
+            assert pfer is not None
+            q = largest_q(threshold, p, pfer, *rest)
+            if q == 0:
+                raise ValueError(
+                    f"pfer={pfer:g} is impossible with threshold={threshold:g}, {features} "
+                    f"(n_features = {p}), even if a half-sample selects a single one: "
+                    f"{remedies(self, 1, p)}"
+                )
+        if threshold is None:
+            assert pfer is not None
+            threshold = least_threshold(q, p, pfer, *rest)
+            if threshold is None:
+                raise ValueError(
+                    f"pfer={pfer:g} is impossible with q={q} of {features}: {remedies(self, q, p)}"
+                )
+        bound = false_selections(threshold, q, p, *rest)
         if not np.isfinite(bound):
             raise ValueError(
                 f"threshold={threshold:g} is too low for assumption={self.assumption!r} with "
-                f"q={q:g} of {_features(p)} and n_pairs={self.n_pairs}: {remedies(self, q, p)}"
+                f"q={q:g} of {features}: {remedies(self, q, p)}"
             )
-        return bound
+        return replace(self, q=q, threshold=threshold, pfer=bound)
 
     def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> SelectionTerms:
         """After the half-samples are fitted: with what depends on them.

@@ -37,7 +37,7 @@ def correlated(design: Design, weights: Array, level: float) -> Index:
     """
     p = design.n_features
     parts = []
-    for _, block in _blocks(design, weights, np.arange(p)):
+    for block in _blocks(design, weights, np.arange(p)):
         block[np.abs(block) < level - ROUNDING] = 0.0  # complete linkage joins no such pair
         parts.append(sparse.csr_array(block))
     graph = sparse.csr_array(sparse.vstack(parts))
@@ -47,7 +47,7 @@ def correlated(design: Design, weights: Array, level: float) -> Index:
 
 def partners_of(design: Design, weights: Array, features: Index) -> Iterator[Array]:
     """The correlations of each of some features with all, one after the other, (n_features,)."""
-    for _, block in _blocks(design, weights, features):
+    for block in _blocks(design, weights, features):
         yield from block
 
 
@@ -77,7 +77,7 @@ def _numbered(cluster: Index) -> Index:
     return place[inverse]
 
 
-def _blocks(design: Design, weights: Array, features: Index) -> Iterator[tuple[int, Array]]:
+def _blocks(design: Design, weights: Array, features: Index) -> Iterator[Array]:
     """Correlations of some features with all, some rows at a time; zero for constant features."""
     centre, scale = moments(design, weights, constant=np.inf)
     for start in range(0, features.size, BLOCK):
@@ -85,7 +85,7 @@ def _blocks(design: Design, weights: Array, features: Index) -> Iterator[tuple[i
         columns = (design.dense_columns(index) - centre[index]) / scale[index]
         # columns sum to zero with these weights, so that the other side needs no centring
         products = design.adjoint(weights[:, None] * columns) / scale[:, None]
-        yield start, np.clip(np.ascontiguousarray(products.T), -1.0, 1.0)
+        yield np.clip(np.ascontiguousarray(products.T), -1.0, 1.0)
 
 
 def units_of(
@@ -100,18 +100,6 @@ def units_of(
     p = design.n_features
     _, scale = moments(design, shares, constant=np.inf)
     constant = ~np.isfinite(scale)
-    _check_constant(constant)
-    factors = checked_factors(getattr(template, "penalty_factor", None), p)
-    competes = ~constant if factors is None else ~constant & (factors > 0)
-    if not competes.any():
-        raise ValueError("penalty_factor is 0 for all features: there is nothing to select")
-    clusters = np.arange(p) if level is None else correlated(design, shares, float(level))
-    units = np.full(p, -1, np.intp)
-    units[competes] = np.unique(clusters[competes], return_inverse=True)[1]
-    return units, clusters
-
-
-def _check_constant(constant: NDArray[np.bool_]) -> None:
     if constant.all():
         raise ValueError("all features are constant: there is nothing to select")
     if constant.any():
@@ -122,3 +110,11 @@ def _check_constant(constant: NDArray[np.bool_]) -> None:
             UserWarning,
             stacklevel=users_level(),
         )
+    factors = checked_factors(getattr(template, "penalty_factor", None), p)
+    competes = ~constant if factors is None else ~constant & (factors > 0)
+    if not competes.any():
+        raise ValueError("penalty_factor is 0 for all features: there is nothing to select")
+    clusters = np.arange(p) if level is None else correlated(design, shares, float(level))
+    units = np.full(p, -1, np.intp)
+    units[competes] = np.unique(clusters[competes], return_inverse=True)[1]
+    return units, clusters
