@@ -25,7 +25,7 @@ from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.rules import Rule
 from proxmargin.traits import Trait
 
-__all__ = ["Choice", "RuleTable", "solve"]
+__all__ = ["Choice", "RuleTable", "better_with_all_work", "solve"]
 
 PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
 STATIONARY = 1e-13  # relative gradient norm below which it is rounding
@@ -159,7 +159,7 @@ def solve(
                 raise
             because = f"{done.because}; {following.name!r} was to go on, and failed: {error}"
             return replace(solution, certificate=replace(done, because=because))
-        solution, choice = _better_with_all_work(solution, further), following
+        solution, choice = better_with_all_work(solution, further), following
     return solution
 
 
@@ -223,7 +223,7 @@ class _ReportingBoth:
         return interval_of(self.callback)
 
 
-def _better_with_all_work(first: Solution, second: Solution) -> Solution:
+def better_with_all_work(first: Solution, second: Solution) -> Solution:
     """The better of two results, with the work of both.
 
     It ends as the second run did, unless that met the tolerance at a point that is not the better

@@ -25,9 +25,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.kernel_rounds import (
     SUPPORT_CUTS,
     Rounds,
-    better,
     is_interior,
-    is_stuck,
     model_of,
 )
 from proxmargin.estimators.parameters import KernelParameters, ThreadParameters
@@ -37,6 +35,7 @@ from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
 from proxmargin.kernels.checks import check_definite, check_digits, check_size
 from proxmargin.kernels.kernel_design import KernelDesign, kernel_matrix_of
 from proxmargin.kernels.matrices import ComputedKernel, kernel_matrix
+from proxmargin.kernels.matrix import KernelMatrix
 from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.solver import UnsuitableSolverError
@@ -47,6 +46,7 @@ from proxmargin.rounding import UNIT, Enclosed
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.box.decomposition import BlockDecomposition
+from proxmargin.solvers.fallback import better_with_all_work
 from proxmargin.solvers.smooth.ridge_newton import RidgeNewton
 
 __all__ = ["Finish", "KernelMachine", "per_class"]
@@ -65,18 +65,6 @@ class Finish(NamedTuple):
 
     factor: float
     intercept: Array
-
-
-@dataclass(frozen=True, eq=False)
-class _Kernelized:
-    """The training samples of a kernel fit, with the solution and the model of each problem."""
-
-    X: Any
-    kernel: Kernel
-    solutions: list[Solution]
-    models: list[Representer]
-    problems: Sequence[Problem]
-    hint: str
 
 
 class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
@@ -116,8 +104,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         if self._is_linear:
             super()._fit_recorded(X, targets, context)
             return
-        X, targets, numbers = self._with_weight(X, targets)
-        self._publish_kernel(targets, self._fit_kernel(X, targets, context), numbers, context)
+        self._fit_kernel(*self._with_weight(X, targets), context)
         interrupts.act()
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
@@ -293,61 +280,36 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets, context: FitContext) -> _Kernelized:
+    def _fit_kernel(self, X: Any, targets: Targets, numbers: Index, context: FitContext) -> None:
         """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
-        stop = context.stop
         X, kernel = self._kernel_of(X, targets)
-        self._check_before_kernel(X, kernel, targets, stop)
+        self._check_before_kernel(X, kernel, targets, context.stop)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
         lengths = matrix.diagonal()
         check_size(lengths)
         problems = self._problems(targets, KernelDesign(matrix), context)
-
-        def solve(
-            problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
-        ) -> list[Solution]:
-            if self._is_free and problems[0].loss.is_homogeneous:  # their margin may be rounding
-                stop = replace(stop, most_further_work=TINY_WORK)
-            return self._solve(_assembly(targets, problems), starts, replace(context, stop=stop))
-
-        def solve_exactly(
-            problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
-        ) -> list[Solution]:
-            parts = _assembly(targets, problems)
-            return self._solve(parts, starts, replace(context, stop=stop), certify_represented)
-
-        def rounds(problems: Sequence[Problem]) -> Rounds:
-            exactly = solve_exactly if self._fits_newton(problems) else None
-            return Rounds(matrix, problems, solve, self._objective_scale, stop, self.rank, exactly)
-
-        def fitted(problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
-            return [(one.solution, one.model) for one in rounds(problems).run()]
-
-        if self._decomposes(problems, stop):
-            if not matrix.is_definite:
-                check_definite(matrix, np.random.default_rng(0))
-            nothing: list[Point | None] = [None] * len(problems)
-            exact = _assembly(targets, problems)
-            solutions = self._solve(exact, nothing, context, certify_represented)
-            found = [(solution, model_of(solution)) for solution in solutions]
-            if self.solver == "auto" and matrix.n_samples <= MAX_FACTORED_SAMPLES:
-                found = [
-                    better(one, fitted([problem])[0])
-                    if is_stuck(one[0]) and not self._is_futile(problem, one[1].gap)
-                    else one
-                    for one, problem in zip(found, problems, strict=True)
-                ]
-        else:
-            found = fitted(problems)
-        return _Kernelized(
-            X,
-            kernel,
-            [one for one, _ in found],
-            [one for _, one in found],
-            problems,
-            _hint_of_range(float(lengths.min()), float(lengths.max())),
-        )
+        solver = _KernelSolver(self, targets, context, matrix)
+        decomposes = self._decomposes(problems, context.stop)
+        found = (solver.decomposed if decomposes else solver.factored)(problems)
+        context = replace(context, hint=_hint_of_range(float(lengths.min()), float(lengths.max())))
+        self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
+        solutions, models = [one for one, _ in found], [model for _, model in found]
+        gaps = [model.gap for model in models]
+        context = self._with_remarks(context, problems, solutions, gaps)
+        weights, intercepts = [], []
+        for problem, model in zip(problems, models, strict=True):
+            intercept = model.gap.point.intercept
+            factor, intercept = self._finish(problem, partial(_enclosed, model), intercept)
+            weights.append(factor * model.weights)
+            intercepts.append(factor * intercept)
+        self.classes_ = targets.classes
+        support = self._publish_support(np.array(weights), numbers)
+        self.support_vectors_ = kernel.anchors(X, support, numbers)
+        self.intercept_ = np.concatenate(intercepts)
+        self._note_chosen(problems)
+        self.certificate_ = certificate_of(solutions, self.classes_)
+        self._note_run(solutions, context)
 
     def _check_before_kernel(self, X: Any, kernel: Kernel, targets: Targets, stop: Stop) -> None:
         """Raise for what the classes or the solver do not admit, before the kernel is evaluated."""
@@ -410,26 +372,6 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         X = self._prepared(X, dense=not is_sparse(X))
         return X, self._standardized_kernel(kernel, X)
 
-    def _publish_kernel(
-        self, targets: Targets, fit: _Kernelized, numbers: Index, context: FitContext
-    ) -> None:
-        self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
-        gaps = [one.gap for one in fit.models]
-        context = self._with_remarks(context, fit.problems, fit.solutions, gaps)
-        weights, intercepts = [], []
-        for problem, model in zip(fit.problems, fit.models, strict=True):
-            point = model.gap.point
-            factor, intercept = self._finish(problem, partial(_enclosed, model), point.intercept)
-            weights.append(factor * model.weights)
-            intercepts.append(factor * intercept)
-        self.classes_ = targets.classes
-        support = self._publish_support(np.array(weights), numbers)
-        self.support_vectors_ = fit.kernel.anchors(fit.X, support, numbers)
-        self.intercept_ = np.concatenate(intercepts)
-        self._note_chosen(fit.problems)
-        self.certificate_ = certificate_of(fit.solutions, self.classes_)
-        self._note_run(fit.solutions, replace(context, hint=fit.hint))
-
     def _publish_support(self, weights: Array, numbers: Index) -> Index:
         """Publish the nonzero weights of the samples ``numbers``; returns their positions."""
         support = np.flatnonzero(weights.any(axis=0))
@@ -472,6 +414,54 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         """The centre of sparse samples in the columns where it is not subtracted, (n_features,)."""
         far = far_columns(self.feature_centre_, self.feature_scale_)
         return np.where(far, 0.0, self.feature_centre_)
+
+
+@dataclass(frozen=True, eq=False)
+class _KernelSolver:
+    """Solves the problems of one fit: on the exact kernel, or on low-rank factors of it."""
+
+    model: KernelMachine
+    targets: Targets
+    context: FitContext
+    matrix: KernelMatrix
+
+    def decomposed(self, problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
+        """By decomposition; few samples whose gap is still too large then by a factor."""
+        if not self.matrix.is_definite:
+            check_definite(self.matrix, np.random.default_rng(0))
+        solutions = self.exactly(problems, [None] * len(problems), self.context.stop)
+        found = [(solution, model_of(solution)) for solution in solutions]
+        if self.model.solver != "auto" or self.matrix.n_samples > MAX_FACTORED_SAMPLES:
+            return found
+        for k, (problem, (solution, kernel_model)) in enumerate(zip(problems, found, strict=True)):
+            stuck = solution.status in (Status.STALLED, Status.ROUNDED)
+            stuck = stuck and not solution.certificate.converged
+            if stuck and not self.model._is_futile(problem, kernel_model.gap):
+                further, other = self.factored([problem])[0]
+                better = other if other.gap.gap <= kernel_model.gap.gap else kernel_model
+                found[k] = better_with_all_work(solution, further), better
+        return found
+
+    def factored(self, problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
+        """On factors, that are refined until the certificate for the exact kernel is met."""
+        exactly = self.exactly if self.model._fits_newton(problems) else None
+        scale, stop, rank = self.model._objective_scale, self.context.stop, self.model.rank
+        rounds = Rounds(self.matrix, problems, self.on_factor, scale, stop, rank, exactly)
+        return [(one.solution, one.model) for one in rounds.run()]
+
+    def on_factor(
+        self, problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
+    ) -> list[Solution]:
+        if self.model._is_free and problems[0].loss.is_homogeneous:  # a margin may be rounding
+            stop = replace(stop, most_further_work=TINY_WORK)
+        parts = _assembly(self.targets, problems)
+        return self.model._solve(parts, starts, replace(self.context, stop=stop))
+
+    def exactly(
+        self, problems: Sequence[Problem], starts: Sequence[Point | None], stop: Stop
+    ) -> list[Solution]:
+        parts, context = _assembly(self.targets, problems), replace(self.context, stop=stop)
+        return self.model._solve(parts, starts, context, certify_represented)
 
 
 def _nothing(n_samples: int, n_features: int) -> Design:

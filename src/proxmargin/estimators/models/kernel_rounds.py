@@ -396,37 +396,6 @@ def model_of(solution: Solution) -> Representer:
     return Representer(gap.point.coef[:, 0], gap.scores, gap)
 
 
-def is_stuck(solution: Solution) -> bool:
-    """Whether the solver stalled before the tolerance was met."""
-    return (
-        solution.status in (Status.STALLED, Status.ROUNDED) and not solution.certificate.converged
-    )
-
-
-def better(
-    before: tuple[Solution, Representer], now: tuple[Solution, Representer]
-) -> tuple[Solution, Representer]:
-    """The better of a stalled solution and the next solver's, with the work of both.
-
-    The status is that of the next solver.
-    """
-    solution, model = now if now[1].gap.gap <= before[1].gap.gap else before
-    first, second = before[0].certificate, now[0].certificate
-    certificate = replace(
-        solution.certificate,
-        stop_reason=second.stop_reason,
-        solver=second.solver,
-        n_iter=first.n_iter + second.n_iter,
-        n_passes=first.n_passes + second.n_passes,
-        seconds=first.seconds + second.seconds,
-        because=(
-            f"{first.because}; it stalled at a relative gap of {first.relative_gap:.1e}, "
-            f"and {second.solver!r} went on: {second.because}"
-        ),
-    )
-    return replace(solution, certificate=certificate, status=now[0].status), model
-
-
 def _warm_start(factor: LowRankFactor, known: RoundResult | None) -> Point | None:
     """A warm start on a refined factor: the last model, or the last point if that is better."""
     if known is None:
