@@ -426,7 +426,7 @@ def compute_path(
     assembly: Assembly,
     grid: Array,
     stop_at: float | None = None,
-    tell: Callable[[int], object] = lambda count: None,
+    notify: Callable[[int], object] = lambda count: None,
 ) -> Path:
     """The path over a grid from the strongest penalty; shorter if interrupted or saturated.
 
@@ -434,7 +434,7 @@ def compute_path(
     ----------
     template : estimator
         That assembled the data. Is not changed.
-    tell : callable
+    notify : callable
         Called with the number of strengths that are complete since the last time.
     """
     saturation = Saturation(template, assembly, stop_at)
@@ -448,7 +448,7 @@ def compute_path(
         kept, ended = saturation.ending(grid[count : count + found[0].count], found)
         parts.append([each.part(0, kept) for each in found])
         count += kept
-        tell(kept)
+        notify(kept)
         if ended is not None:
             break
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from math import comb, lgamma, log, prod
 from numbers import Number
@@ -103,28 +103,24 @@ def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, Codes]
         raise ValueError(f"groups must have one entry a sample, ({count},), got {given.shape}")
     if given.dtype.kind not in "biuUS":
         entries = given.astype(object).tolist()
-        if _checked_kind(entries) in (NUMBER, TEXT):
+        kinds = [_kind(each) for each in entries]
+        if None in kinds:
+            raise ValueError(
+                f"groups has no value in row {kinds.index(None)} (counted from 0): leave such rows "
+                "out, or give them a group"
+            )
+        row = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if row is not None:
+            raise ValueError(
+                f"groups must be of one type: row {row} (counted from 0) has {entries[row]!r}, a "
+                f"{kinds[row]}, and row 0 has {entries[0]!r}, a {kinds[0]}"
+            )
+        if kinds[0] in (NUMBER, TEXT):
             given = np.array(entries)
     try:
         return given, np.unique(given, return_inverse=True)[1].astype(np.intp)
     except TypeError as error:
         raise ValueError(f"groups must be numbers or text, which have an order: {error}") from error
-
-
-def _checked_kind(entries: Sequence[Any]) -> str | None:
-    kinds = [_kind(each) for each in entries]
-    if None in kinds:
-        raise ValueError(
-            f"groups has no value in row {kinds.index(None)} (counted from 0): leave such rows "
-            "out, or give them a group"
-        )
-    row = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
-    if row is not None:
-        raise ValueError(
-            f"groups must be of one type: row {row} (counted from 0) has {entries[row]!r}, a "
-            f"{kinds[row]}, and row 0 has {entries[0]!r}, a {kinds[0]}"
-        )
-    return kinds[0]
 
 
 def _kind(value: Any) -> str | None:

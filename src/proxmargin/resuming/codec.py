@@ -105,10 +105,9 @@ class Codec(ABC):
         return found
 
     def _decode_float(self, where: str, plain: dict[str, Any]) -> float:
-        word = plain["float"]
-        if word not in ("nan", "inf", "-inf"):
-            raise self.Error(f"{where!r} holds {word!r} instead of a number")
-        return float(word)
+        if plain["float"] not in ("nan", "inf", "-inf"):
+            raise self.Error(f"{where!r} holds {plain['float']!r} instead of a number")
+        return float(plain["float"])
 
 
 # in this order: a float64 of NumPy is a float, too
@@ -137,10 +136,8 @@ COMMON: Mapping[frozenset[str], Decoder] = {
 class StateCodec(Codec):
     """States of solvers: arrays under generated names, and the library's records of them.
 
-    More tags: ``{"number": [type, value]}``, ``{"array": name}``, ``{"sparse": kind, "shape": ...,
-    "parts": ...}``, ``{"stop": {...}, "tells": bool}``, ``{"member": [class, name]}`` of an
-    enumeration, and ``{"record": class, "fields": {...}}``. Records are restored without calling
-    constructors, and only of classes that are already loaded: a name in a file causes no import.
+    Its tags are the last of this class. Records are restored without calling constructors, and only
+    of classes that are already loaded: a name in a file causes no import.
     """
 
     arrays: dict[str, NDArray[Any]]  # those that are encoded are added, each once
@@ -150,12 +147,16 @@ class StateCodec(Codec):
 
     Error = EncodingError
 
+    def _check_plain(self, dtype: np.dtype[Any]) -> None:
+        if dtype.kind not in PLAIN:
+            raise EncodingError(f"a number of type {dtype} has no plain form")
+
     def _encode_number(self, value: np.generic, where: str) -> Any:
-        _check_plain(value.dtype)
+        self._check_plain(value.dtype)
         return {"number": [value.dtype.str, value.item()]}
 
     def _encode_array(self, value: NDArray[Any], where: str) -> Any:
-        _check_plain(value.dtype)
+        self._check_plain(value.dtype)
         name = self._names.setdefault(id(value), f"a{len(self.arrays)}")
         self.arrays[name] = value
         return {"array": name}
@@ -186,7 +187,7 @@ class StateCodec(Codec):
 
     def _decode_number(self, where: str, plain: dict[str, Any]) -> Any:
         kind = np.dtype(plain["number"][0])
-        _check_plain(kind)
+        self._check_plain(kind)
         return kind.type(plain["number"][1])
 
     def _decode_sparse(self, where: str, plain: dict[str, Any]) -> Any:
@@ -228,11 +229,6 @@ class StateCodec(Codec):
         frozenset({"member"}): _decode_member,
         frozenset({"record", "fields"}): _decode_record,
     }
-
-
-def _check_plain(dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in PLAIN:
-        raise EncodingError(f"a number of type {dtype} has no plain form")
 
 
 def _class(name: str) -> Any:

@@ -226,7 +226,7 @@ class CrossValidated(
             ahead = None
             if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:
                 only = self._chosen(templates[0], names)
-                ahead = partial(compute_path, only, assembly, grids[0], tell=progress.advance)
+                ahead = partial(compute_path, only, assembly, grids[0], notify=progress.advance)
             plan = Plan(templates, grids, self._shares)
             results, path = self._fit_and_score_folds(plan, data, folds, progress, ahead)
             self.classes_ = data.targets.classes
@@ -321,7 +321,9 @@ class CrossValidated(
                 chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
             return chosen, 1, unmet_of([chosen.certificate_])
         if path is None:
-            path = compute_path(chosen, chosen._reassembled(assembly), grid, tell=progress.advance)
+            path = compute_path(
+                chosen, chosen._reassembled(assembly), grid, notify=progress.advance
+            )
         self.path_ = path
         _stop_if_interrupted(progress)
         best, fits, short = path.model(column), len(path), unmet_of(path.certificates)

@@ -27,7 +27,7 @@ from proxmargin.selection.splitting import no_convergence_warnings
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Tell = Callable[[int], object]
+Notify = Callable[[int], object]
 
 
 class Scored(NamedTuple):
@@ -141,20 +141,20 @@ class Plan:
         return len(self.grids) * len(self.shares), self.grids.shape[1]
 
 
-def path_models(plan: Plan, data: ValidatedRows, fold: Fold, tell: Tell) -> Iterator[Scored]:
+def path_models(plan: Plan, data: ValidatedRows, fold: Fold, notify: Notify) -> Iterator[Scored]:
     """The paths of linear models, one for each l1_ratio. Held-out rows have weight zero, so that
     neither standardisation nor any bound depends on them. Removing them would copy the data."""
     first = plan.templates[0]
     assembly = first._assembled(data.design, data.training(fold, first.class_weight))
     for template, grid in zip(plan.templates, plan.grids, strict=True):
         own = assembly if template is first else template._reassembled(assembly)
-        path = compute_path(template, own, grid, tell=tell)
+        path = compute_path(template, own, grid, notify=notify)
         for share, mixed in zip(plan.shares, mixed_paths(path, own, plan.shares), strict=True):
             decisions = mixed.path.scores_of(data.design, fold.test)
             yield Scored(mixed.path, decisions, mixed.exists, share == plan.shares[0])
 
 
-def kernel_models(plan: Plan, data: ValidatedRows, fold: Fold, tell: Tell) -> Iterator[Scored]:
+def kernel_models(plan: Plan, data: ValidatedRows, fold: Fold, notify: Notify) -> Iterator[Scored]:
     """Models with a nonlinear kernel, each fitted on its own."""
     data.training(fold, plan.templates[0].class_weight)
     X, y = data.rows(fold.train, fold.train), data.labels[fold.train]
@@ -167,7 +167,7 @@ def kernel_models(plan: Plan, data: ValidatedRows, fold: Fold, tell: Tell) -> It
         try:
             for model in fitted_grid(template, settings, X, y, weights, offset):
                 models.append(model)
-                tell(1)
+                notify(1)
         except KeyboardInterrupt:
             if not interrupts.pending:
                 raise
@@ -216,15 +216,15 @@ class Judging:
 
     plan: Plan
     # `path_models` or `kernel_models`
-    models: Callable[[Plan, ValidatedRows, Fold, Tell], Iterator[Scored]]
+    models: Callable[[Plan, ValidatedRows, Fold, Notify], Iterator[Scored]]
     judge: Judge
     keep: bool  # whether the scores of the held-out rows are kept
 
-    def judged(self, data: ValidatedRows, fold: Fold, tell: Tell) -> Judged:
+    def judged(self, data: ValidatedRows, fold: Fold, notify: Notify) -> Judged:
         """Fit the models of a fold, and score them on its held-out rows."""
         rows, scores, kept, fits = data.held_out(fold), np.full(self.plan.shape, np.nan), [], 0
         unmet: list[Certificate | CertificateList] = []
-        fitted = self.models(self.plan, data, fold, tell)
+        fitted = self.models(self.plan, data, fold, notify)
         for index, (each, decisions, exists, is_fit) in enumerate(fitted):
             if not len(each):
                 break

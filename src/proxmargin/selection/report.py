@@ -104,7 +104,7 @@ def feature_report(
     names = data.names
     frame: dict[str, Any] = {
         "feature": names[features],
-        "class": table.labels(rows),
+        "class": [table.positive(row) for row in rows.tolist()],
         "coef": table.coef[rows, features],
         "coef_per_sd": table.per_deviation(table.coef)[rows, features],
         "sign": np.sign(table.coef[rows, features]).astype(int),
@@ -193,9 +193,6 @@ class _Table:
     def positive(self, row: int) -> Any:
         """The class for which positive coefficients of a row speak."""
         return self.classes[1] if len(self.coef) == 1 else self.classes[row]
-
-    def labels(self, rows: Index) -> list[Any]:
-        return [self.positive(row) for row in rows.tolist()]
 
     def areas(self, rows: Index, features: Index) -> Array:
         """The area under the ROC curve of each feature, for its class against the others."""

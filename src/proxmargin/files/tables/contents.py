@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -243,13 +243,3 @@ class Wanted:
     ignore: Sequence[str | int] = ()
     ids: str | int | None = None
     blanks: bool = False
-
-
-class TableSource(Protocol):
-    """An opened data file: the same two questions whatever the format."""
-
-    def table(self, request: TableRequest) -> Table:
-        """All features and the labels."""
-
-    def for_model(self, wanted: Wanted) -> Table:
-        """The features of a fitted model, in its order; labels where the file has them."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from proxmargin.files.errors import DataError, library, listed
 from proxmargin.files.tables.columns import NamedColumns
@@ -16,12 +16,11 @@ from proxmargin.files.tables.contents import (
     Dialect,
     Table,
     TableRequest,
-    TableSource,
     Wanted,
     series_column,
 )
 from proxmargin.files.tables.delimited import read_delimited, read_svmlight
-from proxmargin.files.tables.matrices import EMBEDDED, embedded_set, read_npz
+from proxmargin.files.tables.matrices import EMBEDDED, PlainMatrix, embedded_set, read_npz
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import PACKINGS
 from proxmargin.runtime.memory import shortage
@@ -102,7 +101,8 @@ def _read_arrow(path: Path) -> NamedColumns:
     return _read(path, "Arrow or Feather", _arrow_table)
 
 
-Reader = Callable[[Path], TableSource]
+TableSource: TypeAlias = NamedColumns | PlainMatrix
+Reader: TypeAlias = Callable[[Path], TableSource]
 
 # text is read compressed, too
 _PACKED = ("", *PACKINGS)

@@ -220,7 +220,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         data = Samples(X, replace(targets, offset=shift), own)
         units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
         n_units = int(units.max()) + 1
-        terms = terms.settled(n_units)
+        terms = terms.completed(n_units)
         half = int(np.count_nonzero(own)) // 2
         if terms.q is not None and terms.q > half:
             warnings.warn(

@@ -94,9 +94,9 @@ class SelectionTerms:
         check_number("fdr", settings.fdr, low=0.0, low_open=True, high=1.0, optional=True)
         given = {name: getattr(settings, name) for name in names}
         made = cls(**given, assumption=settings.assumption, n_pairs=int(settings.n_pairs))
-        return made._complete()
+        return made._with_defaults()
 
-    def _complete(self) -> SelectionTerms:
+    def _with_defaults(self) -> SelectionTerms:
         """With the defaults for what is missing, so that two of three are known at most."""
         if self.fdr is not None:
             if self.q is None or self.threshold is not None or self.pfer is not None:
@@ -114,7 +114,7 @@ class SelectionTerms:
             return replace(self, threshold=THRESHOLD, pfer=pfer)
         return self
 
-    def settled(self, p: int) -> SelectionTerms:
+    def completed(self, p: int) -> SelectionTerms:
         """With the third of threshold, pfer and q, for p features. Raises ValueError: it is
         impossible, with the nearest possible value."""
         if self.q is not None and self.q > p:
