@@ -28,7 +28,6 @@ from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
-from proxmargin.solvers.programs.units import InUnits
 
 __all__ = ["critical_strength"]
 
@@ -80,7 +79,7 @@ def critical_strength(problem: Problem) -> float:
         return problem.critical_strength()
     gauge = gauge_columns(_unit_norm(problem.penalty))
     assert gauge is not None
-    units = InUnits.of(gauge, problem.design.column_bounds())
+    units = gauge.in_units(problem.design.column_bounds())
     descent = _TiedPieces.of(replace(program, gauge=units))
     most = MAX_DENSE_PIECES if problem.design.density == 1.0 else MAX_SPARSE_PIECES
     most = most if gauge.is_polyhedral else min(most, MAX_ROUND_PIECES)
@@ -108,7 +107,7 @@ class _TiedPieces:
     def of(cls, program: HingeProgram) -> _TiedPieces:
         rows, problem = program.rows, program.problem
         null = problem.null_point().intercept
-        shortfalls = rows.shortfalls(np.tile(null, (rows.n_samples, 1)))
+        shortfalls = rows.shortfalls(np.tile(null, (len(rows.goals), 1)))
         hinges = rows.hinges(np.arange(shortfalls.size)).reshape(shortfalls.shape)
         sizes = np.zeros(rows.costs.size)
         np.maximum.at(sizes, hinges, shortfalls)
@@ -118,7 +117,7 @@ class _TiedPieces:
     def slopes(self, scores: Array) -> Array:
         """How fast each tied piece rises; -inf for the others."""
         rows = self.program.rows
-        rises = rows.shortfalls(scores) - rows.goals.reshape(scores.shape)
+        rises = rows.shortfalls(scores) - rows.goals
         return np.where(self.tied, rises, -np.inf)
 
     def restricted(self, rows: Ids, columns: Atoms, reach: float) -> RestrictedProgram:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,10 @@ from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.standardized import StandardizedDesign, standardized
 from proxmargin.losses.base import Array, Loss
+from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns
-from proxmargin.solvers.programs.hinge_program import HingeProgram
-from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
+from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
+from proxmargin.solvers.programs.hinge_program import HingeProgram, HingeRows, hinge_rows
 from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 from proxmargin.traits import Trait
@@ -37,31 +37,20 @@ MAX_BASIS = 1000  # features up to which an orthonormal basis of their span is c
 MAX_RANK_SAMPLES = 5000  # samples up to which linear independence is checked
 
 
-@dataclass(frozen=True)
-class _Free(GaugeColumns):
-    """Columns of a program without a norm: a basis of the coefficients in both signs, at cost zero.
+def _basis_columns(n_features: int, outputs: int, sums_to_zero: bool) -> Atoms:
+    """A basis of the coefficients in both signs, at cost zero.
 
-    The basis consists of single entries or, where rows sum to zero, of differences to the last
-    entry of a row.
+    It consists of single entries or, where rows sum to zero, of differences to the last entry of a
+    row.
     """
-
-    strength: float
-    outputs: int
-    sums_to_zero: bool
-
-    def norms(self, pulled: Array) -> Array:
-        return np.zeros(2 * len(pulled) * (self.outputs - self.sums_to_zero))
-
-    def vertices(self, parts: Ids, pulled: Array) -> Atoms:
-        kept = self.outputs - self.sums_to_zero
-        features, outputs = np.divmod(parts // 2, kept)
-        entries, owners = features * self.outputs + outputs, np.arange(parts.size)
-        signs = np.where(parts % 2 > 0, -1.0, 1.0)
-        if self.sums_to_zero:
-            last = (features + 1) * self.outputs - 1
-            entries, owners = np.concatenate([entries, last]), np.tile(owners, 2)
-            signs = np.concatenate([signs, -signs])
-        return Atoms(parts, np.zeros(parts.size), signs, entries, owners)
+    parts = np.arange(2 * n_features * (outputs - sums_to_zero))
+    features, column = np.divmod(parts // 2, max(outputs - sums_to_zero, 1))
+    entries, owners = features * outputs + column, parts
+    signs = np.where(parts % 2 > 0, -1.0, 1.0)
+    if sums_to_zero:
+        entries = np.concatenate([entries, (features + 1) * outputs - 1])
+        owners, signs = np.tile(parts, 2), np.concatenate([signs, -signs])
+    return Atoms(parts, np.zeros(parts.size), signs, entries, owners)
 
 
 class Least(NamedTuple):
@@ -323,8 +312,9 @@ def _least_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Leas
     """The least loss of hinges by a linear program in the span of the samples."""
     bare = replace(problem, loss=problem.loss.without_budget)
     coordinates = in_short_coordinates(problem.design)
-    free = _Free(1.0, bare.loss.n_outputs, problem.penalty.sums_to_zero)
-    program = HingeProgram(replace(bare, design=coordinates.design), rows, free)
+    unit = gauge_columns(ElasticNet(1.0))
+    assert unit is not None
+    program = HingeProgram(replace(bare, design=coordinates.design), rows, unit)
     value, found = _minimise_program(program, deadline)
     if found is None:
         return Least(value)
@@ -334,10 +324,9 @@ def _least_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Leas
 
 def _minimise_program(program: HingeProgram, deadline: float) -> tuple[float, Array | None]:
     """The optimal value and the coefficients; zero and None if the program is not solved."""
-    shape = program.problem.design.n_features, program.outputs
-    every = np.arange(program.gauge.norms(np.zeros(shape)).size)
-    columns = program.gauge.vertices(every, np.zeros(shape))
-    known = first_rows(program.rows, np.zeros((program.rows.n_samples, program.outputs)))
+    problem, outputs = program.problem, program.outputs
+    columns = _basis_columns(problem.design.n_features, outputs, problem.penalty.sums_to_zero)
+    known = first_rows(program.rows, np.zeros(program.rows.goals.shape))
     basis: Basis | None = None
     while True:
         vertex: Vertex = solved(program.restricted(known, columns), basis, deadline=deadline)

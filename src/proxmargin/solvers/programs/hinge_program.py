@@ -3,41 +3,134 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.designs.base import Design
-from proxmargin.losses.base import Array
+from proxmargin.losses.base import Array, Loss
+from proxmargin.losses.classes.crammer_singer import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
+from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns, gauge_columns
-from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
-from proxmargin.solvers.programs.units import InUnits
 from proxmargin.traits import Trait
 
-__all__ = ["HingeProgram", "hinge_program"]
+__all__ = ["HingeProgram", "HingeRows", "hinge_program", "hinge_rows"]
 
 Ids = NDArray[np.intp]
 
 
-class _Triplets(NamedTuple):
-    """Entries of a sparse matrix."""
+@dataclass(frozen=True, eq=False)
+class HingeRows:
+    """``L(Z) = sum_c costs_c [max_{rows r of c} goals_r - gains_r'z_i(r)]_+``.
 
-    values: Array
-    rows: Ids
-    columns: Ids
+    Row ``i K + k`` belongs to sample i and output k. In the program the hinge c is a variable
+    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows give the dual
+    point ``q_i = -sum_r y_r gains_r``.
 
-    @classmethod
-    def joined(cls, blocks: list[_Triplets]) -> _Triplets:
-        return cls(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+    Attributes
+    ----------
+    costs : (n_hinges,)
+    goals : (n_samples, n_outputs)
+        One, less the contribution of an offset of the scores.
+    signs : (n_samples, n_outputs)
+        The gain of the score of the row's output.
+    exists : (n_samples, n_outputs) of bool
+        False for samples without a weight, and for their own classes.
+    codes : (n_samples,), optional
+        The class whose score has gain one in all rows of a sample, which share one hinge; without
+        them each row has a hinge.
+    """
 
-    def moved(self, rows: int, columns: int) -> _Triplets:
-        return _Triplets(self.values, self.rows + rows, self.columns + columns)
+    costs: Array
+    goals: Array
+    signs: Array
+    exists: NDArray[np.bool_]
+    codes: Ids | None = None
+
+    @property
+    def n_outputs(self) -> int:
+        return self.goals.shape[1]
+
+    @cached_property
+    def all_rows(self) -> Ids:
+        return np.flatnonzero(self.exists)
+
+    def hinges(self, rows: Ids) -> Ids:
+        """The hinge that each row belongs to."""
+        return rows if self.codes is None else rows // self.n_outputs
+
+    def gains(self, rows: Ids) -> Array:
+        """The coefficients of the scores in each row, (n_rows, n_outputs)."""
+        gains, each = np.zeros((rows.size, self.n_outputs)), np.arange(rows.size)
+        if self.codes is not None:
+            gains[each, self.codes[rows // self.n_outputs]] = 1.0
+        gains[each, rows % self.n_outputs] = self.signs.flat[rows]
+        return gains
+
+    def shortfalls(self, scores: Array) -> Array:
+        """``goals_r - gains_r'z`` of each row, (n_samples, n_outputs); -inf without a row."""
+        missing = self.goals - self.signs * scores
+        if self.codes is not None:
+            missing -= np.take_along_axis(scores, self.codes[:, None], axis=1)
+        return np.where(self.exists, missing, -np.inf)
+
+    def violated(
+        self, shortfalls: Array, rows: Ids, slack: float, floors: Array | float = 0.0
+    ) -> Ids:
+        """The most violated row of each sample, where ``rows`` determine the hinges.
+
+        Parameters
+        ----------
+        shortfalls : (n_samples, n_outputs)
+            For every row; -inf excludes one.
+        floors : (n_hinges,) or number
+            The value of each hinge without rows.
+        """
+        made = np.broadcast_to(floors, self.costs.shape).copy()
+        np.maximum.at(made, self.hinges(rows), shortfalls.flat[rows])
+        hinges = made[self.hinges(np.arange(shortfalls.size))].reshape(shortfalls.shape)
+        asked = np.isfinite(shortfalls)
+        above = np.subtract(shortfalls, hinges, out=np.full(shortfalls.shape, -np.inf), where=asked)
+        above.flat[rows] = -np.inf
+        worst = above.argmax(axis=1)
+        samples = np.flatnonzero(above.max(axis=1) > slack)
+        found: Ids = samples * self.n_outputs + worst[samples]
+        return found
+
+    def near(self, scores: Array, distance: float) -> Ids:
+        """The rows at most ``distance`` below their hinge."""
+        shortfalls = self.shortfalls(scores).ravel()
+        hinges = self.hinges(np.arange(shortfalls.size))
+        sizes = np.zeros(self.costs.size)
+        np.maximum.at(sizes, hinges, shortfalls)
+        return np.flatnonzero(shortfalls >= sizes[hinges] - distance)
+
+    def dual(self, rows: Ids, duals: Array) -> Array:
+        """The dual point for duals of the rows, (n_samples, n_outputs)."""
+        samples, starts = rows // self.n_outputs, np.arange(rows.size + 1)
+        pulls = sparse.csc_array((-duals, samples, starts), (len(self.goals), rows.size))
+        return np.asarray(pulls @ self.gains(rows))
+
+
+def hinge_rows(loss: Loss) -> HingeRows | None:
+    """The rows of a loss that is a sum of hinges; None for another loss."""
+    bare = loss.unshifted
+    if isinstance(bare, CrammerSinger) and not loss.offset.any():
+        shape = bare.codes.size, bare.n_outputs
+        wrong = bare.codes[:, None] != np.arange(shape[1])
+        exists = wrong & (bare.shares > 0)[:, None]
+        ones = np.ones(shape)
+        return HingeRows(bare.shares, ones, -ones, exists, bare.codes)
+    if isinstance(bare, MarginSum) and bare.phi.is_hinge:
+        goals = 1.0 - bare.signs * loss.offset
+        return HingeRows(bare.weights.ravel(), goals, bare.signs, bare.weights > 0)
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +182,8 @@ class HingeProgram:
 
     def restricted(self, rows: Ids, columns: Atoms) -> RestrictedProgram:
         """The program of some rows of the loss and some columns of the gauge."""
-        size = (self.above + rows.size, self.ahead + columns.parts.size)
-        entries = _Triplets.joined([
-            *self._sum_of_intercepts,
-            *self._budget,
-            self._known_columns(rows).moved(self.above, 0),
-            self._products(rows, columns).moved(self.above, self.ahead),
-        ])  # fmt: skip
-        lower = np.zeros(size[1])
+        size = self.ahead + columns.parts.size
+        lower = np.zeros(size)
         lower[: self.free] = -np.inf
         sums, budget = np.zeros(self.sums), np.zeros(self.limits)
         loss = self.rows.costs / self.gauge.strength
@@ -108,9 +195,9 @@ class HingeProgram:
         return RestrictedProgram(
             cost=np.concatenate([np.zeros(self.free), price, loss, columns.costs]),
             lower=lower,
-            upper=np.full(size[1], np.inf),
-            matrix=sparse.csc_array((entries.values, (entries.rows, entries.columns)), shape=size),
-            row_lower=np.concatenate([sums, budget, self.rows.goals[rows]]),
+            upper=np.full(size, np.inf),
+            matrix=self._matrix(rows, columns),
+            row_lower=np.concatenate([sums, budget, self.rows.goals.flat[rows]]),
             row_upper=np.concatenate([sums, np.full(self.limits + rows.size, np.inf)]),
         )
 
@@ -146,39 +233,31 @@ class HingeProgram:
             return centre / scale
         return None
 
-    @property
-    def _sum_of_intercepts(self) -> list[_Triplets]:
-        if not self.sums:
-            return []
-        each = np.arange(self.free)
-        return [_Triplets(np.ones(self.free), np.zeros(self.free, np.intp), each)]
+    def _matrix(self, rows: Ids, columns: Atoms) -> Any:
+        """Rows for the sum of the intercepts, ``e - costs'xi`` within a budget, and the loss."""
+        gains, each = self.rows.gains(rows), np.arange(rows.size)
+        hinges = (np.ones(rows.size), (each, self.rows.hinges(rows)))
+        n_hinges = self.rows.costs.size
+        blocks: list[list[Any]] = [
+            [
+                sparse.csr_array(gains[:, : self.free]),
+                sparse.csr_array((rows.size, self.limits)),
+                sparse.csr_array(hinges, shape=(rows.size, n_hinges)),
+                self._products(gains, rows // self.outputs, columns),
+            ]
+        ]
+        if self.level is not None:
+            one, costs = np.ones((1, 1)), -self.rows.costs[None, :]
+            blocks.insert(0, [None, one, costs, None])
+        if self.sums:
+            blocks.insert(0, [np.ones((1, self.free)), None, None, None])
+        return sparse.block_array(blocks, format="csc")
 
-    @property
-    def _budget(self) -> list[_Triplets]:
-        """The row ``e - costs'xi`` of a budget."""
-        if self.level is None:
-            return []
-        values = np.concatenate([[1.0], -self.rows.costs])
-        columns = self.free + np.arange(values.size)
-        return [_Triplets(values, np.full(values.size, self.sums), columns)]
-
-    def _known_columns(self, rows: Ids) -> _Triplets:
-        """The entries of intercepts and hinges in these rows."""
-        each = np.arange(rows.size)
-        ahead = self.free + self.limits
-        hinges = _Triplets(np.ones(rows.size), each, ahead + self.rows.hinges(rows))
-        if not self.free:
-            return hinges
-        gains = self.rows.gains(rows)
-        at = np.nonzero(gains)
-        return _Triplets.joined([_Triplets(gains[at], *at), hinges])
-
-    def _products(self, rows: Ids, columns: Atoms) -> _Triplets:
+    def _products(self, gains: Array, samples: Ids, columns: Atoms) -> Any:
         """``gains_r'(X A_c)_i(r)`` for all rows r and columns c, one output at a time."""
-        gains, samples = self.rows.gains(rows), rows // self.outputs
         features, at = np.unique(columns.entries // self.outputs, return_inverse=True)
         data = self._features(features)
-        blocks = [_Triplets(np.zeros(0), np.zeros(0, np.intp), np.zeros(0, np.intp))]
+        blocks = [(np.zeros(0), np.zeros(0, np.intp), np.zeros(0, np.intp))]
         for k in range(self.outputs):
             here = np.flatnonzero(columns.entries % self.outputs == k)
             live = np.flatnonzero(gains[:, k])
@@ -188,8 +267,9 @@ class HingeProgram:
             combine = sparse.csc_array((columns.values[here], (local, column)), shape=shape)
             block = sparse.coo_array(data[samples[live]][:, used] @ combine)
             values = block.data * gains[live[block.row], k]
-            blocks.append(_Triplets(values, live[block.row], owners[block.col]))
-        return _Triplets.joined(blocks)
+            blocks.append((values, live[block.row], owners[block.col]))
+        values, each, owners = (np.concatenate(part) for part in zip(*blocks, strict=True))
+        return sparse.coo_array((values, (each, owners)), shape=(len(gains), columns.parts.size))
 
     def _features(self, index: Ids) -> Any:
         """Some features of all samples: an array, or CSR where the data are sparse."""
@@ -218,5 +298,5 @@ def hinge_program(problem: Problem) -> HingeProgram | None:
         return None
     # a smaller feature has |x_j'q| < strength for every dual point q, so that it stays at zero
     least = gauge.strength / float(rows.costs.sum())
-    units = InUnits.of(gauge, problem.design.column_bounds(), least if level is None else 0.0)
+    units = gauge.in_units(problem.design.column_bounds(), least if level is None else 0.0)
     return HingeProgram(problem, rows, units, level)

@@ -14,8 +14,12 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
-from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
-from proxmargin.solvers.programs.hinge_rows import HingeRows, hinge_rows
+from proxmargin.solvers.programs.hinge_program import (
+    HingeProgram,
+    HingeRows,
+    hinge_program,
+    hinge_rows,
+)
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 
 __all__ = ["LinearProgram", "LinearProgramState", "columns_a_round", "first_rows"]
@@ -164,7 +168,7 @@ def _program_of(problem: Problem) -> HingeProgram:
 
 def first_rows(rows: HingeRows, scores: Array) -> Ids:
     """All rows if they are few or one a hinge; else the most violated row of each sample."""
-    if rows.all_rows.size <= FEW_ROWS or not rows.share_hinges:
+    if rows.all_rows.size <= FEW_ROWS or rows.codes is None:
         return rows.all_rows
     # at the null model all wrong classes tie: perturb scores, so that each enters for some samples
     broken_ties = scores + ROW_TOLERANCE * np.random.default_rng(0).random(scores.shape)
