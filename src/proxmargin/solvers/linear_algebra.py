@@ -11,11 +11,15 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array
 
-__all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "inverse_of"]
+__all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "forcing", "inverse_of"]
 
 RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
 SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 MAX_SHIFTS = 7  # the last one is 1e-3 of the diagonal
+CG_STEPS = 300  # iteration limit
+# relative residual that a Newton step is worth
+TIGHTEST_CG_TOLERANCE = 1e-8
+LOOSEST_CG_TOLERANCE = 0.1
 
 Inverse = Callable[[Array], Array]
 """Maps right-hand sides, (n,) or (n, n_right), to solutions."""
@@ -116,12 +120,17 @@ def _restore(work: Array, matrix: Array) -> None:
         work[row, row + 1 :] = work[row + 1 :, row]
 
 
+def forcing(share: float) -> float:
+    """The relative residual for a system that is ``share`` of its scale, within bounds."""
+    return min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, share))
+
+
 def conjugate_gradients(
     product: Callable[[Array], Array],
     inverse: Array,
     right: Array,
     share: float,
-    limit: int,
+    limit: int = CG_STEPS,
     deadline: float = np.inf,
 ) -> Array:
     """Solve ``A d = right`` by preconditioned conjugate gradients from zero.

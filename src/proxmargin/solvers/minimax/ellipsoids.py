@@ -1,33 +1,48 @@
-"""Loss, coordinates and covariances for the solvers of the minimax models."""
+"""Covariances of the classes in few coordinates, and deviations of the scores in them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
-from proxmargin.designs.base import Array, Design
+from proxmargin.designs.base import Array, Design, subtract_outer
 from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
 from proxmargin.designs.standardized import centred
 from proxmargin.losses.minimax import EllipsoidLoss
 from proxmargin.problem import Problem
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work
+from proxmargin.solvers.line_search import increasing_root
+from proxmargin.solvers.linear_algebra import conjugate_gradients, forcing, inverse_of
 
 __all__ = [
+    "REFINEMENTS",
+    "VARIANCE_ROUNDING",
+    "ClassSpread",
+    "FormedSpread",
+    "Inverse",
     "coordinates_of",
     "covariances",
     "ellipsoid_loss",
     "forms_covariances",
-    "is_ridge",
     "spectrum",
+    "spread_of",
     "variances_of",
 ]
+
+Inverse = Callable[[Array], Array]
 
 MAX_SIDE = 5000  # min(n_features, n_samples) up to which covariances are formed: 200 MB each
 # graded data: features of very different units, whose small variances a Gram matrix would lose
 GRADED_RATIO = 1e3  # ratio of largest to smallest standard deviation of graded data
 MAX_GRADED_FEATURES = 2000  # up to which their covariances are formed even if samples are fewer
 VARIANCE_ROUNDING = 1e-15  # variance over dimension and largest one, below which it is rounding
+REFINEMENTS = 2  # of a linear system, each with a residual from the data
+LINE_SEARCH_STEPS = 100  # limit; bisections exhaust the 53 bits of a step long before
+LINE_SEARCH_TOLERANCE = 1e-6  # ratio of slopes; tight, as an evaluation takes eight scalars
+ROUNDED_COEFFICIENT = 1e-8  # over |w|, below which a coefficient does not set the unit of levels
 # LAPACK's gejsv: full accuracy for rows and columns of any scale; all left singular vectors, no
 # right ones; the full range of exponents; no transposition; no perturbation
 JACOBI = {"joba": 2, "jobu": 1, "jobv": 3, "jobr": 0, "jobt": 0, "jobp": 0}
@@ -36,10 +51,6 @@ JACOBI = {"joba": 2, "jobu": 1, "jobv": 3, "jobr": 0, "jobt": 0, "jobp": 0}
 def ellipsoid_loss(problem: Problem) -> EllipsoidLoss:
     assert isinstance(problem.loss, EllipsoidLoss)
     return problem.loss
-
-
-def is_ridge(problem: Problem) -> bool:
-    return problem.has_ridge_alone
 
 
 def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
@@ -130,3 +141,210 @@ def spectrum(matrix: Array, variances: Array) -> tuple[Array, Array]:
 
 def _is_graded(deviations: Array) -> bool:
     return bool(deviations.size and deviations.max() > GRADED_RATIO * deviations.min())
+
+
+class ClassSpread:
+    """Coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the scores.
+
+    Their norms over the classes are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o``
+    with the covariances ``S_o``, which are not formed here: systems are solved by conjugate
+    gradients.
+
+    Attributes
+    ----------
+    coef : (k,)
+        In the coordinates of `coordinates_of`.
+    scores, v : (n_samples,)
+    sizes : (2,)
+        ``n_o``.
+    deadline : float
+        On `proxmargin.compiled.clock`; after it systems are solved inexactly.
+    """
+
+    deadline = np.inf
+
+    def __init__(self, problem: Problem, coef: Array, scores: Array) -> None:
+        self.design = coordinates_of(problem).design
+        self.form, self.kappa = ellipsoid_loss(problem).form, ellipsoid_loss(problem).kappa
+        self.coef, self.scores = coef, scores
+        self.v = self.form.deviations(scores)
+        self.sizes = np.array([np.linalg.norm(self.v[one]) for one in self.form.classes])
+
+    def adjoint(self, dual: Array) -> Array:
+        """``X'q``."""
+        return self.design.adjoint(dual[:, None])[:, 0]
+
+    def scores_of(self, coef: Array) -> Array:
+        """``X coef``."""
+        return self.design.scores(coef[:, None])[:, 0]
+
+    def mean_difference(self) -> Array:
+        """The difference d of the class means, (k,)."""
+        return -self.adjoint(self.form.offset)
+
+    def dual(self) -> Array:
+        """The gradient of the loss in the scores."""
+        return self.form.dual_point(self.weighted(self.v) / self.kappa if self.kappa else self.v)
+
+    def model_dual(self, moved: Array) -> Array:
+        """The dual point of the quadratic model after a step with scores ``moved``, feasible."""
+        if self.kappa == 0:
+            return self.dual()
+        e = self.form.deviations(moved)
+        u = (self.weighted(self.v) + self.weighted_derivative(e)) / self.kappa
+        return self.form.dual_point(self.form.project(u))
+
+    def weighted(self, e: Array) -> Array:
+        """``kappa e_o / n_o`` for each class o whose scores vary; zero for others."""
+        rate = np.zeros_like(e)
+        for one, size in zip(self.form.classes, self.sizes, strict=True):
+            if size > 0:
+                rate[one] = e[one] * (self.kappa / size)
+        return rate
+
+    def weighted_derivative(self, e: Array) -> Array:
+        """The derivative of ``kappa v_o / n_o`` along e: of the part of e orthogonal to v."""
+        rate = self.weighted(e)
+        for one, size in zip(self.form.classes, self.sizes, strict=True):
+            if size > 0:
+                unit = self.v[one] / size
+                rate[one] -= unit * float(unit @ rate[one])
+        return rate
+
+    def curvatures(self) -> Array:
+        """The Rayleigh quotient of ``kappa sum_o S_o / n_o`` at w, for its diagonal, (k,)."""
+        bend = self.kappa * float((self.sizes**2).sum() / self.sizes.max())
+        return np.full(self.coef.size, bend / float(self.coef @ self.coef))
+
+    def solve_hessian(self, l2: float, right: Array) -> Array:
+        """The solution of ``H d = right`` with the Hessian H of the objective."""
+        return self._solve_by_products(l2, self.weighted_derivative, right)
+
+    def solve_weighted(self, ridge: Array, right: Array) -> Array:
+        """The solution of ``(diag(ridge) + kappa sum_o S_o / n_o) d = right``."""
+        return self._solve_by_products(ridge, self.weighted, right)
+
+    def _solve_by_products(
+        self, ridge: float | Array, rate: Callable[[Array], Array], right: Array
+    ) -> Array:
+        def product(direction: Array) -> Array:
+            e = self.form.deviations(self.scores_of(direction))
+            return ridge * direction + self.adjoint(self.form.roots * rate(e))
+
+        share = forcing(float(np.linalg.norm(right) / np.linalg.norm(ridge * self.coef)))
+        return conjugate_gradients(
+            product, np.ones_like(right), right, share, deadline=self.deadline
+        )
+
+    def step_length(self, direction: Array, moved: Array, l2: float) -> float:
+        """The step length that minimises the objective along ``w + t direction``.
+
+        ``f'(t) = (l2 w - d)'p + t l2 |p|^2 + kappa sum_o (v + t e)_o'e_o / |v + t e|_o`` with the
+        direction p, the deviations e of its scores, and the difference d of the means.
+        """
+        e, bend = self.form.deviations(moved), l2 * float(direction @ direction)
+        start = float(self.form.offset @ moved) + l2 * float(self.coef @ direction)
+        parts = [
+            (float(self.v[one] @ self.v[one]), float(self.v[one] @ e[one]), float(e[one] @ e[one]))
+            for one in self.form.classes
+        ]
+
+        def slope(t: float) -> float:
+            total = start + t * bend
+            for a, b, c in parts:
+                square = a + 2.0 * t * b + t * t * c
+                total += self.kappa * (b + t * c) / np.sqrt(square) if square > 0 else 0.0
+            return float(total)
+
+        return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)
+
+
+class FormedSpread(ClassSpread):
+    """The same with the covariances formed: systems are solved by Cholesky.
+
+    Attributes
+    ----------
+    covariances : (2, k, k)
+    """
+
+    def __init__(self, problem: Problem, coef: Array, scores: Array, covariances: Array) -> None:
+        super().__init__(problem, coef, scores)
+        self.covariances = covariances
+
+    def curvatures(self) -> Array:
+        """The diagonal of ``kappa sum_o S_o / n_o``, its mean for entries of zero, (k,)."""
+        curvatures = np.diag(self.matrix(0.0, self._weights())).copy()
+        return np.where(curvatures > 0, curvatures, curvatures.mean())
+
+    def solve_hessian(self, l2: float, right: Array) -> Array:
+        matrix = self.matrix(l2, self._weights())
+        for k in range(2):
+            if self.sizes[k] == 0:
+                continue
+            unit = self.covariance_product(k) / self.sizes[k]
+            subtract_outer(matrix, unit * (self.kappa / self.sizes[k]), unit)
+        return inverse_of(matrix, overwrite=True)(right)
+
+    def solve_weighted(self, ridge: Array, right: Array) -> Array:
+        return inverse_of(self.matrix(ridge, self._weights()), overwrite=True)(right)
+
+    def matrix(self, ridge: float | Array, weights: Array) -> Array:
+        """``diag(ridge) + sum_o weights_o S_o``, (k, k)."""
+        matrix: Array = np.tensordot(weights, self.covariances, axes=1)
+        np.einsum("ii->i", matrix)[:] += ridge
+        return matrix
+
+    def refined(self, solve: Inverse, l2: float, weights: Array, right: Array) -> Array:
+        """The solution of ``(l2 I + sum_o weights_o S_o) x = right`` by iterative refinement.
+
+        Residuals are computed from the data: the condition number of the covariance is the square
+        of theirs.
+        """
+        solution = solve(right)
+        for _ in range(REFINEMENTS):
+            e = self.form.deviations(self.scores_of(solution))
+            for one, weight in zip(self.form.classes, weights, strict=True):
+                e[one] *= weight
+            solution += solve(right - l2 * solution - self.adjoint(self.form.roots * e))
+        return solution
+
+    def covariance_product(self, k: int) -> Array:
+        """``S_o w`` of class number k."""
+        product: Array = self.covariances[k] @ self.coef
+        return product
+
+    def total_variance(self) -> float:
+        """The sum of all variances in both classes, as k times their mean weighted by w^2."""
+        # w can be orthogonal, up to rounding, to all features that vary within a class: without the
+        # floor, rounding would set the unit
+        largest = float(np.abs(self.coef).max(initial=0.0))
+        shares = self.coef / largest if largest > 0 else np.ones_like(self.coef)
+        floor = ROUNDED_COEFFICIENT**2 * float(shares @ shares)
+        variances, squares = np.einsum("oii->i", self.covariances), shares**2 + floor
+        return self.coef.size * float(variances @ squares) / float(squares.sum())
+
+    def dual_at_levels(self, levels: Array) -> Array:
+        """The dual point ``u_o = v_o / (kappa mu_o)``, made feasible."""
+        u = np.zeros_like(self.v)
+        for one, level in zip(self.form.classes, levels, strict=True):
+            u[one] = self.v[one] / (self.kappa * level)
+        return self.form.dual_point(self.form.project(u))
+
+    def _weights(self) -> Array:
+        """``kappa / n_o``; zero for a class whose scores do not vary."""
+        return np.divide(self.kappa, self.sizes, out=np.zeros(2), where=self.sizes > 0)
+
+
+def spread_of(
+    problem: Problem,
+    coef: Array,
+    scores: Array,
+    covariances: Array | None,
+    deadline: float = np.inf,
+) -> ClassSpread:
+    """The spread at a point, with the covariances where they are formed."""
+    if covariances is None:
+        spread = ClassSpread(problem, coef, scores)
+        spread.deadline = deadline
+        return spread
+    return FormedSpread(problem, coef, scores, covariances)

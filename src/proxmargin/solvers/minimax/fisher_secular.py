@@ -15,12 +15,12 @@ from proxmargin.losses.minimax import MinimaxFisher
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.line_search import secular_multipliers
 from proxmargin.solvers.minimax.ellipsoids import (
+    REFINEMENTS,
     VARIANCE_ROUNDING,
     coordinates_of,
     covariances,
     ellipsoid_loss,
     forms_covariances,
-    is_ridge,
     spectrum,
     variances_of,
 )
@@ -30,7 +30,6 @@ __all__ = ["FisherSecular", "FisherState"]
 
 # |part of the mean difference in the null space| over |mean difference|, below which it is rounding
 NULL_SPACE_ROUNDING = 1e-11
-REFINEMENTS = 2  # steps of iterative refinement, with residuals from the data
 # Lanczos iteration
 LANCZOS_BLOCK = 8  # vectors added in one step of the solver
 LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual at which the Krylov space is exhausted
@@ -109,7 +108,7 @@ class FisherSecular(Solver[FisherState]):
     reads_columns: ClassVar[bool] = False
 
     def objection(self, problem: Problem) -> str | None:
-        fits = isinstance(problem.loss, MinimaxFisher) and is_ridge(problem)
+        fits = isinstance(problem.loss, MinimaxFisher) and problem.has_ridge_alone
         return None if fits else "it needs the minimax loss of Fisher's criterion and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:

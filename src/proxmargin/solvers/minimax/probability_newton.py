@@ -1,44 +1,111 @@
-"""MM-MPM with a ridge: Newton's method in the coefficients, or in the levels of the classes."""
+"""MM-MPM with a ridge: Newton's method in the coefficients, or in the levels of the classes.
+
+``kappa n_o = min over mu_o >= 0 of n_o^2 / (2 mu_o) + kappa^2 mu_o / 2``. The objective minimised
+over w, at ``w = (l2 I + sum_o S_o / mu_o)^-1 d`` with the difference d of the class means, is
+smooth and convex in the two levels mu down to zero, where a class has no spread, and the dual point
+for a falling level is feasible without a projection.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
-from proxmargin.loop.solver import CLAIM_FRACTION, Solver, at_least_one
+from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.minimax.class_spread import ClassSpread, spread_of
+from proxmargin.solvers.linear_algebra import inverse_of
 from proxmargin.solvers.minimax.ellipsoids import (
+    REFINEMENTS,
+    ClassSpread,
+    FormedSpread,
+    Inverse,
     coordinates_of,
     covariances,
     ellipsoid_loss,
     forms_covariances,
-    is_ridge,
-)
-from proxmargin.solvers.minimax.level_newton import level_step
-from proxmargin.solvers.minimax.probability_state import (
-    GAP_REDUCTION,
-    Levels,
-    ProbabilityState,
-    gap_of,
-    priced,
+    spectrum,
+    spread_of,
+    variances_of,
 )
 from proxmargin.traits import Trait
 
 __all__ = ["ProbabilityNewton", "ProbabilityState"]
 
+GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 REWEIGHTED_REGULARISATION = 1e-14  # over the diagonal: the pooled covariance may be singular
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
 MARGIN_GAP = 1e-14  # gap that proves w = 0 optimal, relative to |difference of means|^2 / l2
 # Newton's method in the coefficients
 STALLED_STEPS = 2  # without progress: a class has nearly equal scores, continue in the levels
+# levels are in units of `FormedSpread.total_variance` over l2
+SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step: ratio of a new level to the old one
+LARGEST_LEVEL_RATIO = 10.0
+CONCAVE_LEVEL_RATIO = 0.1  # of a falling level without positive curvature
+LEVEL_MOVED = 0.5  # relative change of a level that counts as progress whatever the gap
+LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
+LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Cholesky factor
+# Newton steps for the level of one class if that of the other is zero
+LIMIT_NEWTON_STEPS = 3
+SMALLEST_LIMIT_RATIO = 0.5  # their trust region
+LARGEST_LIMIT_RATIO = 2.0
+
+
+class Levels(NamedTuple):
+    """The levels of the classes as variables of their own.
+
+    Attributes
+    ----------
+    values : (2,)
+        ``n_o / kappa``.
+    covariances : (2, k, k)
+        Of the classes, without which there are no levels.
+    """
+
+    values: Array
+    covariances: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProbabilityState(GapState):
+    """The state of `ProbabilityNewton`.
+
+    Attributes
+    ----------
+    coef : (k,)
+        In the features, or in the row span if there are fewer samples.
+    scores : (n_samples,)
+    dual : (n_samples,)
+        The better of two dual points: the gradient of the loss, and the multipliers of the last
+        quadratic model.
+    covariances : (2, k, k)
+        Covariances of the two classes, if they are formed.
+    levels
+        After Newton's method in the coefficients has stalled.
+    gap : float
+        Smallest gap so far.
+    idle : int
+        Steps without progress.
+    stop : Stop
+        Limits of the run.
+    """
+
+    coef: Array
+    scores: Array
+    dual: Array | None = None
+    covariances: Array | None = None
+    levels: Levels | None = None
+    gap: float = np.inf
+    idle: int = 0
+    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -53,7 +120,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
 
     If all samples of a class have the same score at the optimum, n_o has a kink there and Newton's
     method in w stalls. It then continues in the two levels mu of the variational form
-    ``kappa n = min over mu of n^2 / (2 mu) + kappa^2 mu / 2`` (`level_newton`).
+    ``kappa n = min over mu of n^2 / (2 mu) + kappa^2 mu / 2``.
 
     Parameters
     ----------
@@ -76,7 +143,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         at_least_one(self, "max_stalled", "max_stalled_levels")
 
     def objection(self, problem: Problem) -> str | None:
-        fits = isinstance(problem.loss, MinimaxProbability) and is_ridge(problem)
+        fits = isinstance(problem.loss, MinimaxProbability) and problem.has_ridge_alone
         return None if fits else "it needs the loss of minimax probability machines and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ProbabilityState:
@@ -99,7 +166,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         if not state.coef.any():
             return state.but(n_iter=state.n_iter + 1, finished=True)
         if state.levels is not None:
-            return level_step(problem, state, state.levels, self.max_stalled_levels)
+            return _level_step(problem, state, state.levels, self.max_stalled_levels)
         value = ellipsoid_loss(problem).value(state.scores[:, None])
         if value >= 0:
             return _reweighted_step(problem, state)
@@ -131,7 +198,7 @@ def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) ->
     coef, scores = state.coef + length * direction, state.scores + length * moved
     reached = spread_of(problem, coef, scores, state.covariances)
     duals = reached.dual(), at.model_dual(moved)
-    gaps = [gap_of(problem, coef, scores, dual) for dual in duals]
+    gaps = [_gap_of(problem, coef, scores, dual) for dual in duals]
     best = int(np.argmin(gaps))
     idle = 0 if gaps[best] < GAP_REDUCTION * state.gap else state.idle + 1
     change = length * float(np.linalg.norm(direction))
@@ -151,7 +218,7 @@ def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) ->
         point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         finished=levels is None and (change == 0.0 or idle >= max_stalled),
     )
-    return priced(problem, after, gaps[best])
+    return _with_gap(problem, after, gaps[best])
 
 
 def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilityState:
@@ -166,7 +233,7 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
         zero = np.zeros_like(coef), np.zeros_like(scores)
         dual = at.form.dual_point(at.form.project(u))
         most = float(difference @ difference) / problem.penalty.l2
-        if gap_of(problem, *zero, dual) <= MARGIN_GAP * most:
+        if _gap_of(problem, *zero, dual) <= MARGIN_GAP * most:
             return reached.but(coef=zero[0], scores=zero[1], dual=dual, finished=True)
     return reached.but(idle=state.idle + 1, finished=state.idle >= MAX_REWEIGHTED_STEPS)
 
@@ -174,3 +241,168 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
 def _spread(problem: Problem, state: ProbabilityState) -> ClassSpread:
     deadline = state.stop.deadline
     return spread_of(problem, state.coef, state.scores, state.covariances, deadline)
+
+
+def _level_step(
+    problem: Problem, state: ProbabilityState, levels: Levels, max_stalled: int
+) -> ProbabilityState:
+    """A Newton step in the levels; the coefficients are the minimiser at the current ones.
+
+    Parameters
+    ----------
+    max_stalled : int
+        Steps without a smaller gap, or a level that moves, after which the state is finished.
+    """
+    before = FormedSpread(problem, state.coef, state.scores, levels.covariances)
+    l2 = problem.penalty.l2
+    unit = before.total_variance() / l2
+    values = np.maximum(levels.values, LEVEL_FLOOR * unit)
+    solve = inverse_of(before.matrix(l2, 1.0 / values), overwrite=True)
+    coef = before.refined(solve, l2, 1.0 / values, before.mean_difference())
+    at = FormedSpread(problem, coef, before.scores_of(coef), levels.covariances)
+    slope, hessian = _derivatives(at, values, solve)
+    at, dual, gap = _better_of_limit(
+        problem, at, values, (slope > 0) & (values <= LOW_LEVEL * unit)
+    )
+    following = _next_levels(values, slope, hessian, LOW_LEVEL * unit)
+    moved = np.abs(np.maximum(following, LEVEL_FLOOR * unit) - values)
+    still_moving = bool((moved > LEVEL_MOVED * values).any())
+    idle = 0 if still_moving or gap < GAP_REDUCTION * state.gap else state.idle + 1
+    after = state.but(
+        n_iter=state.n_iter + 1,
+        coef=at.coef,
+        scores=at.scores,
+        dual=dual,
+        levels=levels._replace(values=following),
+        gap=min(gap, state.gap),
+        idle=idle,
+        finished=idle >= max_stalled,
+    )
+    return _with_gap(problem, after, gap)
+
+
+def _derivatives(at: FormedSpread, levels: Array, solve: Inverse) -> tuple[Array, Array]:
+    """Gradient (2,) and Hessian (2, 2) of the objective in the levels, minimised over w."""
+    pulls = np.stack([at.covariance_product(k) / levels[k] ** 2 for k in range(2)], axis=1)
+    slope = 0.5 * (at.kappa**2 - (at.sizes / levels) ** 2)
+    return slope, np.diag(at.sizes**2 / levels**3) - pulls.T @ solve(pulls)
+
+
+def _next_levels(levels: Array, slope: Array, hessian: Array, low: float) -> Array:
+    """A Newton step in the two levels, in a trust region for the ratio of new to old.
+
+    A low level that still falls is set to zero, and dropped from the equation of the other one.
+    """
+    falling = (slope > 0) & (levels <= low)
+    concave = np.where(slope > 0, CONCAVE_LEVEL_RATIO, LARGEST_LEVEL_RATIO)
+    wanted = np.where(falling, 0.0, levels * concave)
+    rest = np.flatnonzero(~falling)
+    part = hessian[np.ix_(rest, rest)]
+    if rest.size and np.linalg.eigvalsh(part)[0] > 0:
+        wanted[rest] = levels[rest] - np.linalg.solve(part, slope[rest])
+    else:  # rounding of the curvature in one level is no reason to give up that in the other
+        own = rest[np.diagonal(part) > 0]
+        wanted[own] = levels[own] - slope[own] / hessian[own, own]
+    moved: Array = np.clip(wanted, SMALLEST_LEVEL_RATIO * levels, LARGEST_LEVEL_RATIO * levels)
+    return moved
+
+
+def _better_of_limit(
+    problem: Problem, at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_]
+) -> tuple[FormedSpread, Array, float]:
+    """The point, its dual point and gap; those of the limit of ``collapsed`` levels if better."""
+    dual = at.dual_at_levels(levels)
+    gap = _gap_of(problem, at.coef, at.scores, dual)
+    if not collapsed.any():
+        return at, dual, gap
+    limit, limit_dual = _limit(problem, at, levels, collapsed)
+    limit_gap = _gap_of(problem, limit.coef, limit.scores, limit_dual)
+    return (limit, limit_dual, limit_gap) if limit_gap < gap else (at, dual, gap)
+
+
+def _limit(
+    problem: Problem, at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_]
+) -> tuple[FormedSpread, Array]:
+    """The limit of coefficients and dual point as the levels of some classes go to zero.
+
+    w is orthogonal to the range of their covariances S. Their multipliers are the least-norm
+    solution of the remaining stationarity conditions in that range: ``v = X g`` with
+    ``S g = d - l2 w - sum of S_o w / mu_o over the others``.
+    """
+    form, l2 = at.form, problem.penalty.l2
+    values, vectors = spectrum(at.matrix(0.0, collapsed.astype(float)), variances_of(problem))
+    in_range = values > 0
+    null, basis = vectors[:, ~in_range], vectors[:, in_range]
+    limit, levels = _in_null_space(problem, at, levels, collapsed, null)
+    u = limit.v / at.kappa
+    for one, level, gone in zip(form.classes, levels, collapsed, strict=True):
+        u[one] = 0.0 if gone else u[one] / level
+    for _ in range(1 + REFINEMENTS):
+        residual = -at.adjoint(form.dual_point(u)) - l2 * limit.coef
+        regression = basis @ ((basis.T @ residual) / values[in_range])
+        change = form.deviations(at.scores_of(regression)) / at.kappa
+        for one, gone in zip(form.classes, collapsed, strict=True):
+            u[one] += change[one] if gone else 0.0
+    return limit, form.dual_point(form.project(u))
+
+
+def _in_null_space(
+    problem: Problem,
+    at: FormedSpread,
+    levels: Array,
+    collapsed: NDArray[np.bool_],
+    null: Array,
+) -> tuple[FormedSpread, Array]:
+    """Coefficients in the null space of some covariances, and the level of the other class.
+
+    That level belonged to coefficients outside of the null space; Newton steps correct it.
+    """
+    l2, difference = problem.penalty.l2, at.mean_difference()
+    if not null.shape[1]:
+        zero = FormedSpread(problem, 0.0 * difference, 0.0 * at.scores, at.covariances)
+        return zero, levels
+    for _ in range(LIMIT_NEWTON_STEPS):
+        weights = np.where(collapsed, 0.0, 1.0 / levels)
+        inner = inverse_of(null.T @ at.matrix(l2, weights) @ null)
+        solve = partial(_solve_within, null, inner)
+        coef = at.refined(solve, l2, weights, difference)
+        at = FormedSpread(problem, coef, at.scores_of(coef), at.covariances)
+        levels = _corrected(at, levels, collapsed, solve)
+    return at, levels
+
+
+def _corrected(
+    at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_], solve: Inverse
+) -> Array:
+    """A Newton step in the levels that are not collapsed, each on its own."""
+    corrected = levels.copy()
+    for k in np.flatnonzero(~collapsed).tolist():
+        size, level = at.sizes[k], levels[k]
+        pull = at.covariance_product(k) / level**2
+        bend = size**2 / level**3 - float(pull @ solve(pull))
+        slope = 0.5 * (at.kappa**2 - (size / level) ** 2)
+        if bend > 0:
+            least, most = SMALLEST_LIMIT_RATIO * level, LARGEST_LIMIT_RATIO * level
+            corrected[k] = np.clip(level - slope / bend, least, most)
+    return corrected
+
+
+def _solve_within(basis: Array, inner: Inverse, right: Array) -> Array:
+    """``basis inner(basis' right)``: the solution of a system in the span of ``basis``."""
+    solution: Array = basis @ inner(basis.T @ right)
+    return solution
+
+
+def _gap_of(problem: Problem, coef: Array, scores: Array, dual: Array) -> float:
+    """The duality gap of coefficients, (k,), with their scores, and a dual point, (n_samples,)."""
+    l2, design = problem.penalty.l2, coordinates_of(problem).design
+    residual = l2 * coef + design.adjoint(dual[:, None])[:, 0]
+    young = ellipsoid_loss(problem).fenchel_young(scores[:, None], dual[:, None])
+    return young + float(residual @ residual) / (2.0 * l2)
+
+
+def _with_gap(problem: Problem, state: ProbabilityState, gap: float) -> ProbabilityState:
+    """The state with its relative gap, and a claim if that meets the tolerance."""
+    value = ellipsoid_loss(problem).value(state.scores[:, None])
+    value += 0.5 * problem.penalty.l2 * float(state.coef @ state.coef)
+    return state.but(relative_gap=gap / max(abs(value), problem.negligible)).claimed(final=True)

@@ -13,7 +13,7 @@ from proxmargin.problem import Centred, Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
-from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
+from proxmargin.solvers.linear_algebra import conjugate_gradients, forcing, inverse_of
 from proxmargin.solvers.smooth.margin_model import (
     MarginNewtonState,
     curvature_in_shift,
@@ -29,10 +29,6 @@ MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a 
 GRAM_SAMPLES_PER_FEATURE = 1.5  # ratio up to which it is used for dense data
 GRAM_MIN_RIDGE = 1e-8  # ridge over the largest curvature, below which it would lose digits
 SAMPLES_PER_FEATURE = 20  # in the first Hessian, which has an error of its root
-# Newton systems by CG alone: relative residual sqrt(gap / loss), within these bounds
-TIGHTEST_CG_TOLERANCE = 1e-6
-LOOSEST_CG_TOLERANCE = 0.1
-CG_STEPS = 300  # iteration limit
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
@@ -221,10 +217,9 @@ class Large(Form):
             return l2 * direction + design.adjoint(bent[:, None])[:, 0]
 
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
-        share = min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, float(roughly)))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
         direction = conjugate_gradients(
-            product, inverse, -gradient, share, CG_STEPS, state.deadline
+            product, inverse, -gradient, forcing(float(roughly)), deadline=state.deadline
         )
         return direction, -float(mean @ direction)
 
