@@ -425,7 +425,7 @@ def test_a_block_of_a_nu_svm_has_pairs_of_both_groups(rng) -> None:
         weights[free], gradient[free] = 0.5 * signs[free], 0.0
     state = Blocks(weights=weights, product=np.zeros(n), block=np.empty(0, dtype=np.intp))
     block = BlockDecomposition()._next_block(terms, state, gradient)
-    assert block.size == 1500
+    assert block.size == 2000
     for group in (groups, ~groups):
         for side in (falls, ~falls):
             assert np.count_nonzero(group[block] & side[block]) >= 150

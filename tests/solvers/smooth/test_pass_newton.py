@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC, LogisticRegression, SparseLogisticRegression, open_dataset
-from proxmargin.solvers.smooth.secants import Secants
+from proxmargin.solvers.smooth.pass_newton import Secants
 
 
 def planted(n: int = 4000, p: int = 20) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ one block in double precision, solved in one step.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,14 +49,8 @@ from proxmargin.solvers.box.box_program import box_of, has_ridge
 __all__ = ["BlockDecomposition", "Blocks"]
 
 # -- size of a block: a large one needs fewer products with the kernel, a small one less SMO
-LEAST_BLOCK = (
-    1500  # samples of a block, if there are as many: SMO on them is cheaper than a product
-)
-WHOLE_BLOCK = 2000  # samples up to which one block has all: no product with the kernel is needed
-FIRST_SHARE = 0.125  # of all samples, in a block while few are between their bounds
-FIRST_BLOCK = 2000  # limit of that share at first: the first blocks are chosen from poor gradients
+SMALL_BLOCK = 2000  # samples up to which one block has all, and of the first blocks of more
 DOUBLING = 8  # steps after which it doubles: slow progress means that the block is too small
-MOST_DOUBLINGS = 10  # 2^10 blocks of `LEAST_BLOCK` exceed any kernel that fits in memory
 GROWTH = 2  # block over the samples between their bounds: as many others may join them
 FEW = 50  # free samples whose median is a level to compare with, or else violations on each side
 SHORT_BLOCK = 128  # samples of a block without time: for fewer, other costs of a step prevail
@@ -209,25 +203,24 @@ class BlockDecomposition(Solver[Blocks]):
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0
         block = self._next_block(terms, state, gradient)
         solved = self._solve_block(terms, matrix, state, gradient, block, worst)
-        moved = _moved(terms, matrix, state, gradient, block, solved)
+        weights, product, travel, off = _moved(terms, matrix, state, gradient, block, solved)
         before = _objective(terms, state.weights, state.product)
-        change = moved.weights - state.weights
-        fine = moved.off <= ROUGH * worst  # not where it is NaN
+        fall = before - _objective(terms, weights, product)
+        change = float(np.linalg.norm(weights - state.weights))
+        stalled = block.size == weights.size and idle >= self.max_stalled
         after = state.but(
             n_iter=state.n_iter + 1,
-            objective_change=(before - _objective(terms, moved.weights, moved.product))
-            / (1.0 / problem.penalty.l2 + abs(before)),
-            point_change=float(np.linalg.norm(change) / (1.0 + np.linalg.norm(state.weights))),
-            finished=(solved.pairs == 0 and not state.single)
-            or (block.size == change.size and idle >= self.max_stalled),
-            weights=moved.weights,
-            product=moved.product,
+            objective_change=fall / (1.0 / problem.penalty.l2 + abs(before)),
+            point_change=change / (1.0 + float(np.linalg.norm(state.weights))),
+            finished=(solved.pairs == 0 and not state.single) or stalled,
+            weights=weights,
+            product=product,
             block=block,
-            travel=moved.travel,
+            travel=travel,
             pairs=state.pairs + solved.pairs,
             violation=min(worst, state.violation),
             idle=idle,
-            single=state.single and solved.pairs > 0 and fine,
+            single=state.single and solved.pairs > 0 and off <= ROUGH * worst,  # not if it is NaN
         )
         return _with_gap(problem, after)
 
@@ -253,7 +246,8 @@ class BlockDecomposition(Solver[Blocks]):
         worst: float,
     ) -> _Solved:
         """Solve the block for the others fixed."""
-        order, square = _square(terms, matrix, block, state.single)
+        first, dtype = terms.groups[block], np.dtype(np.float32 if state.single else np.float64)
+        order, square = matrix.square(dtype).of(block[first], block[~first])
         diagonal = slice(None, order.size * len(square), len(square) + 1)
         square.flat[diagonal] += terms.bends[order]
         value, slope = state.weights[order], gradient[order]
@@ -285,9 +279,7 @@ class BlockDecomposition(Solver[Blocks]):
         """
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
-        first = max(LEAST_BLOCK, min(int(FIRST_SHARE * n), FIRST_BLOCK))
-        least = n if n <= WHOLE_BLOCK else first
-        least *= 2 ** min(state.n_iter // DOUBLING, MOST_DOUBLINGS)
+        least = SMALL_BLOCK * 2 ** (state.n_iter // DOUBLING)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
         while most > SHORT_BLOCK and not affordable(_work(most, n), state.deadline, share=1.0):
             most = max(most // 2, SHORT_BLOCK)
@@ -333,16 +325,6 @@ class _Solved(NamedTuple):
     turned: Array | None
 
 
-class _Moved(NamedTuple):
-    """Weights after a step, with their product, travel since that was recomputed, and the largest
-    error of the gradients that the block was solved with."""
-
-    weights: Array
-    product: Array
-    travel: float
-    off: float
-
-
 def _moved(
     terms: BoxedDual,
     matrix: KernelMatrix,
@@ -350,8 +332,16 @@ def _moved(
     gradient: Array,
     block: Index,
     solved: _Solved,
-) -> _Moved:
-    """The step to the solution of the block, or the exact minimiser along it if it overshoots."""
+) -> tuple[Array, Array, float, float]:
+    """The step to the solution of the block, or the exact minimiser along it if it overshoots.
+
+    Returns
+    -------
+    weights, product : (n_samples,)
+    travel : float
+    off : float
+        Largest error of the gradients that the block was solved with.
+    """
     change = np.zeros_like(gradient)
     change[block] = solved.weights - state.weights[block]
     if solved.turned is None:
@@ -362,7 +352,8 @@ def _moved(
         moved = turned - terms.bends * change
     _check_curvature(matrix, change, moved)
     off = float(np.abs(gradient[block] + turned[block] - solved.gradient).max(initial=0.0))
-    length = _exact_length(change, gradient, turned)
+    curvature = float(change @ turned)
+    length = -float(change @ gradient) / curvature if curvature > 0 else 1.0
     weights = state.weights.copy()
     if length < OVERSHOT:
         change, moved = length * change, length * moved
@@ -371,25 +362,8 @@ def _moved(
         weights[block] = solved.weights
     travel = state.travel + float(np.abs(change).sum())
     if travel > REFRESH_TRAVEL * float(np.abs(weights).sum()):
-        return _Moved(weights, matrix.matvec(weights[:, None])[:, 0], 0.0, off)
-    return _Moved(weights, state.product + moved, travel, off)
-
-
-def _square(
-    terms: BoxedDual, matrix: KernelMatrix, block: Index, single: bool
-) -> tuple[Index, NDArray[Any]]:
-    """The block's samples, those of the first group first, and their kernel matrix."""
-    first, dtype = terms.groups[block], np.dtype(np.float32 if single else np.float64)
-    return matrix.square(dtype).of(block[first], block[~first])
-
-
-def _exact_length(change: Array, gradient: Array, turned: Array) -> float:
-    """The minimiser of the objective along a change of the weights, over that change.
-
-    ``turned`` is the change of the gradient.
-    """
-    curvature = float(change @ turned)
-    return -float(change @ gradient) / curvature if curvature > 0 else 1.0
+        return weights, matrix.matvec(weights[:, None])[:, 0], 0.0, off
+    return weights, state.product + moved, travel, off
 
 
 def _evenly(terms: BoxedDual, most: int) -> Index:
