@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from numbers import Real
 from threading import local
@@ -238,7 +239,8 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
             label, together = type(self).__name__, threads > 1
             callbacks.append(Progress(label=label, fits=len(problems), together=together))
         # work that is limited is counted in turn
-        if not (in_turn or callbacks or context.stop.most_work < np.inf):
+        alone = in_turn or callbacks or context.stop.most_work < np.inf
+        if len(problems) > 1 and not alone:
             threads = max(threads, self._threads(problems))
         runs = _Runs(self, problems, context, certify, callbacks, threads)
         with quiet_threads(0) if self.n_jobs is not None or threads > 1 else nullcontext():
@@ -248,7 +250,7 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         """Threads that solve problems on their own; one where data are read in passes, which
         problems share, and where they share kernel values."""
         design = problems[0].design
-        if len(problems) == 1 or design.passes_only or isinstance(design, KernelDesign):
+        if design.passes_only or isinstance(design, KernelDesign):
             return 1
         return min(threads_here(self.n_jobs), len(problems))
 
@@ -364,12 +366,12 @@ class _Runs:
         model, journal = self.model, self.context.journal
         stop, choice = self._begun(place, problem)
         scale = model._objective_scale(problem)
-        told = {"scale": scale, "problem": place}
+        told = partial(Changed, changes={"scale": scale, "problem": place})
         solution = solve(
             problem,
             choice,
             stop=stop,
-            callbacks=[Changed(callback, told) for callback in self.callbacks],
+            callbacks=list(map(told, self.callbacks)),
             start=start,
             certify=self.certify,
             minimize=journal.minimize,

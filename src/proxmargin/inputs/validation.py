@@ -159,10 +159,11 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    y = in_memory(y)
+    y = y if isinstance(y, np.ndarray) else in_memory(y)
     _check_lengths(X, y)
     check_labels(y)
-    _check_column_names(X)
+    if hasattr(X, "columns"):
+        _check_column_names(X)
     objects = as_objects(X) if takes_objects(estimator) else None
     if objects is not None:
         return objects, _labels_of_objects(estimator, objects, y)
@@ -227,7 +228,7 @@ def check_labels(y: Any) -> None:
 
 def _check_column_names(X: Any) -> None:
     """Raise ValueError for two columns of a data frame with one name."""
-    names = [str(each) for each in getattr(X, "columns", ())]
+    names = [str(each) for each in X.columns]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(
@@ -358,13 +359,15 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
             "X is a data set on disk, which only fit, predict and score of single linear models "
             "take: here all rows are needed in memory"
         )
-    X = in_memory(X)
+    is_array = isinstance(X, np.ndarray)
+    X = X if is_array else in_memory(X)
     arguments = {"X": X} if y is None else {"X": X, "y": y}
     try:
         return validate_data(
             estimator,
             **arguments,
-            accept_sparse=_sparse_formats(estimator, X),
+            # of an array the answer does not matter, and tags take longer than its other checks
+            accept_sparse=not is_array and _sparse_formats(estimator),
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             accept_large_sparse=True,
@@ -379,13 +382,9 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         raise _located(error, X) from error
 
 
-def _sparse_formats(estimator: Any, X: Any) -> list[str] | bool:
-    """The formats of sparse data that an estimator takes; False if none, and for arrays.
-
-    Of an array the answer does not matter, and tags take longer than its other checks.
-    """
-    dense = isinstance(X, np.ndarray) or not get_tags(estimator).input_tags.sparse
-    return False if dense else ["csr", "csc"]
+def _sparse_formats(estimator: Any) -> list[str] | bool:
+    """The formats of sparse data that an estimator takes; False if none."""
+    return ["csr", "csc"] if get_tags(estimator).input_tags.sparse else False
 
 
 def _located(error: ValueError, X: Any) -> ValueError:

@@ -49,8 +49,10 @@ class Incumbent:
 
     def check(self, state: State) -> Gap:
         """Certify the point of a state, and keep it if it is the best."""
-        point, scores, dual = self._candidate(state)
-        gap = self.certify(self.problem, point, scores=scores, dual=dual, tol=self.tol)
+        problem, solver = self.problem, self.solver
+        point, scores = solver.point(problem, state), solver.scores(problem, state)
+        dual = solver.dual(problem, state)
+        gap = self.certify(problem, point, scores=scores, dual=dual, tol=self.tol)
         updated = scores is not None and not self.solver.exact_scores
         uses_updated_scores = updated and self.certify is certify
         if uses_updated_scores and gap.relative_gap <= self.tol:
@@ -65,8 +67,10 @@ class Incumbent:
 
     def preview(self, state: State) -> Gap:
         """A certificate for callbacks only; it does not change the incumbent."""
-        point, scores, dual = self._candidate(state)
-        return tightened(self.certify(self.problem, point, scores=scores, dual=dual), self.highest)
+        problem, solver = self.problem, self.solver
+        parts = {"scores": solver.scores(problem, state), "dual": solver.dual(problem, state)}
+        gap = self.certify(problem, solver.point(problem, state), **parts)
+        return tightened(gap, self.highest)
 
     def confirm(self) -> None:
         """Certify the best point with recomputed scores, if the solver's were used."""
@@ -87,22 +91,14 @@ class Incumbent:
         gap = self.certify(self.problem, first, scores=scores, tol=self.tol)
         self._keep(tightened(gap, self.highest), uses_updated_scores=False)
 
-    def _candidate(self, state: State) -> tuple[Point, Any, Any]:
-        """The point of a state, with the scores and the dual point if the solver has them."""
-        problem, solver = self.problem, self.solver
-        point = solver.point(problem, state)
-        return point, solver.scores(problem, state), solver.dual(problem, state)
-
     def _keep(self, gap: Gap, uses_updated_scores: bool) -> None:
         self.fall = 1.0
         if is_better(gap, self.best):
-            self.fall = 0.0 if self.best is None else _ratio(gap.gap, self.best.gap)
+            if self.best is None:
+                self.fall = 0.0
+            elif self.best.gap > 0:  # both are zero otherwise, and residuals decide between points
+                self.fall = gap.gap / self.best.gap
             self.best, self.uses_updated_scores = gap, uses_updated_scores
-
-
-def _ratio(gap: float, best: float) -> float:
-    """Ratio of two gaps; 1 if both are zero, where residuals decide between points."""
-    return gap / best if best > 0 else 1.0
 
 
 def is_better(gap: Gap, best: Gap | None) -> bool:

@@ -96,7 +96,7 @@ class Reporter:
 
     def __init__(self, run: Run) -> None:
         self.run, self.callbacks = run, run.stop.callbacks
-        self.intervals = [interval_of(callback) for callback in self.callbacks]
+        self.intervals = list(map(interval_of, self.callbacks))
         self.is_calling = False  # an error that a callback raises is the caller's
 
     def is_asked_for(self, state: State) -> bool:
@@ -154,8 +154,10 @@ class Run:
     @property
     def within(self) -> Stop:
         """The limits of runs inside a step, which tell callbacks that they are."""
+        if not self.stop.callbacks:
+            return self.stop
         inner = tuple(Changed(callback, {"inner": True}) for callback in self.stop.callbacks)
-        return replace(self.stop, callbacks=inner) if inner else self.stop
+        return replace(self.stop, callbacks=inner)
 
     def checkpoint(self, state: State) -> RunCheckpoint:
         """The state of the run, for a checkpoint."""

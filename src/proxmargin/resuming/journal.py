@@ -12,7 +12,7 @@ import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -183,14 +183,24 @@ class Journal:
 UNRECORDED = Journal()
 
 
-@contextmanager
-def journal_of(callbacks: Any, source: str | os.PathLike[str] | None) -> Iterator[Journal]:
+def journal_of(
+    callbacks: Any, source: str | os.PathLike[str] | None
+) -> AbstractContextManager[Journal]:
     """The journal of a fit with these callbacks, written when the fit ends. Raises OSError: the
     file does not exist. Raises ValueError: the file is no checkpoint, or ``source`` no path."""
     if not (source is None or isinstance(source, str | os.PathLike)):
         raise ValueError(f"resume_from must be the path of a checkpoint or None, got {source!r}")
     listed = callbacks if isinstance(callbacks, list | tuple) else ()
-    journal = Journal([each for each in listed if isinstance(each, Checkpoint)], source)
+    if source is None and not listed:
+        return nullcontext(UNRECORDED)
+    return _written([each for each in listed if isinstance(each, Checkpoint)], source)
+
+
+@contextmanager
+def _written(
+    checkpoints: Sequence[Checkpoint], source: str | os.PathLike[str] | None
+) -> Iterator[Journal]:
+    journal = Journal(checkpoints, source)
     try:
         yield journal
     finally:
