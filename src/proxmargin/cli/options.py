@@ -81,19 +81,17 @@ def add_impute(parser: argparse.ArgumentParser) -> None:
 
 def add_text(parser: argparse.ArgumentParser) -> None:
     """How a text table is written."""
-    group = parser.add_argument_group("text tables (defaults: as written by most programs)")
-    group.add_argument(
+    add = parser.add_argument_group(
+        "text tables (defaults: as written by most programs)"
+    ).add_argument
+    add(
         "--sep",
         metavar="CHAR",
         help="between the cells; 'tab' for a tab (default: a comma, and a tab in .tsv files)",
     )
-    group.add_argument(
-        "--decimal", metavar="CHAR", default=".", help="before the fraction of a number"
-    )
-    group.add_argument(
-        "--encoding", metavar="NAME", default="utf-8", help="such as latin-1 (default: utf-8)"
-    )
-    group.add_argument(
+    add("--decimal", metavar="CHAR", default=".", help="before the fraction of a number")
+    add("--encoding", metavar="NAME", default="utf-8", help="such as latin-1 (default: utf-8)")
+    add(
         "--no-header",
         dest="header",
         action="store_false",

@@ -76,8 +76,6 @@ class Evidence:
     left_out: tuple[str, ...]  # without a score on some split that is used
     n_splits: int  # that are used
     notes: tuple[str, ...]  # what is left out, what cannot be told
-    confidence: float
-    rope: float
 
     @classmethod
     def of(
@@ -189,8 +187,6 @@ class _Judge:
             left_out=tuple(name for name, here in zip(names, kept, strict=True) if not here),
             n_splits=len(picked) if picked.size else 0,
             notes=tuple(self._notes(names, values, splits, kept)),
-            confidence=self.confidence,
-            rope=self.rope,
         )
 
     def _best(self, values: Floats, keys: Floats) -> int:

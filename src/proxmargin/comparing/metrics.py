@@ -186,7 +186,9 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
     if isinstance(scoring, str) and scoring in METRICS:
         return METRICS[scoring]
     if isinstance(scoring, str) and scoring in _NEGATED:
-        return _negated(scoring)
+        own = METRICS[_NEGATED[scoring]]
+        label = f"negated {own.label}"
+        return replace(own, name=scoring, label=label, of=_Negative(own), larger_is_better=True)
     if callable(scoring):
         name = getattr(scoring, "__name__", getattr(scoring, "_score_func", scoring))
         name = name if isinstance(name, str) else getattr(name, "__name__", "score")
@@ -198,7 +200,8 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
             "names of scikit-learn's scorers, such as 'f1_macro'"
         )
     scorer = check_scoring(_Answers(), scoring)
-    if _is_of_numbers(scorer):
+    judge = getattr(scorer, "_score_func", None)
+    if getattr(judge, "__module__", "") == "sklearn.metrics._regression":
         raise ValueError(
             f"{parameter} {name!r} judges predicted numbers, not classes; there are "
             f"{', '.join(map(repr, METRICS))}, and the names of scikit-learn's scorers of "
@@ -212,18 +215,6 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
         probabilities_from=2,
         needs_rows=not by_name,
     )
-
-
-def _is_of_numbers(scorer: Any) -> bool:
-    """Whether it is a metric of scikit-learn for regressions."""
-    asked = getattr(scorer, "_score_func", None)
-    return str(getattr(asked, "__module__", "")) == "sklearn.metrics._regression"
-
-
-def _negated(name: str) -> Metric:
-    own = METRICS[_NEGATED[name]]
-    label = f"negated {own.label}"
-    return replace(own, name=name, label=label, of=_Negative(own), larger_is_better=True)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.preprocessing import fitted_transformer
-from proxmargin.inputs.validation import (
-    check_folds,
-    check_number,
-    validated,
-    validated_weights,
-)
+from proxmargin.inputs.validation import check_folds, check_number, validated, validated_weights
 
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
 # half of the largest class goes into a training part, which is then halved again

@@ -201,7 +201,8 @@ def compare(
         command=command,
         preprocess=None if preprocess is None else described(preprocess),
     )
-    card = _card(data if _holds_numbers(data.X) else shown)
+    seen = data if _holds_numbers(data.X) else shown
+    card = data_card(seen.X, seen.y, None if seen.names is None else seen.names.tolist())
     setup = setup_of(protocol, shown, splits, candidates, judges, name, card, notes)
     kept = None if run_dir is None else _directory(run_dir, tasks, data, judges, setup, folds)
     comparison = Performance(
@@ -236,10 +237,6 @@ def _holds_numbers(X: Any) -> bool:
     """Whether the data card can read the data as they are."""
     kinds = X.dtypes if hasattr(X, "iloc") else [X.dtype]
     return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
-
-
-def _card(data: LabelledRows) -> dict[str, Any]:
-    return data_card(data.X, data.y, None if data.names is None else data.names.tolist())
 
 
 def _directory(
@@ -316,7 +313,9 @@ class Performance:
 
     def _finish(self, done: dict[tuple[str, int], Outcome]) -> ComparisonEnding:
         """Take in the outcomes in the order of completion; how that ended."""
-        missing = [task for task in self.tasks if _is_missing(done.get(task.key))]
+        # a model of another library is in no file: it is to be fitted again
+        whole = {k for k, o in done.items() if o.fold is not None or o.estimator is not None}
+        missing = [task for task in self.tasks if task.key not in whole]
         total = len(self.tasks)
         try:
             with ProgressBar("compare", total, shown=self.progress) as shown:
@@ -329,8 +328,8 @@ class Performance:
                 raise
             died = isinstance(error, BrokenExecutor)
             return ComparisonEnding.WORKER_DIED if died else ComparisonEnding.INTERRUPTED
-        whole = all(task.key in done for task in self.tasks)
-        return ComparisonEnding.COMPLETE if whole else ComparisonEnding.TIME_LIMIT
+        complete = all(task.key in done for task in self.tasks)
+        return ComparisonEnding.COMPLETE if complete else ComparisonEnding.TIME_LIMIT
 
     def _take(self, outcome: Outcome, done: dict[tuple[str, int], Outcome]) -> None:
         estimator = outcome.estimator
@@ -353,10 +352,7 @@ class Performance:
 
         # one by one, so that nothing is lost at an interruption and limits of time hold
         parallel = Parallel(
-            n_jobs=self.n_jobs,
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch="n_jobs",
+            n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
         )
         me, carried = os.getpid(), Carried(self.data)
         outcomes: Iterator[Outcome] = parallel(
@@ -379,11 +375,6 @@ class Performance:
                 label = f"fold {fold + 1} of {folds}{again}"
             shown.starts(f"{task.candidate.name}, {label}")
             yield task
-
-
-def _is_missing(outcome: Outcome | None) -> bool:
-    """Whether a task is to be done: nothing is known of it, or its model was not saved."""
-    return outcome is None or (outcome.fold is None and outcome.estimator is None)
 
 
 # -- the order of tasks -------------------------------------------------------------------------

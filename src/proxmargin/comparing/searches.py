@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
@@ -18,6 +19,11 @@ from proxmargin.comparing.rows import LabelledRows, TrainTestRows
 from proxmargin.runtime.interrupts import interrupts
 
 Array = NDArray[np.float64]
+Settings = dict[str, Any]
+Make = Callable[..., Any]
+
+# relative gap of fits that only rank settings: a smaller one does not change their scores
+SELECTION_TOL = 1e-4
 
 
 @dataclass
@@ -43,9 +49,7 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
-            self.fits + other.fits,
-            self.unmet + other.unmet,
-            max(self.worst_gap, other.worst_gap),
+            self.fits + other.fits, self.unmet + other.unmet, max(self.worst_gap, other.worst_gap)
         )
 
 
@@ -152,24 +156,61 @@ def _of_pipeline(model: Any, steps: Any) -> Array | None:
     return None if coef is None else coef / scale
 
 
-Settings = dict[str, Any]
-Make = Callable[..., Any]
-
-# relative gap of fits that only rank settings: a smaller one does not change their scores
-SELECTION_TOL = 1e-4
-
-
 @dataclass
 class SearchPredictions:
-    """Out-of-fold predictions of every setting for the training rows."""
+    """Out-of-fold predictions of every setting for the training rows, gathered fold by fold."""
 
     settings: list[Settings]  # in the order of preference among equals
     parameter: str | None = None  # the strength that varies along a path or a grid
     folds: Sequence[TrainTestRows] = ()
     labels: NDArray[np.intp] | None = None  # (n_settings, n_rows), -1 where never held out
     scores: Array | None = None  # (n_settings, n_rows[, n_classes]), if there are decision values
-    sizes: Array | None = None  # (n_settings,), mean numbers of features
+    fold_sizes: list[Array] = field(default_factory=list)  # numbers of features, (n_settings,) each
     tally: Tally = field(default_factory=Tally)
+
+    @property
+    def sizes(self) -> Array:
+        """Mean numbers of features, (n_settings,)."""
+        return np.mean(self.fold_sizes, axis=0)
+
+    def add_paths(
+        self, split: TrainTestRows, data: LabelledRows, paths: Iterable[tuple[Any, Array]]
+    ) -> None:
+        """The paths of one fold, with their decision values for its held-out rows."""
+        found = list(paths)
+        for path, _ in found:
+            for certificate in path.certificates:
+                self.tally.count(certificate)
+        self.fold_sizes.append(np.concatenate([path.n_nonzero for path, _ in found]).astype(float))
+        decisions = np.concatenate([each for _, each in found])
+        many = decisions.ndim == 3
+        labels = decisions.argmax(axis=2) if many else (decisions > 0).astype(np.intp)
+        self._put(split, data.n_samples, labels, decisions)
+
+    def add_models(self, split: TrainTestRows, data: LabelledRows, X: Any, models: Any) -> None:
+        """Models of all settings, one after the other, for the held-out rows X."""
+        sizes, labels, scores, classes = [], [], [], np.unique(data.y)
+        for model in models:
+            self.tally.count(getattr(model, "certificate_", None))
+            sizes.append(float(features_used(model)))
+            said, score = said_of(model, X, classes)
+            labels.append(said)
+            scores.append(score)
+        self.fold_sizes.append(np.array(sizes))
+        known = None if any(each is None for each in scores) else np.array(scores)
+        self._put(split, data.n_samples, np.array(labels), known)
+
+    def _put(
+        self, split: TrainTestRows, n_rows: int, labels: NDArray[np.intp], scores: Array | None
+    ) -> None:
+        if self.labels is None:
+            self.labels = np.full((len(labels), n_rows), -1, np.intp)
+        self.labels[:, split.test] = labels
+        if scores is None:
+            return
+        if self.scores is None:
+            self.scores = np.full((len(scores), n_rows, *scores.shape[2:]), np.nan)
+        self.scores[:, split.test] = scores
 
 
 class Search(Protocol):
@@ -202,11 +243,16 @@ class _Path(ABC):
         from proxmargin.selection import folds as engine
 
         templates = self.templates(make)
-        found = _Collected(np.unique(data.y), data.n_samples)
         targets = Targets.encode(data.y, data.weights, templates[0].class_weight)
         rows = engine.ValidatedRows(data.prepared()[0].X, targets, data.weights, {})
         first = templates[0]._assembled(rows.design, targets)
         grids = [self.grid(each, each._reassembled(first)) for each in templates]
+        settings = [
+            {self.parameter: float(value), **self.mix(template)}
+            for template, grid in zip(templates, grids, strict=True)
+            for value in grid
+        ]
+        found = SearchPredictions(settings, self.parameter, folds)
         plan = engine.Plan(templates, np.stack(grids))
         with interrupts:
             for number, split in enumerate(folds):
@@ -218,13 +264,8 @@ class _Path(ABC):
                 # a path keeps what is complete: shorter than those of other folds, and to choose
                 # from it would be to choose among less
                 interrupts.act()
-                found.fold(split, ((each.models, each.decisions) for each in scored))
-        settings = [
-            {self.parameter: float(value), **self.mix(template)}
-            for template, grid in zip(templates, grids, strict=True)
-            for value in grid
-        ]
-        return found.tried(settings, self.parameter, folds)
+                found.add_paths(split, data, ((each.models, each.decisions) for each in scored))
+        return found
 
     def mix(self, template: Any) -> Settings:
         return {}
@@ -293,17 +334,14 @@ class Grid:
     def tried(
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
     ) -> SearchPredictions:
-        from sklearn.model_selection import ParameterGrid
-
         settings = list(ParameterGrid({k: list(v) for k, v in self.values.items()}))
         varied = [name for name, each in self.values.items() if len(list(each)) > 1]
-        found = _Collected(np.unique(data.y), data.n_samples)
+        found = SearchPredictions(settings, varied[0] if len(varied) == 1 else None, folds)
         for split in folds:
             train, transformer = data.rows(split.train).prepared()
             test = data.rows(split.test).transformed(transformer)
-            models = self._fitted(make, settings, train)
-            found.models(split, models, test.X, len(settings))
-        return found.tried(settings, varied[0] if len(varied) == 1 else None, folds)
+            found.add_models(split, data, test.X, self._fitted(make, settings, train))
+        return found
 
     def _fitted(self, make: Make, settings: list[Settings], data: LabelledRows) -> Iterator[Any]:
         from proxmargin.estimators.base import MarginEstimator
@@ -329,60 +367,3 @@ class Given:
         if hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
             return SearchPredictions([{}])
         return Grid({}).tried(make, data, folds)
-
-
-class _Collected:
-    """Predictions of the settings, gathered fold by fold."""
-
-    def __init__(self, classes: NDArray[Any], n_rows: int) -> None:
-        self.classes, self.n_rows = classes, n_rows
-        self.labels: NDArray[np.intp] | None = None
-        self.scores: Array | None = None
-        self.sizes: list[Array] = []
-        self.tally = Tally()
-
-    def fold(self, split: TrainTestRows, paths: Iterable[tuple[Any, Array]]) -> None:
-        """The paths of one fold, with their decision values for its held-out rows."""
-        found = list(paths)
-        for path, _ in found:
-            self._count(path.certificates)
-        self.sizes.append(np.concatenate([path.n_nonzero for path, _ in found]).astype(float))
-        decisions = np.concatenate([each for _, each in found])
-        many = decisions.ndim == 3
-        labels = decisions.argmax(axis=2) if many else (decisions > 0).astype(np.intp)
-        self._put(split, labels, decisions)
-
-    def models(self, split: TrainTestRows, models: Iterable[Any], X: Any, count: int) -> None:
-        """Models of all settings, one after the other."""
-        sizes, labels, scores = [], [], []
-        for model in models:
-            self._count([getattr(model, "certificate_", None)])
-            sizes.append(float(features_used(model)))
-            said, score = said_of(model, X, self.classes)
-            labels.append(said)
-            scores.append(score)
-        self.sizes.append(np.array(sizes))
-        known = [each for each in scores if each is not None]
-        self._put(split, np.array(labels), np.array(known) if len(known) == count else None)
-
-    def _count(self, certificates: Iterable[Any]) -> None:
-        for certificate in certificates:
-            self.tally.count(certificate)
-
-    def _put(self, split: TrainTestRows, labels: NDArray[np.intp], scores: Array | None) -> None:
-        if self.labels is None:
-            self.labels = np.full((len(labels), self.n_rows), -1, np.intp)
-        self.labels[:, split.test] = labels
-        if scores is None:
-            return
-        if self.scores is None:
-            self.scores = np.full((len(scores), self.n_rows, *scores.shape[2:]), np.nan)
-        self.scores[:, split.test] = scores
-
-    def tried(
-        self, settings: list[Settings], parameter: str | None, folds: Sequence[TrainTestRows]
-    ) -> SearchPredictions:
-        sizes = np.mean(self.sizes, axis=0)
-        return SearchPredictions(
-            settings, parameter, folds, self.labels, self.scores, sizes, self.tally
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -106,7 +106,9 @@ class SeveralComparisons:
         frame = self.nemenyi.to_frame().rename(columns={"pvalue": "p_nemenyi"})
         method: Literal["exact", "normal"]
         method = "exact" if len(self.datasets) <= MOST_EXACT else "normal"
-        signed = wilcoxon_signed_ranks(self._judged_scores(), method=method)
+        pandas, judged = optional("pandas", "a table of comparisons"), self.judged
+        scores = pandas.DataFrame(self.scores[: len(judged)].T, columns=judged)
+        signed = wilcoxon_signed_ranks(scores, method=method)
         frame["p_wilcoxon"] = signed.to_frame()["pvalue"]
         frame["p_wilcoxon_holm"] = holm(frame["p_wilcoxon"].to_numpy())
         return frame
@@ -122,6 +124,8 @@ class SeveralComparisons:
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready to be written as JSON; NaN where there is no number."""
         rows = zip(self.models, self.scores.tolist(), self.average_ranks.tolist(), strict=True)
+        tests, pairs = self.friedman, self.nemenyi
+        names = ("statistic", "pvalue", "iman_davenport", "iman_davenport_pvalue")
         return {
             "format": "proxmargin comparisons",
             "version": 1,
@@ -132,8 +136,15 @@ class SeveralComparisons:
                 {"name": name, "scores": scores, "average_rank": rank}
                 for name, scores, rank in rows
             ],
-            "friedman": None if self.friedman is None else _friedman_facts(self.friedman),
-            "nemenyi": None if self.nemenyi is None else _nemenyi_facts(self.nemenyi),
+            "friedman": None if tests is None else {name: getattr(tests, name) for name in names},
+            "nemenyi": None
+            if pairs is None
+            else {
+                "critical_difference": pairs.critical_difference,
+                "alpha": pairs.alpha,
+                "p": pairs.pvalue.tolist(),
+                "groups": [[pairs.names[each] for each in group] for group in pairs.groups()],
+            },
             "best": self.best,
             "equivalent": list(self.equivalent),
             "left_out": list(self.left_out),
@@ -156,11 +167,6 @@ class SeveralComparisons:
         direction = "larger" if self.larger_is_better else "smaller"
         head = f"{self.metric.replace('_', ' ')}, {direction} is better"
         return "\n\n".join([head, self.listing().plain(), *self.remarks()])
-
-    def _judged_scores(self) -> Any:
-        judged = len(self.judged)
-        pandas = optional("pandas", "a table of comparisons")
-        return pandas.DataFrame(self.scores[:judged].T, columns=self.judged)
 
     def _verdict(self) -> Iterator[str]:
         if self.friedman is None or self.nemenyi is None:
@@ -248,7 +254,13 @@ def _judged(
     order = [*complete[np.argsort(ranks[complete], kind="stable")], *missing]
     names = tuple(models[each] for each in order)
     kept = names[: complete.size]
-    tested = _Tests.of(scores[:, order[: complete.size]], kept, larger, alpha)
+    tested = scores[:, order[: complete.size]]
+    tests: tuple[Friedman | None, Nemenyi | None] = (None, None)
+    if min(tested.shape) > 1:
+        tests = (
+            replace(friedman(tested, higher_is_better=larger), names=kept),
+            replace(nemenyi(tested, alpha=alpha, higher_is_better=larger), names=kept),
+        )
     return SeveralComparisons(
         models=names,
         datasets=tuple(datasets),
@@ -258,26 +270,10 @@ def _judged(
         alpha=alpha,
         left_out=names[complete.size :],
         average_ranks=ranks[order],
-        friedman=tested.friedman,
-        nemenyi=tested.nemenyi,
+        friedman=tests[0],
+        nemenyi=tests[1],
         notes=tuple(_notes(scores[:, missing], [models[each] for each in missing], datasets)),
     )
-
-
-class _Tests(NamedTuple):
-    """The tests of a complete table, if it is large enough."""
-
-    friedman: Friedman | None = None
-    nemenyi: Nemenyi | None = None
-
-    @classmethod
-    def of(cls, scores: Floats, names: tuple[str, ...], larger: bool, alpha: float) -> _Tests:
-        if min(scores.shape) < 2:
-            return cls()
-        return cls(
-            replace(friedman(scores, higher_is_better=larger), names=names),
-            replace(nemenyi(scores, alpha=alpha, higher_is_better=larger), names=names),
-        )
 
 
 def _notes(scores: Floats, missing: Sequence[str], datasets: Sequence[str]) -> Iterator[str]:
@@ -324,17 +320,3 @@ def _means(facts: Mapping[str, Any], metric: str) -> dict[str, float]:
     models = [each for each in facts["models"] if each["name"] != MAJORITY]
     found = {each["name"]: each["metrics"].get(metric, {}).get("mean") for each in models}
     return {name: np.nan if mean is None else float(mean) for name, mean in found.items()}
-
-
-def _friedman_facts(found: Friedman) -> dict[str, float]:
-    names = ("statistic", "pvalue", "iman_davenport", "iman_davenport_pvalue")
-    return {name: getattr(found, name) for name in names}
-
-
-def _nemenyi_facts(found: Nemenyi) -> dict[str, Any]:
-    return {
-        "critical_difference": found.critical_difference,
-        "alpha": found.alpha,
-        "p": found.pvalue.tolist(),
-        "groups": [[found.names[each] for each in group] for group in found.groups()],
-    }

@@ -209,7 +209,6 @@ def chosen(tried: SearchPredictions, data: LabelledRows, metric: Metric) -> Chos
         scores = np.array(
             [_inner(tried, k, codes, classes, data, metric) for k in range(len(tried.settings))]
         )
-        assert tried.sizes is not None
         index = best(metric.sign * _means(scores), tried.sizes)
     calibrator = None if tried.scores is None else _calibrator(tried.scores[index], codes, data)
     curve = {} if scores is None else _curve(tried, index, scores)
@@ -280,7 +279,6 @@ def _curve(tried: SearchPredictions, index: int, scores: Array) -> dict[str, Any
     picked, errors = scores[along], np.full(len(along), np.nan)
     if picked.shape[1] > 1:
         errors = picked.std(axis=1, ddof=1) / np.sqrt(picked.shape[1])
-    assert tried.sizes is not None
     return {
         "parameter": name,
         "strengths": [tried.settings[k][name] for k in along],

@@ -12,6 +12,7 @@ from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 
 from proxmargin.displays.axes import apart, axes_for
 from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.reports.details import score_matrix, stairs
 from proxmargin.rounding import score_levels
 from proxmargin.stats.scores import INTERVAL
 
@@ -316,16 +317,12 @@ class ScoredSamples(NamedTuple):
         """Those of a model; None if there are none."""
         predictions = facts.get("predictions") or {}
         given = (predictions.get(model) or {}).get("scores")
-        rows = [_row(each) for each in given or ()]
-        width = max(map(len, rows), default=0)
-        if not width:
-            return None
-        scores = np.array([row or [np.nan] * width for row in rows], dtype=np.float64)
-        if width == 1:  # of two classes, for the second
-            scores = np.column_stack((-scores, scores))
+        scores = score_matrix(given or [None], len(facts["data"]["classes"]))
         done = np.isfinite(scores).all(axis=1)
+        if not done.any():
+            return None
         true = np.asarray(predictions["true"], dtype=np.intp)
-        return cls(true[done], scores[done]) if done.any() else None
+        return cls(true[done], scores[done])
 
 
 class Curve(NamedTuple):
@@ -353,8 +350,7 @@ def _draw_roc(drawn: Drawn, ax: Any) -> list[Any]:
 def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
     def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
         precision, recall, _ = precision_recall_curve(is_class, scores)
-        # the precision at a recall is that of the next threshold which reaches it
-        x, y = np.repeat(recall[::-1], 2)[:-1], np.repeat(precision[::-1], 2)[1:]
+        x, y = stairs(recall[::-1], precision[::-1])
         return Curve(x, y, float(average_precision_score(is_class, scores)))
 
     def at(grid: Array, found: Curve) -> Array:
@@ -400,13 +396,6 @@ def _classes(labels: Sequence[str], label: Any) -> list[int]:
         check_choice("label", str(label), labels)
         return [labels.index(str(label))]
     return [1] if len(labels) == 2 else list(range(len(labels)))
-
-
-def _row(given: Any) -> list[float]:
-    """The scores of a sample; none where a fold was not finished."""
-    if given is None:
-        return []
-    return [np.nan if each is None else float(each) for each in np.atleast_1d(given)]
 
 
 # -- shared ---------------------------------------------------------------------------------

@@ -13,11 +13,7 @@ from proxmargin.displays.axes import axes_for
 from proxmargin.permutations import PermutationTest, permutation_test
 from proxmargin.stats.ranks import Nemenyi, nemenyi
 
-AXES = {
-    "n_iter": "iterations",
-    "n_passes": "passes over the data",
-    "seconds": "seconds",
-}
+AXES = {"n_iter": "iterations", "n_passes": "passes over the data", "seconds": "seconds"}
 
 
 class ConvergenceDisplay:

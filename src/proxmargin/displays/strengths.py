@@ -229,11 +229,7 @@ class CVDisplay:
         labels = _labels(model)
         style = {"fmt": "o-", "markersize": 3.5, "linewidth": 1.0, "elinewidth": 0.8, "capsize": 2}
         self.errorbars_ = [
-            ax.errorbar(
-                *(part[shown] for part in each),
-                label=label or None,
-                **style,
-            )
+            ax.errorbar(*(part[shown] for part in each), label=label or None, **style)
             for *each, label in zip(grids, means, errors, labels, strict=True)
         ]
         marks = ("best", best, "--"), ("one standard error", within_one_error, ":")

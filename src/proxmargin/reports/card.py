@@ -80,10 +80,7 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
             {"label": str(label), "count": int(count)}
             for label, count in zip(labels, counts, strict=True)
         ],
-        "missing": {
-            "entries": int(columns.missing.sum()),
-            **_named(columns.missing > 0, names),
-        },
+        "missing": {"entries": int(columns.missing.sum()), **_named(columns.missing > 0, names)},
         "constant": _named(columns.constant, names),
         "duplicate_rows": {
             "count": sum(group.size - 1 for group in rows),

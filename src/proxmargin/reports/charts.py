@@ -197,9 +197,7 @@ PALE = {"domain": [0, 1], "range": [0.2, 1]}
 FEATURES = _spec(
     height=24,
     data={"name": "features"},
-    encoding={
-        "y": _field("feature", "nominal", sort=None, title=None, axis={"labelColor": INK}),
-    },
+    encoding={"y": _field("feature", "nominal", sort=None, title=None, axis={"labelColor": INK})},
     layer=[
         _at_zero(_field("value", "quantitative")),
         {

@@ -39,17 +39,11 @@ Array = NDArray[np.float64]
 Facts = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """Counts of true and predicted classes, with a shade from 0 to 8 for each share of a row."""
+def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> dict[str, Any] | None:
+    """Counts of true and predicted classes, with a shade from 0 to 8 for each share of a row.
 
-    labels: Sequence[str]
-    rows: Sequence[tuple[str, int, Sequence[tuple[int, str, int]]]]
-    summary: str
-
-
-def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> Confusion | None:
-    """None where there are too many classes for a table."""
+    None where there are too many classes for a table.
+    """
     if len(labels) > MOST_CLASSES:
         return None
     counts = held_out.confusion(len(labels))
@@ -64,7 +58,8 @@ def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> Confusion
         rows.append((label, int(sizes[k]), cells))
     right = int(counts.trace())
     summary = f"{right:,} of {counts.sum():,} samples are in the right class."
-    return Confusion(labels, rows, f"{summary} {_most_confused(counts, labels)}")
+    summary = f"{summary} {_most_confused(counts, labels)}"
+    return {"labels": labels, "rows": rows, "summary": summary}
 
 
 def _most_confused(counts: Any, labels: Sequence[str]) -> str:
@@ -171,12 +166,12 @@ class ModelPredictions:
         if not isinstance(found, Mapping) or not len(found.get("label", ())):
             return None
         label = np.array([-1 if each is None else each for each in found["label"]], dtype=np.intp)
-        scores = _matrix(found["scores"], n_classes)
+        scores = score_matrix(found["scores"], n_classes)
         done = (label >= 0) & np.isfinite(scores).all(axis=1)
         if not done.any():
             return None
         given = found.get("probabilities")
-        shares = None if given is None else _matrix(given, n_classes, shares=True)[done]
+        shares = None if given is None else score_matrix(given, n_classes, shares=True)[done]
         true = np.asarray(predictions["true"], dtype=np.intp)
         return cls(true[done], label[done], scores[done], shares)
 
@@ -256,22 +251,15 @@ def _rounded(x: Array, y: Array) -> list[list[float]]:
     return [list(pair) for pair in zip(*(v.round(DIGITS).tolist() for v in (x, y)), strict=True)]
 
 
-def _matrix(values: Any, n_classes: int, shares: bool = False) -> Array:
-    """A score for each class; with two classes one column speaks for the second."""
-    rows = [[None] if row is None else row for row in values]
-    scores = np.array(list(_filled(rows, n_classes)), dtype=np.float64)
-    if n_classes == 2 and scores.shape[1] == 1:
-        other = 1 - scores if shares else -scores
-        return np.hstack([other, scores])
+def score_matrix(values: Any, n_classes: int, shares: bool = False) -> Array:
+    """A score for each class, NaN where unfinished; of two classes one column is for the second."""
+    rows = [row if isinstance(row, list | tuple | np.ndarray) else [row] for row in values]
+    width = max((len(row) for row in rows), default=n_classes)
+    blank = [None] * width
+    scores = np.array([row if len(row) == width else blank for row in rows], dtype=np.float64)
+    if n_classes == 2 and width == 1:
+        return np.hstack([1 - scores if shares else -scores, scores])
     return scores
-
-
-def _filled(rows: list[Any], n_classes: int) -> Iterator[list[float]]:
-    listed = [row if isinstance(row, list | tuple | np.ndarray) else [row] for row in rows]
-    width = max((len(row) for row in listed), default=n_classes)
-    for row in listed:
-        padded = list(row) if len(row) == width else [None] * width
-        yield [np.nan if each is None else float(each) for each in padded]
 
 
 def thinned(x: Array, y: Array, limit: int) -> NDArray[np.intp]:

@@ -46,22 +46,15 @@ def register(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "compare", run, "compare the models by nested cross-validation, without leakage"
     )
-    parser.add_argument(
-        "data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set"
-    )
+    add = parser.add_argument
+    add("data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set")
     options.add_columns(parser)
     options.add_impute(parser)
     options.add_weights(parser)
-    parser.add_argument(
-        "--models", nargs="+", metavar="NAME", help="which models (default: all there are)"
-    )
-    parser.add_argument("--model", nargs="?", action=_Misplaced, help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--baselines", action="store_true", help="and the majority and scikit-learn's models"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds"
-    )
+    add("--models", nargs="+", metavar="NAME", help="which models (default: all there are)")
+    add("--model", nargs="?", action=_Misplaced, help=argparse.SUPPRESS)
+    add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
+    add("--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds")
     _add_protocol(parser)
     _add_work(parser)
     _add_files(parser)
@@ -70,37 +63,32 @@ def register(commands: options.Commands) -> None:
 
 def _add_protocol(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cross-validation")
-    group.add_argument("--folds", type=int, default=None, help="outer folds (default: 5)")
-    group.add_argument(
+    add = group.add_argument
+    add("--folds", type=int, default=None, help="outer folds (default: 5)")
+    add(
         "--repeats",
         type=int,
         default=1,
         metavar="N",
         help="with new random folds each (default: 1)",
     )
-    group.add_argument(
-        "--groups", metavar="COL", help="a column: samples of one group are held out together"
-    )
-    group.add_argument(
+    add("--groups", metavar="COL", help="a column: samples of one group are held out together")
+    add(
         "--scoring",
         default="balanced_accuracy",
         help="what models are chosen by: a metric, or a score of scikit-learn "
         "(default: balanced_accuracy)",
     )
-    group.add_argument(
-        "--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)"
-    )
+    add("--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)")
     options.add_scaling(group)
-    group.add_argument("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
+    add("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
 
 
 def _add_work(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("work")
-    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
-    group.add_argument(
-        "--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun"
-    )
-    group.add_argument(
+    add = parser.add_argument_group("work").add_argument
+    add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
+    add("--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun")
+    add(
         "--run",
         dest="run_dir",
         metavar="DIR",
@@ -110,17 +98,16 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("files")
-    group.add_argument(
-        "--output", "-o", metavar="FILE", help="save the recommended model, fitted on all samples"
-    )
-    group.add_argument(
+    add = group.add_argument
+    add("--output", "-o", metavar="FILE", help="save the recommended model, fitted on all samples")
+    add(
         "--save",
         choices=SAVED,
         default=RECOMMENDED,
         help="which model --output saves: the recommended one, the simplest of those not "
         "distinguishable from the best (default), or the one with the best mean",
     )
-    group.add_argument("--report", metavar="FILE", help="write a report: one page of HTML")
+    add("--report", metavar="FILE", help="write a report: one page of HTML")
     output.add_plot(
         group, "the intervals of the scores, or of several data sets the average ranks,"
     )

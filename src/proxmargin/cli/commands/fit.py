@@ -212,32 +212,24 @@ def register_cv(commands: options.Commands) -> None:
         commands, "cv", run_cv, "choose the strength of a model by cross-validation"
     )
     options.add_fitting(parser)
-    search = parser.add_argument_group("cross-validation")
-    search.add_argument(
-        "--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)"
-    )
-    search.add_argument(
-        "--eps", type=float, default=1e-3, help="how far they go (default: 0.001; as of a path)"
-    )
-    search.add_argument(
-        "--l1-ratios", type=float, nargs="+", metavar="RATIO", help="to try (default: 1)"
-    )
-    search.add_argument(
+    add = parser.add_argument_group("cross-validation").add_argument
+    add("--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)")
+    add("--eps", type=float, default=1e-3, help="how far they go (default: 0.001; as of a path)")
+    add("--l1-ratios", type=float, nargs="+", metavar="RATIO", help="to try (default: 1)")
+    add(
         "--relaxed",
         action="store_true",
         help="also mix with fits of the same features without a penalty, by gamma in [0, 1]",
     )
-    search.add_argument("--folds", type=int, default=5, help="stratified (default: 5)")
-    search.add_argument(
-        "--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)"
-    )
-    search.add_argument(
+    add("--folds", type=int, default=5, help="stratified (default: 5)")
+    add("--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)")
+    add(
         "--selection",
         choices=("best", "1se"),
         default="best",
         help="the best mean score, or the strongest penalty within one standard error of it",
     )
-    search.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
     output.add_plot(parser, "the scores")
     parser.add_argument("-o", "--output", metavar="FILE", help="save the chosen model")
     options.add_common(parser)

@@ -114,37 +114,27 @@ def register_stability(commands: options.Commands) -> None:
         "find features that are selected on most halves of the samples",
     )
     options.add_fitting(parser)
-    group = parser.add_argument_group(
+    add = parser.add_argument_group(
         "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
-    )
-    group.add_argument("--threshold", type=float, help="least share of the half-samples")
-    group.add_argument("--pfer", type=float, help="bound on the expected number of mistakes")
-    group.add_argument("--q", type=int, help="features that a half-sample selects")
-    group.add_argument(
-        "--fdr", type=float, help="with --q: estimated share of mistakes that sets the threshold"
-    )
-    group.add_argument(
+    ).add_argument
+    add("--threshold", type=float, help="least share of the half-samples")
+    add("--pfer", type=float, help="bound on the expected number of mistakes")
+    add("--q", type=int, help="features that a half-sample selects")
+    add("--fdr", type=float, help="with --q: estimated share of mistakes that sets the threshold")
+    add(
         "--assumption",
         choices=("none", "unimodal", "r-concave"),
         default="unimodal",
         help="of the bound (default: unimodal)",
     )
-    group.add_argument("--pairs", type=int, default=50, help="pairs of halves (default: 50)")
-    group.add_argument(
-        "--n-strengths", type=int, default=30, help="how many alphas, or C (default: 30)"
-    )
-    group.add_argument(
-        "--eps", type=float, default=0.01, help="how far they go (default: 0.01; as of a path)"
-    )
-    group.add_argument(
-        "--cluster", type=float, metavar="R", help="report features correlated by R or more as one"
-    )
-    group.add_argument("--seed", type=int, default=0, help="draws the halves (default: 0)")
-    group.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
-    group.add_argument(
-        "--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them"
-    )
-    group.add_argument("--csv", metavar="FILE", help="write the frequencies of all features")
+    add("--pairs", type=int, default=50, help="pairs of halves (default: 50)")
+    add("--n-strengths", type=int, default=30, help="how many alphas, or C (default: 30)")
+    add("--eps", type=float, default=0.01, help="how far they go (default: 0.01; as of a path)")
+    add("--cluster", type=float, metavar="R", help="report features correlated by R or more as one")
+    add("--seed", type=int, default=0, help="draws the halves (default: 0)")
+    add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    add("--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them")
+    add("--csv", metavar="FILE", help="write the frequencies of all features")
     output.add_plot(parser, "the frequencies")
     parser.add_argument(
         "--bars", action="store_true", help="draw bars of the most frequent features instead"
@@ -285,23 +275,21 @@ def register_permute(commands: options.Commands) -> None:
     options.add_data(parser)
     parser.add_argument("--weights", nargs="?", action=_Unweighted, help=argparse.SUPPRESS)
     options.add_model_options(parser)
-    test = parser.add_argument_group("permutation test")
-    test.add_argument(
+    add = parser.add_argument_group("permutation test").add_argument
+    add(
         "--statistic",
         default="mean-difference",
         help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy'",
     )
-    test.add_argument(
-        "--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)"
-    )
-    test.add_argument(
+    add("--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)")
+    add(
         "--groups",
         metavar="COL",
         help="a column of pairs, batches or centres, within which labels are permuted; no feature",
     )
-    test.add_argument("--folds", type=int, default=5, help="for the accuracy (default: 5)")
-    test.add_argument("--seed", type=int, default=0, help="of the permutations (default: 0)")
-    test.add_argument("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
+    add("--folds", type=int, default=5, help="for the accuracy (default: 5)")
+    add("--seed", type=int, default=0, help="of the permutations (default: 0)")
+    add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
     output.add_plot(parser, "the null distribution")
     options.add_common(parser)
 

@@ -25,8 +25,9 @@ def register_predict(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "predict", run_predict, "predict labels with a saved model"
     )
-    parser.add_argument("model", metavar="MODEL", help="a file written by fit, cv or compare")
-    parser.add_argument(
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a file written by fit, cv or compare")
+    add(
         "data",
         metavar="DATA",
         help="a data file or the name of an embedded set; columns that the model was fitted to are "
@@ -34,18 +35,14 @@ def register_predict(commands: options.Commands) -> None:
     )
     options.add_target(parser)
     options.add_ignore(parser)
-    parser.add_argument(
-        "--id", metavar="COL", help="a column, such as the names of the samples, to print first"
-    )
-    parser.add_argument("--scores", action="store_true", help="add the scores of the classes")
-    parser.add_argument(
+    add("--id", metavar="COL", help="a column, such as the names of the samples, to print first")
+    add("--scores", action="store_true", help="add the scores of the classes")
+    add(
         "--proba",
         action="store_true",
         help="add the probabilities of the classes, of logistic models",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write CSV there (default: standard output)"
-    )
+    add("-o", "--output", metavar="FILE", help="write CSV there (default: standard output)")
     options.add_text(parser)
     options.add_common(parser)
 
@@ -143,20 +140,17 @@ def register_coefs(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "coefs", run_coefs, "list the coefficients of a saved linear model"
     )
-    parser.add_argument("model", metavar="MODEL", help="a file written by fit, cv or compare")
-    parser.add_argument(
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a file written by fit, cv or compare")
+    add(
         "data",
         metavar="DATA",
         nargs="?",
         help="data whose standard deviations are taken, for a model fitted with --no-standardize; "
         "others have those of their training data",
     )
-    parser.add_argument(
-        "--all", action="store_true", help="features without a coefficient and all rows, too"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)"
-    )
+    add("--all", action="store_true", help="features without a coefficient and all rows, too")
+    add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
     options.add_target(parser)
     options.add_text(parser)
     options.add_common(parser)
