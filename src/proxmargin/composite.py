@@ -33,8 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proxmargin.designs.standardized import StandardizedDesign, centred, rescaled, standardized
-from proxmargin.losses.base import Array
-from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.base import Array, DualForm
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.traits import Trait

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import centred
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.losses.base import Array, Loss
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.margins.margin_sum import MarginSum

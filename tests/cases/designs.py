@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from proxmargin.compiled.clock import compiling
 from proxmargin.datasets import Dataset
-from proxmargin.datasets.arrays import Arrays
+from proxmargin.datasets.dataset import Arrays
 from proxmargin.designs import (
     DenseDesign,
     Design,

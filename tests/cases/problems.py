@@ -11,8 +11,8 @@ import numpy as np
 
 from proxmargin.designs import DenseDesign
 from proxmargin.kernels import Rbf
-from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.losses import (
     CrammerSinger,
     DistanceWeighted,

@@ -12,9 +12,9 @@ from proxmargin.certificates.representer import (
 )
 from proxmargin.estimators.models.kernel_rounds import on_factor
 from proxmargin.kernels import Rbf
-from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.kernels.low_rank import factorise
 from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Logistic, Loss, MarginSum, TailMean

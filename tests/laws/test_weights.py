@@ -13,8 +13,8 @@ from sklearn.svm import SVC as OtherSVC
 import proxmargin
 from proxmargin import DWD, HuberizedSVC, MulticlassSVC
 from proxmargin.kernels import Rbf, resolve_gamma
-from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.rows import evenly_taken
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, PENALISED
 

@@ -7,8 +7,8 @@ from scipy import sparse
 
 from proxmargin import kappa_max, nu_range
 from proxmargin.kernels import Polynomial, Rbf
-from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.kappa import clear_kappa, largest_kappa
 from proxmargin.limits.nu import smallest_nu
 

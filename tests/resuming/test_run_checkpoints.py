@@ -12,7 +12,7 @@ import pytest
 
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.representer import certify_represented
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.report import Report, RunCheckpoint

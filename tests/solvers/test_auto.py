@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from proxmargin.callbacks import History
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import Solver, State, UnsuitableSolverError

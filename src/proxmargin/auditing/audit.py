@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.auditing.claims import Value
+from proxmargin.auditing.claims import Value, own_claim
 from proxmargin.auditing.foreign import claim_of
-from proxmargin.auditing.own import own_claim
 from proxmargin.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.aligned import by_sample

@@ -17,8 +17,14 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from proxmargin.auditing.claims import Claim, InFeatures, InKernel
-from proxmargin.auditing.own import check_data, check_support, own_claim
+from proxmargin.auditing.claims import (
+    Claim,
+    InFeatures,
+    InKernel,
+    check_data,
+    check_support,
+    own_claim,
+)
 from proxmargin.designs.samples import is_sparse
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.elastic_net import (

@@ -19,8 +19,7 @@ import numpy as np
 from proxmargin.certificates.certify import REFINED_FRACTION
 from proxmargin.certificates.gap import Gap
 from proxmargin.certificates.rounding_terms import safe_multiple
-from proxmargin.kernels.kernel_design import kernel_matrix_of
-from proxmargin.kernels.matrix import KernelMatrix
+from proxmargin.kernels.matrix import KernelMatrix, kernel_matrix_of
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, Lost, gamma

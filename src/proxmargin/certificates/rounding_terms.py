@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma

@@ -1,4 +1,4 @@
-"""Data sets, opened, and their chunks of rows."""
+"""Data sets, opened, and their chunks of rows; those of arrays."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
+from scipy import sparse
 
-__all__ = ["Chunk", "DataLostError", "Dataset", "FileState", "Source"]
+__all__ = [
+    "Arrays",
+    "Chunk",
+    "CompressedRows",
+    "DataLostError",
+    "Dataset",
+    "FileState",
+    "NpyRows",
+    "Source",
+    "column_of",
+]
 
 CHUNK_BYTES = 1 << 25  # of a chunk: 32 MB; three are in memory while one is read ahead
 LEAST_ROWS = 1 << 8  # of a chunk of wide data, below which products lose speed
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class DataLostError(OSError):
@@ -150,3 +164,134 @@ def _found(result: Callable[[], Chunk | None]) -> Chunk | None:
         raise
     except OSError as error:
         raise DataLostError(f"the data cannot be read any longer: {error}") from error
+
+
+def column_of(values: Any, name: str, n_rows: int) -> NDArray[Any]:
+    """Labels or weights, one a row: an array or the path of an ``.npy`` file."""
+    if isinstance(values, str | Path):
+        values = np.load(values, allow_pickle=False)
+    column = np.asarray(values)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must hold one entry a row, ({n_rows},) here, got an array of shape "
+            f"{column.shape}"
+        )
+    return column
+
+
+class NpyRows:
+    """The rows of an ``.npy`` file, read where they are needed; a file in Fortran order is mapped.
+
+    Mapped files would count towards limits of a process on its address space.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as stream:
+            try:
+                version = npy.read_magic(stream)
+                shape, by_columns, dtype = _HEADERS[version](stream)
+            except (ValueError, KeyError) as error:
+                raise ValueError(f"{path} is not a file in NumPy's format: {error}") from error
+            self._begin = stream.tell()
+            self._state = FileState.of(os.fstat(stream.fileno()))
+        if dtype.hasobject:
+            raise ValueError(f"{path} holds Python objects, which are not read")
+        self.shape, self.dtype = shape, dtype
+        self._mapped = np.load(path, mmap_mode="r") if by_columns and len(shape) > 1 else None
+        self._row = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        declared = self._begin + self._row * (shape[0] if shape else 1)
+        if declared != self._state.size:  # longer: a second array was written behind it
+            raise ValueError(
+                f"{path} has {self._state.size} bytes, and an array of shape {shape} needs "
+                f"{declared}"
+            )
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        if self._mapped is not None:
+            self._state.require(self.path)
+            return np.ascontiguousarray(self._mapped[part])
+        rows = part.stop - part.start
+        out = np.empty((rows, *self.shape[1:]), self.dtype)
+        with self.path.open("rb", buffering=0) as stream:
+            self._state.require(self.path, os.fstat(stream.fileno()))
+            stream.seek(self._begin + part.start * self._row)
+            into, done = out.reshape(-1).view(np.uint8), 0
+            while done < into.size:
+                count = stream.readinto(into[done:].data)
+                if not count:
+                    raise DataLostError(f"{self.path} has become shorter")
+                done += count
+        return out
+
+
+class Arrays:
+    """Rows of an array or of an ``.npy`` file, with labels and weights in memory."""
+
+    names: tuple[str, ...] | None = None
+
+    def __init__(self, X: Any, y: Any, weight: Any, columns: Any, where: str) -> None:
+        if len(X.shape) != 2:
+            raise ValueError(f"{where} must have rows and columns, got an array of shape {X.shape}")
+        if X.dtype.kind not in "fiub":
+            raise ValueError(f"{where} holds {X.dtype}, and must hold numbers")
+        self._X, self._where = X, where
+        self.n_rows = int(X.shape[0])
+        self._columns = _column_numbers(columns, int(X.shape[1]))
+        self.n_features = int(X.shape[1]) if self._columns is None else self._columns.size
+        wide = X.dtype if X.dtype == np.float32 else np.dtype(np.float64)
+        self._dtype, self.row_bytes = wide, float(wide.itemsize * self.n_features)
+        self._y = None if y is None else column_of(y, "target", self.n_rows)
+        self._weight = None if weight is None else column_of(weight, "weight", self.n_rows)
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        for start in range(0, self.n_rows, rows):
+            part = slice(start, min(start + rows, self.n_rows))
+            X = self._X[part]
+            if self._columns is not None:
+                X = X[:, self._columns]
+            if not sparse.issparse(X):
+                X = np.ascontiguousarray(X)
+            yield Chunk(
+                X.astype(self._dtype, copy=False),
+                None if self._y is None else self._y[part],
+                None if self._weight is None else self._weight[part],
+                self._where,
+                start,
+            )
+
+
+class CompressedRows:
+    """A CSR matrix whose arrays are ``.npy`` files in a folder: rows are read where needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._data, self._indices = (NpyRows(folder / f"{k}.npy") for k in ("data", "indices"))
+        self._ends = np.load(folder / "indptr.npy")
+        n, p = np.load(folder / "shape.npy").tolist()
+        if self._ends.size != n + 1 or self._ends[-1] != self._data.shape[0]:
+            raise ValueError(f"{folder} holds no CSR matrix of {n} rows")
+        self.shape, self.dtype = (int(n), int(p)), self._data.dtype
+
+    def __getitem__(self, part: slice) -> Any:
+        ends = self._ends[part.start : part.stop + 1]
+        inside = slice(int(ends[0]), int(ends[-1]))
+        parts = (self._data[inside], self._indices[inside], ends - ends[0])
+        return sparse.csr_matrix(parts, shape=(ends.size - 1, self.shape[1]))
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of the stored entries of a row, on average."""
+        return 12.0 * float(self._ends[-1]) / max(self.shape[0], 1) + 8.0
+
+
+def _column_numbers(columns: Any, count: int) -> NDArray[np.intp] | None:
+    if columns is None:
+        return None
+    index = np.asarray(columns)
+    if index.ndim != 1 or index.dtype.kind not in "iu" or not index.size:
+        raise ValueError("columns must be numbers of columns for data without names")
+    if index.min() < 0 or index.max() >= count:
+        raise ValueError(f"columns must lie between 0 and {count - 1}, got {index.tolist()}")
+    return index.astype(np.intp)

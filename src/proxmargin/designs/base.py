@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from threading import get_ident
 from typing import Any, Literal, NamedTuple, Self, TypeVar
@@ -11,15 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.designs.memory import CACHED_ENTRIES
-from proxmargin.designs.sweep import Pointwise, Sweep, two_sided
 from proxmargin.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.rows import live_rows
 from proxmargin.runtime.memoisation import Remembers, cached_property
 
-__all__ = ["Array", "Design", "PassCounter", "Stored", "evenly", "subtract_outer"]
+__all__ = [
+    "Array",
+    "Design",
+    "PassCounter",
+    "Pointwise",
+    "Stored",
+    "Sweep",
+    "evenly",
+    "subtract_outer",
+    "two_sided",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Pointwise = Callable[..., tuple[Array, Array]]
+"""``pointwise(scores, *cut)``: first and second derivatives of a loss in each score, (n_rows,)."""
 Order = Literal["C", "F"]
 """Memory order of a matrix: by rows, or by columns."""
 T = TypeVar("T")
@@ -28,6 +40,35 @@ T = TypeVar("T")
 CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
 SAMPLE_BYTES = 1 << 26  # of a sample of the rows, which stays in memory: 64 MB
+
+
+class Sweep(NamedTuple):
+    """A point's scores, and the derivatives of the loss pulled back to the features.
+
+    Attributes
+    ----------
+    scores : (n_samples,)
+        ``X @ coef + intercept``.
+    dual : (n_samples,)
+        Derivatives of the loss in the scores.
+    pulled : (n_features, 3)
+        ``X.T`` times the positive part of ``dual``, its negative part, and the second derivatives.
+    sums : (3,)
+        The sums of these three.
+    gram : (k, k), optional
+        ``(X - 1 centre')' diag(second derivatives) (X - 1 centre')`` of the features asked for.
+    """
+
+    scores: Array
+    dual: Array
+    pulled: Array
+    sums: Array
+    gram: Array | None
+
+
+def two_sided(dual: Array, curvature: Array) -> Array:
+    """Positive and negative part of ``dual``, and ``curvature``, as columns: (n_samples, 3)."""
+    return np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), curvature])
 
 
 def subtract_outer(matrix: Array, left: Array, right: Array) -> None:

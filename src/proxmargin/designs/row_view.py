@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs.base import Array, Design, Index, Order
+from proxmargin.designs.base import Array, Design, Index, Order, Pointwise, Sweep
 from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import Enclosed
 
 __all__ = ["RowView"]

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 
 from proxmargin.compiled.products import compensated
-from proxmargin.designs.base import CONSTANT_VARIANCE, Array, Design, Index, Order, Stored
-from proxmargin.designs.sweep import Pointwise, Sweep
+from proxmargin.designs.base import (
+    CONSTANT_VARIANCE,
+    Array,
+    Design,
+    Index,
+    Order,
+    Pointwise,
+    Stored,
+    Sweep,
+)
 from proxmargin.rounding import UNIT, Enclosed, compensated_error
 from proxmargin.runtime.memoisation import cached_property
 

@@ -34,7 +34,7 @@ from proxmargin.estimators.assembly import (
 from proxmargin.estimators.coefficients import HasCoefficients
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.parameters import DataParameters, SolvingParameters
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.loop.incumbent import Certify
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.report import Changed, Report, interval_of

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
 
-from proxmargin.datasets.arrays import Arrays, CompressedRows, NpyRows
-from proxmargin.datasets.dataset import Dataset, Source
+from proxmargin.datasets.dataset import Arrays, CompressedRows, Dataset, NpyRows, Source
 from proxmargin.datasets.parquet import ParquetRows
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import errors_named, unpacked_bytes

@@ -20,8 +20,13 @@ from proxmargin.datasets import Dataset
 from proxmargin.designs.bad_entries import first_entry, sentence
 from proxmargin.designs.blocks.device import in_memory
 from proxmargin.designs.compressed import canonical
-from proxmargin.inputs.aligned import note_columns
-from proxmargin.inputs.objects import as_objects, check_objects, needs_numbers, takes_objects
+from proxmargin.inputs.aligned import (
+    as_objects,
+    check_objects,
+    needs_numbers,
+    note_columns,
+    takes_objects,
+)
 from proxmargin.magnitudes import LARGEST, check_magnitude
 from proxmargin.runtime.brief import shown
 

@@ -23,8 +23,15 @@ from proxmargin.designs.samples import (
     row_squares,
     squared_distances,
 )
-from proxmargin.kernels.base import FUNCTION_ULPS, Array, Index, Kernel, check_coef0, check_gamma
-from proxmargin.kernels.products import ProductKernel
+from proxmargin.kernels.base import (
+    FUNCTION_ULPS,
+    Array,
+    Index,
+    Kernel,
+    ProductKernel,
+    check_coef0,
+    check_gamma,
+)
 from proxmargin.rounding import EPS, UNIT, Lost, gamma
 
 __all__ = ["Custom", "Linear", "Polynomial", "Precomputed", "Rbf", "Sigmoid"]

@@ -13,7 +13,7 @@ from proxmargin.designs.base import Array, Index, PassCounter
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.memory import on_small_pages
 from proxmargin.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
-from proxmargin.kernels.base import Kernel
+from proxmargin.kernels.base import Kernel, ProductKernel
 from proxmargin.kernels.checks import (
     check_function,
     checked_precomputed,
@@ -22,7 +22,6 @@ from proxmargin.kernels.checks import (
 )
 from proxmargin.kernels.functions import Custom, Precomputed
 from proxmargin.kernels.matrix import BLOCK_ENTRIES, KernelMatrix, pieces
-from proxmargin.kernels.products import ProductKernel
 from proxmargin.rounding import EPS, Lost
 from proxmargin.rows import first_of_equals, live_rows, order_of_rows
 from proxmargin.runtime.memoisation import cached_property

@@ -1,10 +1,10 @@
-"""The interface of kernel matrices, which are read by rows and blocks, and squares of them."""
+"""The interface of kernel matrices, which are read by rows and blocks, and designs of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 from weakref import proxy
 
 import numpy as np
@@ -12,18 +12,27 @@ from numpy.typing import DTypeLike, NDArray
 
 from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.products import placed_twice
-from proxmargin.designs.base import Array, Index, PassCounter
+from proxmargin.designs.base import Array, Design, Index, PassCounter
 from proxmargin.designs.memory import on_small_pages
 from proxmargin.rounding import EPS, Lost
-from proxmargin.rows import live_rows
+from proxmargin.rows import evenly_taken, live_rows
 from proxmargin.runtime.memoisation import cached_property
 
-__all__ = ["BLOCK_ENTRIES", "KeptSquare", "KernelMatrix", "pieces"]
+__all__ = [
+    "BLOCK_ENTRIES",
+    "KeptSquare",
+    "KernelDesign",
+    "KernelMatrix",
+    "kernel_matrix_of",
+    "pieces",
+]
 
 BLOCK_ENTRIES = 1 << 22  # entries computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
 PIECE_ENTRIES = 1 << 19  # kernel values computed at a time: 2 or 4 MB
 STRIPE_ROWS = 128  # rows computed at a time of a square that is all new, from the diagonal on
+# samples used to estimate the mean inner product
+SPREAD_SAMPLES = 400
 
 
 class KernelMatrix(ABC):
@@ -246,3 +255,101 @@ def pieces(index: Index, count: int) -> Iterator[Index]:
     step = max(FEWEST_ROWS, count)
     for start in range(0, index.size, step):
         yield index[start : start + step]
+
+
+class KernelDesign(Design):
+    """``beta -> K beta``: one coefficient a training sample.
+
+    The coefficients of the model lie in the feature space of the kernel, and the penalty is theirs,
+    not beta's: `certify_represented`, in `proxmargin.certificates.representer`, certifies problems
+    over this design. Methods that would need features raise TypeError.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+        The `kernel_matrix`.
+    """
+
+    has_columns = False
+    kernel_matrix: KernelMatrix
+
+    def __init__(self, matrix: KernelMatrix) -> None:
+        n = matrix.n_samples
+        super().__init__(n, n, 8 * n**2, counter=matrix.counter)
+        self.kernel_matrix = matrix
+
+    def scores(self, coef: Array) -> Array:
+        return self.kernel_matrix.matvec(coef)
+
+    def row_norms(self) -> Array:
+        """``k(x_i, x_i)``, the squared length of each sample in the space of the kernel."""
+        return self.kernel_matrix.diagonal()
+
+    def spread(self, shares: Array) -> float:
+        """Root mean square distance from the mean, in the space of the kernel.
+
+        Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a few hundred
+        samples at even steps of weight: all pairs would cost as much as the fit.
+        """
+        some, part = evenly_taken(shares, SPREAD_SAMPLES)
+        part = part / part.sum()
+        mean = float(part @ self.kernel_matrix.block(some, some) @ part)
+        total = float(shares @ self.kernel_matrix.diagonal()) - mean
+        return total**0.5 if total > 0 else 1.0
+
+    def adjoint(self, dual: Array) -> NoReturn:
+        raise _without("a product with the transpose")
+
+    def row_squares(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("a sum over the features")
+
+    def column_squares(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("the variance of each feature")
+
+    def largest(self) -> NoReturn:
+        raise _without("the largest entry of each feature")
+
+    def precise_scores(self, coef: Array, intercept: Array) -> NoReturn:
+        raise _without("a compensated product")
+
+    def precise_adjoint(self, dual: Array) -> NoReturn:
+        raise _without("a compensated product with the transpose")
+
+    def gram(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("products between features")
+
+    def _outer_gram(self, weights: Array, centre: Array) -> NoReturn:
+        raise _without("products between samples by features")
+
+    def outer_gram(self) -> Array:
+        """K: the inner products of the samples, computed once; not to be written into."""
+        return self.remembered(_whole)
+
+    def centred_gram(self, shares: Array) -> Array:
+        """K: distances do not depend on the centre."""
+        return self.outer_gram()
+
+    def _rows(self, index: Index) -> KernelDesign:
+        return KernelDesign(self.kernel_matrix.part(index))
+
+    def _columns(self, index: Index) -> NoReturn:
+        raise _without("some features")
+
+    def sweep_data(self) -> tuple[Any, ...]:
+        raise _without("columns of features")
+
+
+def kernel_matrix_of(design: Design) -> KernelMatrix | None:
+    """The kernel matrix, if the design is one."""
+    return design.kernel_matrix if isinstance(design, KernelDesign) else None
+
+
+def _whole(design: KernelDesign) -> Array:
+    return design.kernel_matrix.rows(np.arange(design.n_samples))
+
+
+def _without(what: str) -> TypeError:
+    return TypeError(
+        f"{what} was asked of a kernel matrix, which has inner products of samples but no "
+        "features; a low-rank factor of it (kernels.low_rank) has some"
+    )

@@ -16,9 +16,8 @@ from proxmargin.designs import DenseDesign, Design, as_design
 from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import validated, validated_weights
-from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.kernels.low_rank import factorise
-from proxmargin.kernels.matrix import KernelMatrix
+from proxmargin.kernels.matrix import KernelDesign, KernelMatrix
 from proxmargin.losses.base import Array
 
 __all__ = [

@@ -16,7 +16,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.inputs.validation import check_choice
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.binary_data import checked, class_shares, fisher_limit, halves, with_features
 from proxmargin.losses.base import Array
 from proxmargin.rounding import TINY

@@ -16,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.designs.standardized import rescaled
-from proxmargin.kernels.kernel_design import kernel_matrix_of
+from proxmargin.kernels.matrix import kernel_matrix_of
 from proxmargin.limits.binary_data import checked, class_shares, meeting_share, with_features
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
@@ -24,7 +24,7 @@ from proxmargin.losses.base import Array
 from proxmargin.losses.margins.hinge import Hinge
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import largest_nu
-from proxmargin.penalties.ridge import Ridge
+from proxmargin.penalties.elastic_net import Ridge
 from proxmargin.problem import Problem
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.interior.interior_point import InteriorPoint

@@ -1,14 +1,11 @@
 """Losses: pointwise functions of a margin, and the sums over samples that solvers see."""
 
-from proxmargin.losses.base import Loss
+from proxmargin.losses.base import DualForm, Loss
 from proxmargin.losses.classes.comparison import PairwiseSquaredHinge, wrong_classes
-from proxmargin.losses.classes.crammer_singer import CrammerSinger
-from proxmargin.losses.classes.multinomial import Multinomial
-from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.classes.multinomial import CrammerSinger, Multinomial
 from proxmargin.losses.level_set import LevelSet
-from proxmargin.losses.margins.distance_weighted import DistanceWeighted
 from proxmargin.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
-from proxmargin.losses.margins.logistic import Logistic
+from proxmargin.losses.margins.logistic import DistanceWeighted, Logistic
 from proxmargin.losses.margins.margin import MarginLoss, Rescaled
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability

@@ -7,9 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from proxmargin.losses.base import Array, Loss, Wrapped
-from proxmargin.losses.box import Box
-from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.base import Array, Box, DualForm, Loss, Wrapped
 from proxmargin.penalties.base import Penalty
 from proxmargin.penalties.jacobian import ProxJacobian
 from proxmargin.rounding import UNIT, weighted_sum

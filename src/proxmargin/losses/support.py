@@ -7,8 +7,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.base import Array, DualForm, Loss
 from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.traits import Trait
 

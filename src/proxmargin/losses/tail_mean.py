@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.losses.base import Array
-from proxmargin.losses.box import Box
+from proxmargin.losses.base import Array, Box
 from proxmargin.losses.support import IndicatorDual, SupportLoss
 from proxmargin.penalties.base import Penalty
 from proxmargin.projections import BoxHyperplane

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.penalties.base import Array, Penalty, Step
-from proxmargin.penalties.elastic_net import ElasticNet, soft_threshold
+from proxmargin.penalties.elastic_net import ElasticNet, ridge_product, soft_threshold
 from proxmargin.penalties.jacobian import ProxJacobian
-from proxmargin.penalties.ridge import ridge_product
 from proxmargin.rounding import DOMAIN_ROUNDING
 from proxmargin.rows import largest_of_rows, sums_of_rows
 from proxmargin.traits import Trait

@@ -1,6 +1,5 @@
 """Nearest points of convex sets: boxes cut by a hyperplane, and balls. Pure functions."""
 
-from proxmargin.projections.balls import ball, lp_ball
 from proxmargin.projections.box_hyperplane import (
     METHODS,
     BoxHyperplane,
@@ -8,7 +7,7 @@ from proxmargin.projections.box_hyperplane import (
     box_hyperplane_multiplier,
     capped_simplex,
 )
-from proxmargin.projections.simplex import NotFiniteError
+from proxmargin.projections.simplex import NotFiniteError, ball, lp_ball
 
 __all__ = [
     "METHODS",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.losses import MinimaxFisher, MinimaxProbability
 from proxmargin.penalties.custom import OwnPenalty
 from proxmargin.problem import Problem

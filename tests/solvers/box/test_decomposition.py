@@ -17,8 +17,8 @@ from proxmargin import L2SVC, SVC, LogisticRegression, NuSVC
 from proxmargin.certificates.representer import certify_represented, represented
 from proxmargin.kernels import Precomputed, Rbf
 from proxmargin.kernels.checks import IndefiniteKernelError
-from proxmargin.kernels.kernel_design import KernelDesign
 from proxmargin.kernels.matrices import kernel_matrix
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import UnsuitableSolverError

@@ -23,8 +23,7 @@ from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.losses.tail_mean import TailMean
 from proxmargin.penalties.base import Penalty
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.ridge import Pinned, Ridge
+from proxmargin.penalties.elastic_net import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.box import box_program
 from proxmargin.solvers.interior.interior_point import InteriorPoint

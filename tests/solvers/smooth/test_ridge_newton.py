@@ -15,7 +15,7 @@ from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Solution
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
-from proxmargin.losses.margins.distance_weighted import DistanceWeighted
+from proxmargin.losses.margins.logistic import DistanceWeighted
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.smooth import ridge_forms

@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from proxmargin.designs.base import Array, Design, Index, Order, PassCounter
+from proxmargin.designs.base import Array, Design, Index, Order, PassCounter, Pointwise, Sweep
 from proxmargin.designs.blocks import tasks
 from proxmargin.designs.blocks.tasks import Arrays, Combine, OnColumns, Task
-from proxmargin.designs.sweep import Pointwise, Sweep
 from proxmargin.rounding import UNIT, Enclosed
 
 __all__ = ["BlockedDesign", "NeedsMemoryError", "SizedBlocks", "stacked"]

@@ -33,9 +33,8 @@ from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
 from proxmargin.kernels.checks import check_definite, check_digits, check_size
-from proxmargin.kernels.kernel_design import KernelDesign, kernel_matrix_of
 from proxmargin.kernels.matrices import ComputedKernel, kernel_matrix
-from proxmargin.kernels.matrix import KernelMatrix
+from proxmargin.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.loop.minimize import require_suitable
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.loop.solver import UnsuitableSolverError

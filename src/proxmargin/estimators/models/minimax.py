@@ -23,7 +23,7 @@ from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_choice
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.losses import Loss, MinimaxFisher, MinimaxProbability

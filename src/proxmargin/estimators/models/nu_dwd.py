@@ -21,7 +21,7 @@ from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import check_strength
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu
 from proxmargin.loop.outcome import Solution, Status

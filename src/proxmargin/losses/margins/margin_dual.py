@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.base import DualForm
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.penalties.base import Array
 from proxmargin.projections import BoxHyperplane

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.losses import margins as compiled
-from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.box import Box
-from proxmargin.losses.dual_form import DualForm
+from proxmargin.losses.base import Array, Box, DualForm, Loss
 from proxmargin.losses.intercept import minimise_hinge_shift, minimise_shift
 from proxmargin.losses.margins.margin import MarginLoss
 from proxmargin.losses.margins.margin_dual import MarginDual, QuadraticMarginDual

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import StandardizedDesign
-from proxmargin.losses.base import Array
-from proxmargin.losses.box import Box
+from proxmargin.losses.base import Array, Box
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky

@@ -30,8 +30,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Index
 from proxmargin.kernels.checks import IndefiniteKernelError
-from proxmargin.kernels.kernel_design import KernelDesign, kernel_matrix_of
-from proxmargin.kernels.matrix import KernelMatrix
+from proxmargin.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
     GapState,

@@ -12,7 +12,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.losses.classes.multinomial import CrammerSinger
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.classes.block import class_coordinates
 from proxmargin.solvers.classes.smoothing import Smoothed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
 from proxmargin.losses.base import Array
-from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.losses.classes.multinomial import CrammerSinger
 from proxmargin.solvers.classes.block import Block, Live
 from proxmargin.solvers.classes.system import class_system
 from proxmargin.solvers.smoothed_newton import line_search

@@ -13,7 +13,7 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.penalties.ridge import Ridge
+from proxmargin.penalties.elastic_net import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.solvers.box.box_program import (

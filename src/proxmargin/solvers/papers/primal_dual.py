@@ -27,11 +27,11 @@ from proxmargin.designs.base import Design
 from proxmargin.loop.solver import Solver, State, check_flags, check_numbers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.losses.classes.multinomial import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
-from proxmargin.projections.balls import hinge_epigraphs
+from proxmargin.projections.simplex import hinge_epigraphs
 from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
 

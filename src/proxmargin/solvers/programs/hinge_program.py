@@ -11,7 +11,7 @@ from scipy import sparse
 
 from proxmargin.designs.base import Design
 from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.classes.crammer_singer import CrammerSinger
+from proxmargin.losses.classes.multinomial import CrammerSinger
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Point, Problem

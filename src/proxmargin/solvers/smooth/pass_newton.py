@@ -15,8 +15,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
 from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
-from proxmargin.designs.base import Array, Design
-from proxmargin.designs.sweep import Sweep
+from proxmargin.designs.base import Array, Design, Sweep
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import Solver, State, at_least_one, check_flags
 from proxmargin.loop.stopping import Stop

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.designs.base import Array
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.problem import Centred, Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.runtime.memoisation import cached_property

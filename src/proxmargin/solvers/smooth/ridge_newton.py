@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.designs.base import Array, Design
-from proxmargin.kernels.kernel_design import KernelDesign
+from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.loop.solver import CLAIM_FRACTION
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
