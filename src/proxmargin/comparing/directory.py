@@ -106,7 +106,13 @@ class RunDirectory:
         """Keep a finished task, its model too. A full disk costs a warning and no result."""
         self.outcomes[outcome.key] = outcome
         try:
-            _write_task(self.path, self.keys.index(outcome.key), outcome)
+            number, estimator = self.keys.index(outcome.key), outcome.estimator
+            # the model first: a task file says that the task is complete
+            file = _model_file(self.path, number, outcome.model)
+            saved = estimator is not None and _saved(estimator, file)
+            text = json.dumps({**outcome.to_plain(), "saved": saved}, ensure_ascii=False)
+            with replaced(_task_file(self.path, number)) as stream:
+                stream.write(f"{_digest(text)}\n{text}\n".encode())
         except OSError as error:
             if not self.notes:
                 note = f"{self.path} cannot be written ({error}): finished work is in memory only"
@@ -155,16 +161,6 @@ def _task_file(path: Path, number: int) -> Path:
 
 def _model_file(path: Path, number: int, model: str) -> Path:
     return path / MODELS / f"{number:05d}-{re.sub(r'[^A-Za-z0-9_-]', '_', model)[:NAMED]}.pmz"
-
-
-def _write_task(path: Path, number: int, outcome: Outcome) -> None:
-    """The model first: a task file says that the task is complete."""
-    saved = outcome.estimator is not None and _saved(
-        outcome.estimator, _model_file(path, number, outcome.model)
-    )
-    text = json.dumps({**outcome.to_plain(), "saved": saved}, ensure_ascii=False)
-    with replaced(_task_file(path, number)) as stream:
-        stream.write(f"{_digest(text)}\n{text}\n".encode())
 
 
 def _saved(estimator: Any, file: Path) -> bool:

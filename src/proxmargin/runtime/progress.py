@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, Self
@@ -132,8 +133,7 @@ class _Lines:
             flush=True,
         )
 
-    def end(self, progress: ProgressBar) -> None:
-        self.show(progress)
+    end = show
 
 
 class _Bar:
@@ -164,9 +164,7 @@ class _Bar:
 
 
 def _face(progress: ProgressBar) -> _Lines | _Bar:
-    if sys.stderr is None or not sys.stderr.isatty():
-        return _Lines()
-    try:
-        return _Bar(progress)
-    except ImportError:
-        return _Lines()
+    if sys.stderr is not None and sys.stderr.isatty():
+        with suppress(ImportError):
+            return _Bar(progress)
+    return _Lines()

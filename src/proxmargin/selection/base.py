@@ -50,7 +50,7 @@ from proxmargin.selection.folds import (
     path_models,
 )
 from proxmargin.selection.relaxed import check_refits, check_relaxed, mixed_models, shares_of
-from proxmargin.selection.results import CHOICES, PredictsWithBest, PublishesResults, out_of_fold
+from proxmargin.selection.results import CHOICES, PublishesResults, out_of_fold
 from proxmargin.selection.scoring import RoutesMetadata, judge_of
 from proxmargin.selection.splitting import forget, no_convergence_warnings, splitter_of
 
@@ -91,7 +91,6 @@ DEFAULT_COUNTS = {"alpha": 100, "C": 20}
 class CrossValidated(
     RoutesMetadata,
     PublishesResults,
-    PredictsWithBest,
     HasCoefficients,
     ClassifierMixin,  # type: ignore[misc]
     CertifiedEstimator,
@@ -122,11 +121,9 @@ class CrossValidated(
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "plain" in vars(cls):
-            cls._take_parameters_of(cls.plain)
-
-    @classmethod
-    def _take_parameters_of(cls, plain: type[MarginEstimator]) -> None:
+        if "plain" not in vars(cls):
+            return
+        plain = cls.plain  # its parameters are those of the search, too
         cls.strength = strength_of(plain())
         cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta", "n_jobs"})
         mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}

@@ -24,11 +24,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_method_params,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
 
 from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.frames import users_level

@@ -86,15 +86,24 @@ def out_of_fold(
     return total / times.reshape(-1, *[1 for _ in outputs])
 
 
-class PublishesResults:
-    """What a search publishes: scores, the choice among them, and the chosen model."""
+def _plain_has(name: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(self.plain, name)
 
+
+class PublishesResults:
+    """What a search publishes: scores, the choice among them, and predictions by the chosen model,
+    ``best_estimator_``, which is of the class ``plain``."""
+
+    plain: ClassVar[type[MarginEstimator]]
     strength: ClassVar[Strength]
+    scoring: Any
     l1_ratios: Any
     penalty_factor: Any
     cv_scores_: Array
     best_index_: int
+    best_estimator_: Any
     path_: Path
+    _scores_with_weights: Callable[[], bool]
 
     @property
     @abstractmethod
@@ -180,18 +189,7 @@ class PublishesResults:
         )
         return frame
 
-
-def _plain_has(name: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(self.plain, name)
-
-
-class PredictsWithBest:
-    """Predictions by ``best_estimator_``, which is of the class ``plain``."""
-
-    plain: ClassVar[type[MarginEstimator]]
-    scoring: Any
-    best_estimator_: Any
-    _scores_with_weights: Callable[[], bool]
+    # -- predictions by the chosen model ----------------------------------------------------
 
     def _by_best(self, method: str, X: Any, offset: Any) -> Any:
         check_is_fitted(self, "best_estimator_")

@@ -171,12 +171,6 @@ _OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
 class SklearnScorer:
     scorer: Callable[..., float]
 
-    @property
-    def takes_weights(self) -> bool:
-        # scorers made of a metric always accept sample_weight, so ask the metric itself
-        asked = getattr(self.scorer, "_score_func", self.scorer)
-        return "sample_weight" in signature(asked).parameters
-
     def __call__(self, models: Models, scores: Array, rows: HeldOutRows) -> Array:
         offset = rows.targets.offset
         each = (_with_offset(models.model(index), offset) for index in range(len(models)))
@@ -234,7 +228,11 @@ class RoutesMetadata:
     def _scores_with_weights(self) -> bool:
         """Whether the scoring takes weights; says so if not, as scikit-learn's searches do."""
         judge = judge_of(self.scoring, self._template())
-        takes = not isinstance(judge, SklearnScorer) or judge.takes_weights
+        takes = True
+        if isinstance(judge, SklearnScorer):
+            # scorers made of a metric always accept sample_weight, so ask the metric itself
+            asked = getattr(judge.scorer, "_score_func", judge.scorer)
+            takes = "sample_weight" in signature(asked).parameters
         if not takes:
             warnings.warn(
                 f"scoring={self.scoring!r} takes no sample_weight: held-out rows are judged as if "

@@ -170,10 +170,7 @@ def _parsed(document: bytes) -> Any:
         raise ModelFileError(f"its {MANIFEST} of {len(document)} bytes may need {short}")
     try:
         return json.loads(
-            document,
-            parse_constant=_finite,
-            parse_float=_finite,
-            object_pairs_hook=_distinct,
+            document, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_distinct
         )
     except ModelFileError:
         raise

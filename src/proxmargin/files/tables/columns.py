@@ -165,10 +165,7 @@ class NamedColumns:
         return self.names[position]
 
     def _load(
-        self,
-        names: Sequence[str],
-        text: Collection[str] = (),
-        **roles: str | None,
+        self, names: Sequence[str], text: Collection[str] = (), **roles: str | None
     ) -> tuple[list[Column], dict[str, Column | None]]:
         """The feature columns, and by their roles the others that there are, from one reading."""
         if not names:
@@ -206,11 +203,7 @@ class NamedColumns:
         return class_labels(column, self.source)
 
     def _target(
-        self,
-        target: str | int | None,
-        *,
-        last_by_default: bool,
-        out_of_question: Collection[str],
+        self, target: str | int | None, *, last_by_default: bool, out_of_question: Collection[str]
     ) -> str | None:
         """The column that is named, or else an obvious one of those in question."""
         if target is not None:

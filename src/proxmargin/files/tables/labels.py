@@ -196,10 +196,7 @@ _REMEDY = "choose fewer features, check that the target holds classes, or use mo
 
 
 def refuse_too_wide(
-    source: str,
-    n_features: int,
-    y: NDArray[Any],
-    last_feature: Callable[[], str] | None = None,
+    source: str, n_features: int, y: NDArray[Any], last_feature: Callable[[], str] | None = None
 ) -> None:
     """Refuse features and classes whose coefficients cannot be fitted in the free memory.
 
