@@ -170,29 +170,21 @@ class _Refits:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._known: dict[bytes, Found | None] = {}
+        self._known: dict[bytes, Found] = {}
         self._failing: list[frozenset[int]] = []
 
     def __call__(self, used: Index) -> Found | None:
         """The fit; None if the features are dependent, or separate the classes."""
-        key = used.tobytes()
-        if key not in self._known:
-            features = frozenset(used.tolist())
-            # what fails for some features fails with more of them
-            fails = any(part <= features for part in self._failing)
-            self._known[key] = None if fails else _refit(self.problem, used)
-            if self._known[key] is None and not fails:
+        key, features = used.tobytes(), frozenset(used.tolist())
+        # what fails for some features fails with more of them
+        if key not in self._known and not any(part <= features for part in self._failing):
+            part = self.problem.on_columns(used)
+            if used.size and (part.unpenalised.size < used.size or are_separated(part)):
                 self._failing.append(features)
-        return self._known[key]
-
-
-def _refit(problem: Problem, used: Index) -> Found | None:
-    """The best coefficients of these features; None if they are not determined or separate."""
-    part = problem.on_columns(used)
-    if used.size and (part.unpenalised.size < used.size or are_separated(part)):
-        return None
-    point = part.null_point()
-    return _found(used, point.coef, point.intercept)
+            else:
+                point = part.null_point()
+                self._known[key] = _found(used, point.coef, point.intercept)
+        return self._known.get(key)
 
 
 def _found(features: Index, coef: Array, intercept: Array) -> Found:

@@ -133,7 +133,17 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
     document = archive.read(MANIFEST)
     if verify is not None:
         _verify(archive, document, verify)
-    manifest = _parsed(document)
+    short = shortage(_OBJECT_BYTES * len(document))
+    if short:
+        raise ModelFileError(f"its {MANIFEST} of {len(document)} bytes may need {short}")
+    try:
+        manifest = json.loads(
+            document, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_distinct
+        )
+    except ModelFileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its {MANIFEST} cannot be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
     _refuse_other_version(manifest)
@@ -162,20 +172,6 @@ def _verify(archive: Archive, document: bytes, verify: Verify) -> None:
         raise ModelFileError(f"its signature is refused ({error!r:.200})") from error
     if accepted is not True:
         raise ModelFileError(f"its signature is refused (verify returned {accepted!r:.80})")
-
-
-def _parsed(document: bytes) -> Any:
-    short = shortage(_OBJECT_BYTES * len(document))
-    if short:
-        raise ModelFileError(f"its {MANIFEST} of {len(document)} bytes may need {short}")
-    try:
-        return json.loads(
-            document, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_distinct
-        )
-    except ModelFileError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"its {MANIFEST} cannot be read ({error})") from error
 
 
 def _refuse_other_version(manifest: Mapping[str, Any]) -> None:

@@ -355,7 +355,10 @@ def _facts(estimator: Any) -> dict[str, Any]:
     certificate = getattr(estimator, "certificate_", None)
     return {
         "estimator": type(estimator).__name__,
-        "settings": {k: _shown(v) for k, v in estimator.get_params(deep=False).items()},
+        "settings": {
+            name: value if isinstance(value, bool | int | float | str | None) else repr(value)
+            for name, value in estimator.get_params(deep=False).items()
+        },
         **({} if imputed is None else {"imputed": imputed["strategy"]}),
         "classes": [str(label) for label in learned["classes_"].tolist()],
         "features": width,
@@ -384,8 +387,3 @@ def leading_features(model: Any, most: int = TOP_FEATURES) -> list[dict[str, Any
         }
         for each in Ranked.of(model).top(most)
     ]
-
-
-def _shown(value: Any) -> Any:
-    """Parameters as JSON prints them best; objects by their repr."""
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

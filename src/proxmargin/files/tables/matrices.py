@@ -44,7 +44,22 @@ class PlainMatrix:
     last_feature: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
-        _refuse_sizes(self)
+        rows, columns = self.X.shape
+        if rows == 0 or columns == 0:
+            raise DataError(f"{self.source}: no data: {rows} rows, {columns} feature columns.")
+        if columns > MAX_FEATURES:
+            raise DataError(
+                f"{self.source}: {columns} feature columns, more than the {MAX_FEATURES} that can "
+                "be used; the file is probably damaged."
+            )
+        if self.y is not None and self.y.shape != (rows,):
+            raise DataError(f"{self.source}: {rows} rows but labels of shape {self.y.shape}.")
+        names = self.feature_names
+        if names is not None and (len(names) != columns or len(set(names)) != columns):
+            raise DataError(
+                f"{self.source}: {columns} feature columns need as many different names, "
+                f"and there are {len(set(names))}."
+            )
 
     def table(self, request: TableRequest) -> Table:
         """The matrix and its labels; there is no column to choose as the target."""
@@ -112,25 +127,6 @@ def _by_name(table: Table, names: list[str]) -> Table:
         )
     columns = [where[name] for name in names]
     return replace(table, X=table.X[:, columns], feature_names=names)
-
-
-def _refuse_sizes(data: PlainMatrix) -> None:
-    rows, columns = data.X.shape
-    if rows == 0 or columns == 0:
-        raise DataError(f"{data.source}: no data: {rows} rows, {columns} feature columns.")
-    if columns > MAX_FEATURES:
-        raise DataError(
-            f"{data.source}: {columns} feature columns, more than the {MAX_FEATURES} that can be "
-            "used; the file is probably damaged."
-        )
-    if data.y is not None and data.y.shape != (rows,):
-        raise DataError(f"{data.source}: {rows} rows but labels of shape {data.y.shape}.")
-    names = data.feature_names
-    if names is not None and (len(names) != columns or len(set(names)) != columns):
-        raise DataError(
-            f"{data.source}: {columns} feature columns need as many different names, "
-            f"and there are {len(set(names))}."
-        )
 
 
 def _refuse_nonfinite(X: FeatureMatrix, source: str, blanks: bool) -> None:
@@ -232,22 +228,18 @@ def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:
             raise DataError(f"{path}: 'X' must have two dimensions, and has shape {X.shape}.")
         return _as_float(X)
     if all(key in arrays for key in _CSR_KEYS):
-        return _csr(arrays, path)
+        data, indices, indptr, shape = (arrays[key].ravel() for key in _CSR_KEYS)
+        fault = csr_fault(data, indices, indptr, shape)
+        if fault:
+            raise DataError(f"{path}: not a valid CSR matrix: {fault}.")
+        size = (int(shape[0]), int(shape[1]))
+        matrix = sp.csr_array((_as_float(data), indices, indptr), shape=size)
+        matrix.sum_duplicates()
+        return matrix
     raise DataError(
         f"{path}: no features: an NPZ file holds 'X' and 'y', or 'data', 'indices', 'indptr', "
         f"'shape' (CSR) and 'y'; of these this one has {listed(arrays) or 'none'}."
     )
-
-
-def _csr(arrays: Mapping[str, NDArray[Any]], path: Path) -> sp.csr_array:
-    data, indices, indptr, shape = (arrays[key].ravel() for key in _CSR_KEYS)
-    fault = csr_fault(data, indices, indptr, shape)
-    if fault:
-        raise DataError(f"{path}: not a valid CSR matrix: {fault}.")
-    size = (int(shape[0]), int(shape[1]))
-    X = sp.csr_array((_as_float(data), indices, indptr), shape=size)
-    X.sum_duplicates()
-    return X
 
 
 def _as_float(X: NDArray[Any]) -> NDArray[Any]:
