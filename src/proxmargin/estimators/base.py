@@ -38,18 +38,11 @@ Index = NDArray[np.intp]
 
 
 class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, CertifiedEstimator):
-    """Base of the linear margin classifiers. Subclasses define the loss and the penalty.
-
-    Every subclass takes the parameters ``fit_intercept, standardize, class_weight, solver,
-    solver_options, stopping, tol, max_iter, time_limit, warm_start, callbacks, verbose,
-    random_state``.
-    """
+    """Base of the linear margin classifiers. Subclasses define the loss and the penalty."""
 
     # a checkpoint belongs to one fit, so that metadata routing does not pass it on (UNUSED, which
     # says so too, is an error in subclasses whose fit has no such argument)
     __metadata_request__fit: ClassVar[Any] = {"resume_from": False}
-    # why a model needs all data in memory; empty if passes over blocks of rows are enough
-    _in_memory: str = ""
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         refuse_unknown(cls, parameters)
@@ -142,8 +135,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             self._check_parameters()
             self._check_model()
             X = validated_part(self, X)
-            weights = validated_weights(sample_weight, X)
-            targets = Targets.encode(y, weights, self.class_weight)
+            targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
             self._fit_targets(X, targets, context)
         return self
 
@@ -186,24 +178,6 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         targets = targets.mapped if in_passes else targets
         return X, self._with_offset(targets, offset, X)
 
-    def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
-        """The targets of a fit with this offset, which predictions are reminded of."""
-        self.__dict__.pop("largest_offset_", None)
-        if offset is None:
-            return targets
-        offset = self._checked_offset(offset, X, targets.classes)
-        if offset.any():
-            self.largest_offset_ = float(np.abs(offset).max())
-        return replace(targets, offset=offset)
-
-    def _check_passes(self) -> None:
-        """Raise ValueError if the model cannot be fitted in passes over blocks of rows."""
-        if self._in_memory:
-            raise ValueError(
-                f"{type(self).__name__} cannot be fitted to data in blocks of rows: "
-                f"{self._in_memory}"
-            )
-
     def _assembled(self, X: Any, targets: Targets, context: FitContext | None = None) -> Assembly:
         X, targets, numbers = self._with_weight(X, targets)
         design, centre, scale = self._design(as_design(X), targets)
@@ -214,8 +188,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
 
         Others do not matter to losses, but would to bounds on entries, rounding and step lengths.
         """
-        live = np.flatnonzero(targets.weights)
-        live = beside(targets.weights, live)
+        live = beside(targets.weights, np.flatnonzero(targets.weights))
         if live.size == targets.weights.size:
             return X, targets, live
         return self._picked(X, live), targets.picked(live), live

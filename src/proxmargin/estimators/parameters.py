@@ -97,6 +97,8 @@ class ChecksParameters(SolvingParameters, DataParameters):
     multi_class: str
     n_jobs: int | None = None
     _joint_allowed = True
+    # why a model needs all data in memory; empty if passes over blocks of rows are enough
+    _in_memory: str = ""
 
     def _check_parameters(self) -> None:
         named = self.multi_class if isinstance(self.multi_class, str) else None
@@ -137,6 +139,14 @@ class ChecksParameters(SolvingParameters, DataParameters):
         if self.solver_options and not (isinstance(self.solver, str) and self.solver != "auto"):
             given = "an object" if isinstance(self.solver, Solver) else "'auto'"
             raise ValueError(f"solver_options need a solver asked for by name, not {given}")
+
+    def _check_passes(self) -> None:
+        """Raise ValueError if the model cannot be fitted in passes over blocks of rows."""
+        if self._in_memory:
+            raise ValueError(
+                f"{type(self).__name__} cannot be fitted to data in blocks of rows: "
+                f"{self._in_memory}"
+            )
 
     # -- names of the features --------------------------------------------------------------
 

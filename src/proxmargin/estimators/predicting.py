@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from proxmargin.inputs.beyond_memory import (
     namespace_of,
     predicting_chunks,
 )
+from proxmargin.inputs.targets import Targets
 from proxmargin.inputs.validation import (
     ANY_SIZE,
     offset_argument,
@@ -120,6 +121,16 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
                 "score each"
             )
         return validated_offset(offset, X)
+
+    def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
+        """The targets of a fit with this offset, which predictions are reminded of."""
+        self.__dict__.pop("largest_offset_", None)
+        if offset is None:
+            return targets
+        offset = self._checked_offset(offset, X, targets.classes)
+        if offset.any():
+            self.largest_offset_ = float(np.abs(offset).max())
+        return replace(targets, offset=offset)
 
     def _predicting_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
         """`_checked_offset` of predictions; warns of none where the fit had one."""
