@@ -123,14 +123,15 @@ class Rounds:
     def run(self) -> list[RoundResult]:
         """The best solution of each problem."""
         meter = Meter(self.matrix)
-        if self.lacks_time_for_product:
+        if self.product > PRODUCT_TIME * (self.stop.deadline - clock()):
             return self._single_round(meter)
-        end = self.before_product.deadline
+        end = self.stop.deadline - self.product
         factor = self.first(FIRST_RANK, end)
         found = self._round(factor, [None] * len(self.problems), meter, end)
         before = np.inf
         while True:
-            meter, gap = Meter(self.matrix), _largest_gap(found)
+            unmet = [one.last.gap.relative_gap for one in found if not one.is_done]
+            meter, gap = Meter(self.matrix), max(unmet, default=0.0)
             if before == np.inf and self._needs_all(factor, found, gap, end):
                 found = self._round_on_kernel(found, end)
             finer = self._refined_factor(factor, found, gap, before, end)
@@ -153,16 +154,6 @@ class Rounds:
         # symmetry halves the kernel values
         return 0.5 * float(np.median(times)) * self.matrix.n_samples / count
 
-    @cached_property
-    def lacks_time_for_product(self) -> bool:
-        """Whether a product with the kernel would take too much of the remaining time."""
-        return self.product > PRODUCT_TIME * (self.stop.deadline - clock())
-
-    @property
-    def before_product(self) -> Stop:
-        """The limits that leave time for a product with the kernel."""
-        return replace(self.stop, time_limit=None, deadline=self.stop.deadline - self.product)
-
     def first(self, rank: int, end: float) -> LowRankFactor:
         """A factor of at most this rank, within a share of the time until ``end``."""
         now = clock()
@@ -177,22 +168,15 @@ class Rounds:
         if self.product <= self.stop.deadline - clock():
             models = self._models(self.problems, solutions)
         else:
-            models = self._pivot_solutions(factor, solutions)
+            # as weights of the pivots, which need no other columns of the kernel
+            pairs = zip(self.problems, solutions, strict=True)
+            models = [self._model_of_pivots(problem, factor, one) for problem, one in pairs]
         work = meter.read(count)
         found = []
         for problem, solution, model in zip(self.problems, solutions, models, strict=True):
             certified = with_work(self._with_kernel_certificate(problem, solution, model), *work)
             found.append(RoundResult(certified, model, model, solution.point, solution.gap.primal))
         return [_with_rank_status(one, factor) for one in found]
-
-    def _pivot_solutions(
-        self, factor: LowRankFactor, solutions: Sequence[Solution]
-    ) -> list[Representer]:
-        """The solutions as weights of the pivots, which need no other columns of the kernel."""
-        return [
-            self._model_of_pivots(problem, factor, solution)
-            for problem, solution in zip(self.problems, solutions, strict=True)
-        ]
 
     def _model_of_pivots(
         self, problem: Problem, factor: LowRankFactor, solution: Solution
@@ -374,11 +358,6 @@ class Rounds:
 def is_interior(problem: Problem, dual: Array) -> bool:
     """Whether the dual coordinates of all samples with positive weight are nonzero."""
     return bool(dual[problem.loss.shares > 0].all())
-
-
-def _largest_gap(found: Sequence[RoundResult]) -> float:
-    """The largest relative gap of the unfinished problems in the last round."""
-    return max((one.last.gap.relative_gap for one in found if not one.is_done), default=0.0)
 
 
 def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,29 +57,11 @@ _SOLVERS = (
 )
 
 
-def _crammer_singer(targets: Targets) -> Loss:
-    return CrammerSinger(targets.codes, targets.shares, targets.classes.size, targets.total)
-
-
-def _pairwise(targets: Targets) -> Loss:
-    return PairwiseSquaredHinge(targets.codes, targets.shares, targets.classes.size, targets.total)
-
-
-def _logistic(targets: Targets) -> Loss:
-    count = targets.classes.size
-    return Multinomial(targets.codes, targets.shares, count, targets.total, margin=1.0)
-
-
-def _lee(targets: Targets) -> Loss:
-    count = targets.classes.size
-    return wrong_classes(Hinge(), targets.codes, targets.shares, count, targets.total)
-
-
-LOSSES: Mapping[str, Callable[[Targets], Loss]] = {
-    "hinge": _crammer_singer,
-    "squared_hinge": _pairwise,
-    "logistic": _logistic,
-    "lee": _lee,
+LOSSES: Mapping[str, Callable[..., Loss]] = {  # of codes, shares, the number of classes, and total
+    "hinge": CrammerSinger,
+    "squared_hinge": PairwiseSquaredHinge,
+    "logistic": partial(Multinomial, margin=1.0),
+    "lee": partial(wrong_classes, Hinge()),
 }
 SMOOTH = ("squared_hinge", "logistic")
 NETS = ("l1", "l2", "elasticnet")
@@ -167,7 +150,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     def _losses(
         self, targets: Targets, design: Design, joint: bool, context: FitContext
     ) -> Sequence[Loss]:
-        return [LOSSES[self.loss](targets)]
+        count = targets.classes.size
+        return [LOSSES[self.loss](targets.codes, targets.shares, count, targets.total)]
 
     @property
     def norm_share(self) -> float:
