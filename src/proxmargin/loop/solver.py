@@ -18,6 +18,7 @@ from proxmargin.traits import Trait
 
 __all__ = [
     "CLAIM_FRACTION",
+    "GAP_REDUCTION",
     "LIPSCHITZ_MARGIN",
     "MEASURES",
     "GapState",
@@ -36,6 +37,7 @@ LIPSCHITZ_MARGIN = 4.0  # factor on a bound of a Lipschitz constant, as the step
 # tolerance of a solver with a gap of its own (`Solver.computes_gap`), over the tolerance of the run
 CLAIM_FRACTION = 0.5  # at first: leaves room for the rounding in the gap of the certificate
 DENIED_FACTOR = 0.3  # factor on it after a claim that the certificate did not confirm
+GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 SHARP_FRACTION = 1e-3  # ratio of gap to tolerance below which no polishing step is needed
 # what solvers may tell of an iterate: its own objective F(u_k), minimised, in units of the problem;
 # the step constant L_k; the weight of the extrapolation to it; restarts so far

@@ -24,7 +24,7 @@ from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.designs.base import Array, Design, Index
 from proxmargin.losses import MarginLoss
 from proxmargin.rounding import TINY, UNIT
-from proxmargin.solvers.line_search import secular_multipliers
+from proxmargin.solvers.line_search import SECULAR_STEPS, secular_multipliers
 
 __all__ = [
     "Axes",
@@ -47,7 +47,6 @@ MAX_STEPS = 2000  # after which a labeling is left unsolved
 GROWTH = 2.0  # of the curvature h where the majoriser is violated
 DECAY = 0.9  # of h after each step that it held for
 SLACK = 1e-12  # relative to the loss: below it a Bregman distance is rounding
-MAX_SECULAR_STEPS = 60  # Newton's method needs half a dozen from the multiplier of the step before
 SECULAR_TOLERANCE = 1e-6  # relative, of the norm; the rest is scaled into the ball
 # sequential minimal optimisation: where fits one by one are slower, whatever C and nu
 LEAST_RANK = 2.0 / 3.0  # of the data, over the number of samples: of less, K is ill-conditioned
@@ -139,7 +138,7 @@ class Balls:
         mu, with ``u(mu) = pull / (curvature + mu)``.
         """
         mu = np.maximum(start, TINY)
-        for _ in range(MAX_SECULAR_STEPS):
+        for _ in range(SECULAR_STEPS):
             inverse = 1.0 / (curvature + mu)
             u = pull * inverse
             squares = np.einsum("ij,ij->j", u, u)

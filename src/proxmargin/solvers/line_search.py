@@ -8,9 +8,17 @@ import numpy as np
 
 from proxmargin.designs.base import Array
 
-__all__ = ["increasing_root", "secular_multipliers"]
+__all__ = [
+    "LINE_SEARCH_STEPS",
+    "LINE_SEARCH_TOLERANCE",
+    "SECULAR_STEPS",
+    "increasing_root",
+    "secular_multipliers",
+]
 
-MAX_SECULAR_STEPS = 200  # limit; convergence is quadratic and monotone
+LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
+LINE_SEARCH_STEPS = 100  # limit: more bisections than a step has bits
+SECULAR_STEPS = 200  # limit: bisections alone would exhaust the 53 bits of a multiplier
 SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
 
 
@@ -68,7 +76,7 @@ def secular_multipliers(values: Array, squares: Array, kappa: Array | float) -> 
     kappa : (n_equations,) or float > 0
     """
     mu = np.zeros(len(values))
-    for _ in range(MAX_SECULAR_STEPS):
+    for _ in range(SECULAR_STEPS):
         shifted = values + mu[:, None]
         square = (squares * values / shifted**2).sum(axis=1)
         fall = (squares * values / shifted**3).sum(axis=1)

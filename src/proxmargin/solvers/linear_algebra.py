@@ -11,12 +11,24 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Array
 
-__all__ = ["Factor", "Inverse", "cholesky", "conjugate_gradients", "forcing", "inverse_of"]
+__all__ = [
+    "CG_STEPS",
+    "CG_TOLERANCE",
+    "RELATIVE_SHIFT",
+    "SHIFT_GROWTH",
+    "Factor",
+    "Inverse",
+    "cholesky",
+    "conjugate_gradients",
+    "forcing",
+    "inverse_of",
+]
 
 RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
 SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 MAX_SHIFTS = 7  # the last one is 1e-3 of the diagonal
-CG_STEPS = 300  # iteration limit
+CG_STEPS = 500  # iteration limit
+CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
 # relative residual that a Newton step is worth
 TIGHTEST_CG_TOLERANCE = 1e-8
 LOOSEST_CG_TOLERANCE = 0.1

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.loop.solver import State
+from proxmargin.loop.solver import GAP_REDUCTION, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.solvers.smoothed_newton import End
@@ -25,7 +25,6 @@ SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed because of ro
 MIN_PROXIMAL = 1e-6  # proximal curvature of the coefficients, relative to the penalty
 MIN_RESIDUAL = 1e-13  # some 500 ulp
 OUTSIDE_VIOLATION = 0.1  # over l1, above which the same problem is solved on more features
-GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,6 +18,7 @@ from proxmargin.compiled.solvers.dual_coordinates import (
 )
 from proxmargin.loop.solver import (
     CLAIM_FRACTION,
+    GAP_REDUCTION,
     GapState,
     Solver,
     at_least_one,
@@ -43,11 +44,8 @@ FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved fo
 LEAST_SHARE = 1e-15  # relative gap below which it is rounding
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
 STALE = 2.0  # gap over that of the last sweep, above which samples that were left out explain it
-HALF = 0.5  # factor on the gap to reach where they do not
-GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 IDLE = 2  # inner problems without a smaller gap, after which the penalty parameter grows
 STIFFNESS_GROWTH = 3.0  # factor of that
-UNBALANCED = 0.5  # share of the gap because of y'a, above which only the multiplier moves
 ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
 ENTROPIC_PART = 5  # of the sweeps of other losses: these read all samples
 ENTROPIC_STIFFNESS = 4.0  # penalty parameter over the curvature of the entropies along y
@@ -356,7 +354,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         share, gap = state.share, state.relative_gap
         if state.steady:
             return self.forcing * gap
-        return share if gap > STALE * share and state.idle == 0 else HALF * share
+        return share if gap > STALE * share and state.idle == 0 else 0.5 * share
 
     def _with_gap(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """The state with scores, the best intercept and the gap (rounding ignored)."""
@@ -383,7 +381,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             relative_gap=relative,
             best=min(relative, state.best),
             idle=idle,
-            unbalanced=excess > UNBALANCED * gap,
+            unbalanced=excess > 0.5 * gap,  # only the multiplier moves
             finished=idle >= self.max_stalled,
         ).claimed(final=True)
 

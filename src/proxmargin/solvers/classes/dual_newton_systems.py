@@ -25,15 +25,18 @@ from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.classes.coupled_blocks import coupled_inverse, coupled_work
-from proxmargin.solvers.linear_algebra import conjugate_gradients, inverse_of
+from proxmargin.solvers.linear_algebra import (
+    CG_STEPS,
+    CG_TOLERANCE,
+    conjugate_gradients,
+    inverse_of,
+)
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
 SMALL_SIDE = 100  # dual coordinates up to which V is formed without comparing costs
 MAX_SIDE = 5000  # side of a factored matrix: 200 MB
 LARGEST_RANK = 8 * MAX_SIDE  # active coefficients above which the rank is not computed
-CG_TOLERANCE = 1e-3  # relative residual, for larger systems
-CG_STEPS = 500  # iteration limit
 # the inverse of blocks with a coupling, in which digits cancel, is refined
 REFINED_RESIDUAL = 1e-10  # relative residual, below which no step follows
 REFINEMENTS = 4  # steps at most

@@ -10,7 +10,7 @@ import numpy as np
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import Solver, State, at_least_one
+from proxmargin.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS, SUM_ROUNDING
@@ -48,7 +48,6 @@ MAX_DAMPING = 0.5
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the dual function must increase
 HALVINGS = 40  # of the step length
 # convergence
-GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -19,14 +19,18 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.multiplier_newton import curved_scores
 from proxmargin.losses.base import Array
 from proxmargin.solvers.classes.block import Block, ColumnClassPairs, DenseBlock, Live
-from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
+from proxmargin.solvers.linear_algebra import (
+    CG_STEPS,
+    CG_TOLERANCE,
+    Inverse,
+    conjugate_gradients,
+    inverse_of,
+)
 
 __all__ = ["ClassSystem", "class_system"]
 
 WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
 MAX_SIDE = 2500  # side of a factored matrix; larger systems are solved by CG
-CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
-CG_STEPS = 500  # iteration limit
 # CG tried before a factorisation, as its convergence is not known beforehand
 CG_WORK_FRACTION = 0.5  # largest work over that of the factorisation
 BLAS_SPEEDUP = 6.0  # speed of an operation in the factorisation over one in a product with the data

@@ -21,15 +21,19 @@ from proxmargin.designs.base import Design, subtract_outer
 from proxmargin.losses.base import Array
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
-from proxmargin.solvers.linear_algebra import Inverse, conjugate_gradients, inverse_of
+from proxmargin.solvers.linear_algebra import (
+    CG_STEPS,
+    CG_TOLERANCE,
+    Inverse,
+    conjugate_gradients,
+    inverse_of,
+)
 
 __all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples", "hinge_system"]
 
 WIDE = 1.3  # features per sample above which the system is formed over the samples
 MAX_SIDE = 3000  # side of a factored matrix; larger systems are solved by CG
 SMALL_MATRIX = 500_000  # entries up to which a matrix may be larger than the data: side 700
-CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
-CG_STEPS = 500  # iteration limit
 
 
 @dataclass(frozen=True, eq=False)

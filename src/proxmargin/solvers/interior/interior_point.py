@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State, at_least_one
+from proxmargin.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import Ridge
@@ -42,7 +42,6 @@ from proxmargin.traits import Trait
 __all__ = ["InteriorPoint", "InteriorPointState"]
 
 # convergence
-GAP_REDUCTION = 0.9  # ratio to the smallest gap so far, below which a gap is progress
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
 FEASIBLE = 1e-8  # residuals over the first ones, up to which the equations hold
 SEPARATED_MARGIN = 0.5  # least margin over the goal, above which the classes are separated

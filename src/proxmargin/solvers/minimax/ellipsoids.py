@@ -14,7 +14,7 @@ from proxmargin.designs.standardized import centred
 from proxmargin.losses.minimax import EllipsoidLoss
 from proxmargin.problem import Problem
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work
-from proxmargin.solvers.line_search import increasing_root
+from proxmargin.solvers.line_search import LINE_SEARCH_STEPS, increasing_root
 from proxmargin.solvers.linear_algebra import conjugate_gradients, forcing, inverse_of
 
 __all__ = [
@@ -40,8 +40,7 @@ GRADED_RATIO = 1e3  # ratio of largest to smallest standard deviation of graded 
 MAX_GRADED_FEATURES = 2000  # up to which their covariances are formed even if samples are fewer
 VARIANCE_ROUNDING = 1e-15  # variance over dimension and largest one, below which it is rounding
 REFINEMENTS = 2  # of a linear system, each with a residual from the data
-LINE_SEARCH_STEPS = 100  # limit; bisections exhaust the 53 bits of a step long before
-LINE_SEARCH_TOLERANCE = 1e-6  # ratio of slopes; tight, as an evaluation takes eight scalars
+SLOPE_TOLERANCE = 1e-6  # of line searches; tight, as an evaluation takes eight scalars
 ROUNDED_COEFFICIENT = 1e-8  # over |w|, below which a coefficient does not set the unit of levels
 # LAPACK's gejsv: full accuracy for rows and columns of any scale; all left singular vectors, no
 # right ones; the full range of exponents; no transposition; no perturbation
@@ -256,7 +255,7 @@ class ClassSpread:
                 total += self.kappa * (b + t * c) / np.sqrt(square) if square > 0 else 0.0
             return float(total)
 
-        return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)
+        return increasing_root(slope, SLOPE_TOLERANCE, LINE_SEARCH_STEPS)
 
 
 class FormedSpread(ClassSpread):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.designs.base import Array
-from proxmargin.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
+from proxmargin.loop.solver import CLAIM_FRACTION, GAP_REDUCTION, GapState, Solver, at_least_one
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.minimax import MinimaxProbability
 from proxmargin.problem import Point, Problem
@@ -39,7 +39,6 @@ from proxmargin.traits import Trait
 
 __all__ = ["ProbabilityNewton", "ProbabilityState"]
 
-GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 REWEIGHTED_REGULARISATION = 1e-14  # over the diagonal: the pooled covariance may be singular
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
@@ -55,8 +54,6 @@ LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
 LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Cholesky factor
 # Newton steps for the level of one class if that of the other is zero
 LIMIT_NEWTON_STEPS = 3
-SMALLEST_LIMIT_RATIO = 0.5  # their trust region
-LARGEST_LIMIT_RATIO = 2.0
 
 
 class Levels(NamedTuple):
@@ -382,8 +379,7 @@ def _corrected(
         bend = size**2 / level**3 - float(pull @ solve(pull))
         slope = 0.5 * (at.kappa**2 - (size / level) ** 2)
         if bend > 0:
-            least, most = SMALLEST_LIMIT_RATIO * level, LARGEST_LIMIT_RATIO * level
-            corrected[k] = np.clip(level - slope / bend, least, most)
+            corrected[k] = np.clip(level - slope / bend, 0.5 * level, 2.0 * level)
     return corrected
 
 

@@ -15,7 +15,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.interior.ball import minimised_in_ball
-from proxmargin.solvers.linear_algebra import cholesky
+from proxmargin.solvers.line_search import SECULAR_STEPS
+from proxmargin.solvers.linear_algebra import RELATIVE_SHIFT, SHIFT_GROWTH, cholesky
 from proxmargin.solvers.smooth.margin_model import (
     MarginNewton,
     MarginNewtonState,
@@ -32,15 +33,11 @@ FACTORS_PER_STEP = 4.0  # mean number of Cholesky factors for the multiplier of 
 # the same for balls of other norms, whose models take an interior point method
 FACTORS_PER_CURVED_STEP = 40.0
 CURVED_TOLERANCE = 1e-14  # complementarity of the model, relative to its decrease
-# regularisation of a singular Hessian
-RELATIVE_SHIFT = 1e-15  # of its trace
-SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 # secular equation: relative error of the norm of the model's minimiser, before it is scaled to the
 # radius; an inexact Newton step saves a factor or two
 SECULAR_TOLERANCE = 1e-14  # the tightest
 SECULAR_FORCING = 0.1  # times min(relative gap, sqrt(last decrease of the objective))
 LOOSEST_SECULAR_TOLERANCE = 1e-2  # far from the solution
-MAX_SECULAR_STEPS = 60  # limit: bisections alone would exhaust the 53 bits of the multiplier
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class BallNewton(MarginNewton[MarginNewtonState]):
 
     def newton(self, problem: Problem, state: MarginNewtonState) -> NewtonStep:
         design, ball = _coordinates(problem).design, problem.ball
-        matrix, mean = intercept_eliminated(problem, design, state.at.bend)
+        matrix, mean = intercept_eliminated(problem, design, state.at.curvature)
         # an error e of the step costs e^2 in the objective
         ahead = min(state.relative_gap, math.sqrt(abs(state.objective_change)))
         accuracy = float(
@@ -192,7 +189,7 @@ def _minimise_in_ball(
     shift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
-    for _ in range(MAX_SECULAR_STEPS):
+    for _ in range(SECULAR_STEPS):
         factor = cholesky(matrix, [shift + mu])
         if factor is None:
             shift *= SHIFT_GROWTH

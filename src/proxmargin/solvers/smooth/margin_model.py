@@ -15,15 +15,18 @@ import numpy as np
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.loop.solver import GapState, Solver, at_least_one
+from proxmargin.loop.solver import GAP_REDUCTION, GapState, Solver, at_least_one
 from proxmargin.losses.margins.margin_sum import MarginSum
 from proxmargin.problem import Problem
 from proxmargin.rounding import OBJECTIVE_ROUNDING
-from proxmargin.solvers.line_search import increasing_root
+from proxmargin.solvers.line_search import (
+    LINE_SEARCH_STEPS,
+    LINE_SEARCH_TOLERANCE,
+    increasing_root,
+)
 from proxmargin.traits import Trait
 
 __all__ = [
-    "Hessian",
     "MarginExpansion",
     "MarginNewton",
     "MarginNewtonState",
@@ -34,11 +37,7 @@ __all__ = [
 ]
 
 # convergence
-GAP_REDUCTION = 0.8  # ratio to the smallest gap so far, below which a gap is progress
 ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
-# exact line search
-LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
-LINE_SEARCH_STEPS = 60  # limit: more bisections than a step has bits
 # homotopy in the weight of the reweighted least-squares majoriser, controlled by the step length
 SMALLEST_MAJORISER = 1e-3  # weight below which it is set to zero
 MAJORISER_DECREASE = 0.1  # factor after a good step
@@ -58,7 +57,7 @@ class MarginExpansion(NamedTuple):
         The loss plus the penalty of the intercept.
     dual : (n_samples,)
         Gradient of the loss in the scores.
-    bend : (n_samples,)
+    curvature : (n_samples,)
         Second derivatives of the loss in the scores, or a majoriser where they vanish.
     """
 
@@ -66,22 +65,7 @@ class MarginExpansion(NamedTuple):
     scores: Array
     value: float
     dual: Array
-    bend: Array
-
-
-class Hessian(NamedTuple):
-    """The Hessian of the loss in the coefficients, with the intercept eliminated.
-
-    Attributes
-    ----------
-    matrix : (k, k)
-        ``X' D X - h h' / total`` with ``h = X' D 1``.
-    mean : (k,)
-        ``h / total``: along a step d the optimal intercept changes by ``-mean' d``.
-    """
-
-    matrix: Array
-    mean: Array
+    curvature: Array
 
 
 def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> MarginExpansion:
@@ -102,30 +86,42 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
     value, dual = loss.value_and_gradient(scores[:, None])
     value += problem.intercept.value(np.array([[best]]))
     return MarginExpansion(
-        best, scores, value, dual[:, 0], _bends(problem.margins, scores + problem.offset, share)
+        best,
+        scores,
+        value,
+        dual[:, 0],
+        _curvatures(problem.margins, scores + problem.offset, share),
     )
 
 
-def curvature_in_shift(problem: Problem, bend: Array) -> float:
+def curvature_in_shift(problem: Problem, curvature: Array) -> float:
     """Curvature of the objective in the intercept; infinite if that is pinned."""
     if not problem.fits_intercept:
         return np.inf
-    return float(bend.sum()) + problem.intercept.l2
+    return float(curvature.sum()) + problem.intercept.l2
 
 
-def intercept_eliminated(problem: Problem, design: Design, bend: Array) -> Hessian:
-    """The Hessian of the loss for these second derivatives, (n_samples,)."""
-    total = curvature_in_shift(problem, bend)
+def intercept_eliminated(problem: Problem, design: Design, curvature: Array) -> tuple[Array, Array]:
+    """The Hessian of the loss in the coefficients, with the intercept eliminated.
+
+    Returns
+    -------
+    matrix : (k, k)
+        ``X' D X - h h' / total`` with ``h = X' D 1``.
+    mean : (k,)
+        ``h / total``: along a step d the optimal intercept changes by ``-mean' d``.
+    """
+    total = curvature_in_shift(problem, curvature)
     if total == 0:
         zero = np.zeros(design.n_features)
-        return Hessian(np.zeros((zero.size, zero.size)), zero)
-    cross = design.adjoint(bend[:, None])[:, 0]
+        return np.zeros((zero.size, zero.size)), zero
+    cross = design.adjoint(curvature[:, None])[:, 0]
     mean = cross / total
     if problem.intercept.is_shift_invariant:
-        return Hessian(design.gram(bend, mean), mean)
-    matrix = design.gram(bend, np.zeros(design.n_features))
+        return design.gram(curvature, mean), mean
+    matrix = design.gram(curvature, np.zeros(design.n_features))
     subtract_outer(matrix, cross, mean)
-    return Hessian(matrix, mean)
+    return matrix, mean
 
 
 class NewtonStep(NamedTuple):
@@ -303,7 +299,7 @@ def _next_share(before: float, step: float) -> float:
     )
 
 
-def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
+def _curvatures(loss: MarginSum, scores: Array, share: float) -> Array:
     """Second derivative of the loss in each score including the offset, (n_samples,).
 
     Where it vanishes but the loss does not: ``share`` times the curvature of the parabola that
@@ -313,25 +309,27 @@ def _bends(loss: MarginSum, scores: Array, share: float) -> Array:
     signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
     t = signs * scores
     if phi.scalars is None:
-        bend = weights * phi.curvature(t)
+        curvature = weights * phi.curvature(t)
     else:
-        bend = np.empty(scores.size)
-        compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, bend)
+        curvature = np.empty(scores.size)
+        compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, curvature)
     if share > 0:
-        flat = np.flatnonzero((bend == 0) & (weights > 0))
+        flat = np.flatnonzero((curvature == 0) & (weights > 0))
         slope, value = phi.descent(t[flat]), phi.value(t[flat])
         missing = np.divide(slope**2, 2.0 * value, out=np.zeros(flat.size), where=value > 0)
-        bend[flat] = share * weights[flat] * missing
-    return bend
+        curvature[flat] = share * weights[flat] * missing
+    return curvature
 
 
-def _exact_step(loss: MarginSum, scores: Array, moved: Array, fixed: float, bend: float) -> float:
+def _exact_step(
+    loss: MarginSum, scores: Array, moved: Array, fixed: float, curvature: float
+) -> float:
     """`compiled.newton.exact_step` for losses without scalar functions."""
     signs = loss.signs[:, 0]
     margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
 
     def slope(step: float) -> float:
         t = margins + step * signs * moved
-        return fixed + step * bend - float(rates @ loss.phi.descent(t))
+        return fixed + step * curvature - float(rates @ loss.phi.descent(t))
 
     return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)

@@ -25,6 +25,7 @@ from proxmargin.losses.shifted import Shifted
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS
 from proxmargin.runtime.memory import empty_beside
+from proxmargin.solvers.line_search import LINE_SEARCH_STEPS, LINE_SEARCH_TOLERANCE
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.traits import Trait
 
@@ -51,8 +52,6 @@ FLAT_SHIFT = 1e-3  # the same, added there
 # the quadratic model
 FORCING = 1e-3  # largest violation of its optimality conditions over that of the problem
 # the step
-LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
-LINE_SEARCH_STEPS = 60  # limit: more bisections than a step has bits
 FULL_ENOUGH = 0.5  # share of the best decrease along a direction with which a full step is taken
 # secant equations
 KEPT = 6  # last steps; earlier ones tell of another place

@@ -110,12 +110,12 @@ class Narrow(Form):
         return max(1, self.design.n_samples // (SAMPLES_PER_FEATURE * self.design.n_features))
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        design, bend = self.design, state.at.bend
-        part = bend[:: state.every]
+        design, curvature = self.design, state.at.curvature
+        part = curvature[:: state.every]
         if state.every > 1 and (total := float(part.sum())) > 0.0:
-            design = design.rows(np.arange(0, bend.size, state.every))
-            bend = part * (float(bend.sum()) / total)
-        matrix, mean = intercept_eliminated(problem, design, bend)
+            design = design.rows(np.arange(0, curvature.size, state.every))
+            curvature = part * (float(curvature.sum()) / total)
+        matrix, mean = intercept_eliminated(problem, design, curvature)
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
         return direction, -float(mean @ direction)
@@ -170,8 +170,8 @@ class Wide(Form):
         """
         at, l2 = state.at, state.ridge
         rest = at.dual + l2 * state.inner
-        curved = at.bend > FLAT_CURVATURE * at.bend.max()
-        root, step = np.sqrt(at.bend[curved]), np.where(curved, 0.0, -rest / l2)
+        curved = at.curvature > FLAT_CURVATURE * at.curvature.max()
+        root, step = np.sqrt(at.curvature[curved]), np.where(curved, 0.0, -rest / l2)
         wanted = -rest[curved] / root
         if step.any():
             wanted -= root * self.products(step)[curved]
@@ -180,7 +180,7 @@ class Wide(Form):
         np.einsum("ii->i", system)[:] += l2
         solve = inverse_of(system, overwrite=True)
         by_score, by_shift = root * solve(np.column_stack([wanted, root])).T
-        if not np.isfinite(curvature_in_shift(problem, at.bend)):
+        if not np.isfinite(curvature_in_shift(problem, at.curvature)):
             step[curved] = by_score
             return step, 0.0
         own = problem.intercept.l2 / l2
@@ -205,15 +205,15 @@ class Large(Form):
     """Many samples and many features: preconditioned conjugate gradients."""
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        design, bend, l2 = self.design, state.at.bend, state.ridge
+        design, curvature, l2 = self.design, state.at.curvature, state.ridge
         gradient = state.slope + l2 * state.inner
-        total = curvature_in_shift(problem, bend)
-        cross = design.adjoint(bend[:, None])[:, 0]
+        total = curvature_in_shift(problem, curvature)
+        cross = design.adjoint(curvature[:, None])[:, 0]
         mean = cross / total if total > 0 else np.zeros_like(cross)
-        diagonal = design.column_squares(bend, np.zeros_like(cross)) - cross * mean
+        diagonal = design.column_squares(curvature, np.zeros_like(cross)) - cross * mean
 
         def product(direction: Array) -> Array:
-            bent = bend * (self.products(direction) - float(mean @ direction))
+            bent = curvature * (self.products(direction) - float(mean @ direction))
             return l2 * direction + design.adjoint(bent[:, None])[:, 0]
 
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
