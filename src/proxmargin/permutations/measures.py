@@ -212,13 +212,6 @@ class Part(NamedTuple):
     test: NDArray[np.intp]
 
 
-class Lack(NamedTuple):
-    """A training part without samples of a class, by their numbers."""
-
-    fold: int
-    code: int
-
-
 @dataclass(frozen=True, eq=False)
 class KnownFolds:
     """A splitter of given folds. It asks for groups, so that an estimator may do so, too."""
@@ -236,13 +229,13 @@ class KnownFolds:
         request.split.add_request(param="groups", alias=True)
         return request
 
-    def lack(self, codes: Codes) -> Lack | None:
-        """The first class that a training part has no sample of."""
+    def lack(self, codes: Codes) -> tuple[int, int] | None:
+        """The first training part without samples of a class, and this class, by numbers."""
         classes = int(codes.max()) + 1
         for fold, part in enumerate(self.parts):
             counts = np.bincount(codes[part.train], minlength=classes)
             if not counts.all():
-                return Lack(fold, int(np.argmin(counts)))
+                return fold, int(np.argmin(counts))
         return None
 
 
@@ -285,7 +278,7 @@ class CrossValidatedAccuracy:
             self._check_permuted(permuted)
 
     def _check_permuted(self, permuted: Iterator[Codes]) -> None:
-        found: list[Lack] = []
+        found: list[tuple[int, int]] = []
         for column in (column for block in permuted for column in block.T):
             interrupts.act()
             lack = self._folds(column).lack(column)
@@ -296,12 +289,13 @@ class CrossValidatedAccuracy:
                 f"{self._objection(found[0])}"
             )
 
-    def _objection(self, lack: Lack) -> str:
+    def _objection(self, lack: tuple[int, int]) -> str:
+        fold, code = lack
         ways = ["give fewer folds"]
         ways += [] if type(self.cv) in EVEN else ["or stratified ones, as a number does"]
         ways += [] if self.groups is None else ["or merge groups"]
         return (
-            f"the training rows of fold {lack.fold} are without class {self.classes[lack.code]!s}: "
+            f"the training rows of fold {fold} are without class {self.classes[code]!s}: "
             + ", ".join(ways)
         )
 

@@ -217,7 +217,15 @@ def permutation_test(
         count = distinct - 1 if exact else n_permutations
         label = f"{type(estimator).__name__}, {statistic}: labelings" if verbose else None
         found = _measured(measure, codes, others(block), count, n_jobs, label)
-    _check_finite(statistic, found.statistics)
+    observed, *_ = found.statistics
+    if not np.isfinite(observed):
+        raise ValueError(f"statistic={statistic!r} of the given labels is {observed}: no p-value")
+    wrong = np.flatnonzero(~np.isfinite(found.statistics))
+    if wrong.size:
+        raise ValueError(
+            f"statistic={statistic!r} of {wrong.size} of {found.statistics.size - 1} permutations "
+            f"is not finite (the first: {found.statistics[wrong[0]]}): no p-value"
+        )
     tol = getattr(estimator, "tol", 0.0)
     short = found.gaps[found.gaps > tol]
     if short.size:
@@ -347,18 +355,6 @@ def _concluded(
     gap = float(known.max()) if known.size else float("nan")
     pvalue = reached / (1 + others.size)
     return PermutationTest(name, observed, null, pvalue, zscore, exact, gap, asked, interrupted)
-
-
-def _check_finite(name: str, statistics: Array) -> None:
-    """Raise ValueError for a statistic that is no number, which no p-value can be computed from."""
-    if not np.isfinite(statistics[0]):
-        raise ValueError(f"statistic={name!r} of the given labels is {statistics[0]}: no p-value")
-    wrong = np.flatnonzero(~np.isfinite(statistics))
-    if wrong.size:
-        raise ValueError(
-            f"statistic={name!r} of {wrong.size} of {statistics.size - 1} permutations is not "
-            f"finite (the first: {statistics[wrong[0]]}): no p-value"
-        )
 
 
 def _warn_of_piles(statistics: Array, sizes: Codes) -> None:

@@ -81,17 +81,10 @@ class Record:
             return
         assert self.identity is not None
         facts = {"facts": self.facts, "identity": dataclasses.asdict(self.identity)}
-        with replaced(self.path) as stream:
-            np.savez(
-                stream, allow_pickle=False, **{FACTS: np.array(json.dumps(facts))}, **self._arrays()
-            )
-        self._written = monotonic()
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
         numbers = sorted(self.entries)
         each = [self.entries[number] for number in numbers]
         empty = np.empty(0, np.int64)
-        return {
+        arrays = {
             "numbers": np.array(numbers, np.int64),
             "sizes": np.array([entry.units.size for entry in each], np.int64),
             "units": np.concatenate([empty, *(entry.units for entry in each)]),
@@ -100,6 +93,9 @@ class Record:
             "unmet": np.array([entry.unmet for entry in each], np.int64),
             "worst": np.array([entry.worst for entry in each]),
         }
+        with replaced(self.path) as stream:
+            np.savez(stream, allow_pickle=False, **{FACTS: np.array(json.dumps(facts))}, **arrays)
+        self._written = monotonic()
 
     def _read(self) -> dict[int, PathEntry]:
         held, facts = _members(self.path)
