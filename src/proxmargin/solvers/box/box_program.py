@@ -12,6 +12,7 @@ from proxmargin.designs.base import Design
 from proxmargin.designs.standardized import StandardizedDesign
 from proxmargin.losses.base import Array, Box
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import TINY
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.linear_algebra import cholesky
 
@@ -29,9 +30,6 @@ __all__ = [
 ]
 
 LARGEST = 6_000  # side of a factored matrix: 288 MB
-FIRST_SLACK = 1.0  # in units of the goal of the margins
-LARGEST_SLACK = 1e6  # up to which slacks start at the larger of two scales of margins
-SMALLEST_SQUARE = 1e-300  # of a margin, where samples coincide
 WIDE = 1.9  # samples per feature up to which a system over the samples takes less work
 
 
@@ -50,8 +48,6 @@ class BoxProgram(NamedTuple):
     l2 : float
     dual_unit, coef_unit : float
         Units: dual coordinate, and coefficient or intercept, of the problem for one of the program.
-    first_slack : float
-        Slack of every complementary pair to start from, beyond the goal.
     design : Design
         The data of these samples, centred if the intercept is free.
     is_wide : bool
@@ -68,7 +64,6 @@ class BoxProgram(NamedTuple):
     l2: float
     dual_unit: float
     coef_unit: float
-    first_slack: float
     design: Design
     is_wide: bool
 
@@ -222,27 +217,21 @@ def live_samples(problem: Problem) -> NDArray[np.intp]:
     return np.flatnonzero(problem.loss.shares > 0)
 
 
-def _data(problem: Problem) -> Design:
-    """The data of the samples with positive weight, centred if the intercept is free."""
-    live, design = live_samples(problem), problem.centred.design
-    return design if live.size == design.n_samples else design.rows(live)
-
-
 def program_of(problem: Problem) -> BoxProgram:
     """The program of the problem, computed once."""
     return problem.remembered(_new_program)
 
 
 def _new_program(problem: Problem) -> BoxProgram:
-    box, live, data = box_of(problem), live_samples(problem), _data(problem)
+    box, live, data = box_of(problem), live_samples(problem), problem.centred.design
+    data = data if live.size == data.n_samples else data.rows(live)
     signs, caps = box.signs[live], box.caps[live]
     finite = np.isfinite(caps[0])
     unit = float(caps.max()) if finite else float(1.0 / box.bends[live].max())
     borders, pull, ridge = _borders(problem, box, signs)
-    length, slack = 1.0, FIRST_SLACK
+    length = 1.0
     if box.pull:  # a homogeneous loss: coefficients scale as the data over l2
-        margin, furthest = _square_margins(problem, data)
-        length, slack = margin / problem.penalty.l2, FIRST_SLACK * _slack_range(furthest / margin)
+        length = max(problem.design.spread(problem.loss.shares) ** 2, TINY) / problem.penalty.l2
     n, p = data.n_samples, data.n_features
     wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
     return BoxProgram(
@@ -256,29 +245,9 @@ def _new_program(problem: Problem) -> BoxProgram:
         l2=problem.penalty.l2 * length / unit,
         dual_unit=unit,
         coef_unit=length,
-        first_slack=slack,
         design=data,
         is_wide=wide,
     )
-
-
-def _square_margins(problem: Problem, data: Design) -> tuple[float, float]:
-    """Squares of a typical margin of the nu-SVM, and of the mean length of the samples.
-
-    They differ by orders of magnitude if a few features are in large units: the margin may lie in
-    those features or in the others.
-    """
-    furthest = float(problem.loss.shares[live_samples(problem)] @ data.row_norms())
-    typical = problem.design.spread(problem.loss.shares) ** 2
-    return max(typical, SMALLEST_SQUARE), max(furthest, SMALLEST_SQUARE)
-
-
-def _slack_range(ratio: float) -> float:
-    """First slack in units of the smaller of two scales of margins, for their ratio.
-
-    Too small a slack takes many short steps to grow; too large a one leaves its rounding behind.
-    """
-    return max(np.sqrt(ratio), min(ratio, LARGEST_SLACK))
 
 
 def _borders(problem: Problem, box: Box, signs: Array) -> tuple[Array, Array, Array]:

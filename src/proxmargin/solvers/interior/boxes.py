@@ -103,13 +103,13 @@ class BoxModel(PrimalDualModel):
         self.program = program
         self._pairs = (n, n * (1 + capped))
         self._variables = (own, own + program.pull.size)
-        below = np.maximum(-program.goal, 0.0) + program.first_slack
-        above = np.maximum(program.goal, 0.0) + program.first_slack
+        below = np.maximum(-program.goal, 0.0) + 1.0
+        above = np.maximum(program.goal, 0.0) + 1.0
         if capped:
             a = program.caps * (above / (below + above))
             slacks, multipliers = [a, program.caps - a], [below, above]
         else:
-            slacks, multipliers = [program.first_slack / program.bends], [below]
+            slacks, multipliers = [1.0 / program.bends], [below]
         rest = np.zeros(program.pull.size + n)
         self.first = Iterate(
             np.concatenate([penalty.first.variables, rest]),

@@ -47,9 +47,7 @@ FEASIBLE = 1e-8  # residuals over the first ones, up to which the equations hold
 SEPARATED_MARGIN = 0.5  # least margin over the goal, above which the classes are separated
 # crossover to the exact optimum on a face
 CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
-CROSSOVER_REDUCTION = 0.3  # ratio of complementarity from one attempt to the next, at most
 CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations
-CROSSOVER_PORTION = 0.5  # share of the remaining budget for one attempt
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,8 +68,6 @@ class InteriorPointState(State):
         Certificates in a row without progress because of rounding.
     vertex : ExactSolution, optional
         The exact solution on the face of the box that the last crossover found.
-    crossed : float
-        Complementarity at the last crossover.
     spent : float
         Work of all crossovers so far, in interior point iterations.
     """
@@ -82,7 +78,6 @@ class InteriorPointState(State):
     relative: float = np.inf
     idle: int = 0
     vertex: ExactSolution | None = None
-    crossed: float = np.inf
     spent: float = 0.0
 
 
@@ -228,17 +223,17 @@ def _with_vertex(
     program, total = model.program, after.at.complementarity
     ratio = total / max(before.at.complementarity, TINY)
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
-    if not near or after.spent >= CROSSOVER_BUDGET or total > CROSSOVER_REDUCTION * after.crossed:
+    if not near or after.spent >= CROSSOVER_BUDGET:
         return replace(after, vertex=None, exact=False)
     sides = _nearest_sides(model, before.at, after.at)
     work = work_of(program, sides)
-    rounds = min(MAX_FACES, math.ceil(CROSSOVER_PORTION * (CROSSOVER_BUDGET - after.spent) / work))
+    rounds = min(MAX_FACES, math.ceil((CROSSOVER_BUDGET - after.spent) / work))
     _, free, _ = model.of_variables(after.at.variables)
     found = cross_over(program, Face(sides, model.of_pairs(after.at.slacks)[0], free), rounds)
     vertex = found.vertex if found.vertex and found.vertex.gap <= total else None
     spent = after.spent + work * found.rounds
     exact = vertex is not None
-    return replace(after, vertex=vertex, exact=exact, spent=spent, crossed=total)
+    return replace(after, vertex=vertex, exact=exact, spent=spent)
 
 
 def _nearest_sides(model: BoxModel, before: Iterate, after: Iterate) -> NDArray[np.int8]:
