@@ -24,7 +24,7 @@ from proxmargin.penalties import Pinned, Ridge
 from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Problem
 from proxmargin.solvers.box.box_program import program_of
-from proxmargin.solvers.box.crossover import AT_CAP, AT_ZERO, FREE, Crossing, Face, cross_over
+from proxmargin.solvers.box.crossover import AT_LOWER, AT_UPPER, FREE, Face, cross_over
 from proxmargin.solvers.interior import interior_point
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 
@@ -201,8 +201,8 @@ def face_of(problem: Problem, solution: Solution) -> Face:
     program = program_of(problem)
     a = -program.signs * solution.gap.dual_point[:, 0] / program.dual_unit
     sides = np.full(a.size, FREE, np.int8)
-    sides[a == 0] = AT_ZERO
-    sides[a >= program.caps * (1 - 1e-14)] = AT_CAP
+    sides[a == 0] = AT_LOWER
+    sides[a >= program.caps * (1 - 1e-14)] = AT_UPPER
     dual = np.clip(a, 0.01 * program.caps, 0.99 * program.caps)
     return Face(sides, dual, np.zeros(program.pull.size))
 
@@ -210,23 +210,21 @@ def face_of(problem: Problem, solution: Solution) -> Face:
 def test_a_few_wrong_sides_are_corrected(rng) -> None:
     problem = c_svm(*two_classes(rng, 200, 5), phi=HuberizedHinge(0.5))
     program, face = program_of(problem), face_of(problem, solved(problem))
-    right = cross_over(program, face, 1).vertex
+    right, _ = cross_over(program, face, 1)
     assert right is not None
-    sides = face.sides.copy()
+    sides = face.partition.copy()
     inside, room = np.flatnonzero(sides == FREE), program.caps - right.dual
-    sides[inside[np.argsort(room[inside])[:2]]] = AT_CAP
-    sides[inside[np.argsort(right.dual[inside])[:2]]] = AT_ZERO
-    found = cross_over(program, face._replace(sides=sides), 8)
-    assert found.vertex is not None
-    assert found.rounds > 1
-    np.testing.assert_allclose(found.vertex.coef, right.coef, atol=1e-10)
+    sides[inside[np.argsort(room[inside])[:2]]] = AT_UPPER
+    sides[inside[np.argsort(right.dual[inside])[:2]]] = AT_LOWER
+    found, rounds = cross_over(program, face._replace(partition=sides), 8)
+    assert found is not None
+    assert rounds > 1
+    np.testing.assert_allclose(found.coef, right.coef, atol=1e-10)
 
 
 def test_a_hopeless_face_is_given_up(rng) -> None:
     problem = c_svm(*two_classes(rng, 200, 5))
     program, face = program_of(problem), face_of(problem, solved(problem))
-    for side in (AT_ZERO, FREE, AT_CAP):
-        sides = np.full_like(face.sides, side)
-        found = cross_over(program, face._replace(sides=sides), 8)
-        assert isinstance(found, Crossing)
-        assert found.vertex is None
+    for side in (AT_LOWER, FREE, AT_UPPER):
+        partition = np.full_like(face.partition, side)
+        assert cross_over(program, face._replace(partition=partition), 8)[0] is None

@@ -15,13 +15,13 @@ from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work, gram_work
 from proxmargin.solvers.box.box_program import BoxProgram, box_objection, live_samples, program_of
 from proxmargin.solvers.box.crossover import (
-    AT_CAP,
-    AT_ZERO,
+    AT_UPPER,
     FREE,
     ROUNDING_TOLERANCE,
-    Sides,
+    Partition,
     dual_units,
-    implied_sides,
+    implied_partition,
+    partition_of,
 )
 from proxmargin.solvers.linear_algebra import cholesky
 
@@ -38,7 +38,7 @@ class ActiveSetState(GapState):
 
     Attributes
     ----------
-    sides : (n_samples,) of `AT_ZERO`, `FREE`, `AT_CAP`
+    partition : (n_samples,) of `AT_LOWER`, `FREE`, `AT_UPPER`
         The face of the box for the next step.
     signed : (n_samples,)
         The dual point v: ``w = X'v / l2``.
@@ -50,7 +50,7 @@ class ActiveSetState(GapState):
         Faces since then.
     """
 
-    sides: Sides
+    partition: Partition
     signed: Array
     free: Array
     wrong: int = np.iinfo(np.int64).max
@@ -99,8 +99,6 @@ class ActiveSet(Solver[ActiveSetState]):
         missing = box_objection(problem) or super().objection(problem)
         if missing:
             return missing
-        if not (problem.has_ridge_alone and problem.has_plain_intercept):
-            return "it needs a ridge penalty (without l1) and an intercept with a ridge or none"
         samples = problem.design.n_samples
         if samples > problem.design.n_features:
             return (
@@ -120,7 +118,7 @@ class ActiveSet(Solver[ActiveSetState]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> ActiveSetState:
         program = program_of(problem)
         return ActiveSetState(
-            sides=_first_sides(problem, program, start),
+            partition=_first_partition(problem, program, start),
             signed=np.zeros_like(program.signs),
             free=np.zeros_like(program.pull),
             tol=stop.tol,
@@ -133,21 +131,21 @@ class ActiveSet(Solver[ActiveSetState]):
 
     def step(self, problem: Problem, state: ActiveSetState) -> ActiveSetState:
         program = program_of(problem)
-        face = _with_balance(program, state.sides)
+        face = _with_balance(program, state.partition)
         at = _solution_on_face(program, face)
         if at is None or not np.isfinite(at.scores).all():
             return state.but(n_iter=state.n_iter + 1, finished=True)
-        sides = implied_sides(program, face, at.signed, at.scores)
-        wrong = np.flatnonzero(sides != face)
+        partition = implied_partition(program, face, at.signed, at.scores)
+        wrong = np.flatnonzero(partition != face)
         ended = wrong.size == 0
         idle = 0 if wrong.size < state.wrong else state.idle + 1
         if idle > FULL_EXCHANGES:
-            sides[wrong[:-1]] = face[wrong[:-1]]
+            partition[wrong[:-1]] = face[wrong[:-1]]
         return state.but(
             n_iter=state.n_iter + 1,
             wrong=min(wrong.size, state.wrong),
             idle=idle,
-            sides=sides,
+            partition=partition,
             signed=at.signed,
             free=at.free,
             relative_gap=0.0 if ended else np.inf,
@@ -174,85 +172,70 @@ class ActiveSet(Solver[ActiveSetState]):
         return program.dual_point(problem, program.signs * state.signed)
 
 
-def _first_sides(problem: Problem, program: BoxProgram, start: Point) -> Sides:
+def _first_partition(problem: Problem, program: BoxProgram, start: Point) -> Partition:
     """The face of a known solution; else of a ridge so strong that no margin exceeds its goal.
 
-    The margins of a warm start give the sides of the samples, unless there is a threshold, which
-    they do not give.
+    The margins of a warm start give the partition, unless there is a threshold, which they do not
+    give.
     """
     live, tail = live_samples(problem), bool(problem.fits_intercept < program.pull.size)
     if start.dual is not None:
-        return _sides_of(program, -program.signs * start.dual[live, 0] / program.dual_unit)
+        dual = -program.signs * start.dual[live, 0] / program.dual_unit
+        room = ROUNDING_TOLERANCE * dual_units(program, dual)
+        return partition_of(dual <= room, dual >= program.caps - room)
     if start.coef.any() and not tail:
         scores = problem.design.scores(start.coef)[live, 0] + start.intercept[0]
-        return _sides_at(program, program.signs * scores / program.coef_unit)
-    sides = np.full(program.caps.size, AT_CAP, np.int8)
+        missing = program.goal - program.signs * scores / program.coef_unit
+        room = NEAR * (np.abs(program.goal) + float(np.abs(scores / program.coef_unit).max()))
+        return partition_of(missing < -room, missing - program.bends * program.caps > room)
     if tail or not np.isfinite(program.caps).all():
-        sides[:] = FREE
-    elif problem.fits_intercept:  # the heavier class must not be at its caps
-        surplus = float(program.signs @ program.caps)
-        sides[program.signs * surplus > ROUNDING_TOLERANCE * program.caps.sum()] = FREE
-    return sides
+        return np.zeros(program.caps.size, np.int8)
+    # the heavier class must not be at its caps
+    surplus = float(program.signs @ program.caps) if problem.fits_intercept else 0.0
+    heavier = program.signs * surplus > ROUNDING_TOLERANCE * program.caps.sum()
+    return np.where(heavier, FREE, AT_UPPER).astype(np.int8)
 
 
-def _sides_of(program: BoxProgram, a: Array) -> Sides:
-    """The sides of dual coordinates a."""
-    room = ROUNDING_TOLERANCE * dual_units(program, a)
-    sides = np.full(a.size, FREE, np.int8)
-    sides[a <= room] = AT_ZERO
-    sides[a >= program.caps - room] = AT_CAP
-    return sides
-
-
-def _sides_at(program: BoxProgram, margins: Array) -> Sides:
-    """The sides that margins imply."""
-    missing = program.goal - margins
-    room = NEAR * (np.abs(program.goal) + float(np.abs(margins).max()))
-    sides = np.full(margins.size, FREE, np.int8)
-    sides[missing < -room] = AT_ZERO
-    if np.isfinite(program.caps).all():
-        sides[missing - program.bends * program.caps > room] = AT_CAP
-    return sides
-
-
-def _with_balance(program: BoxProgram, sides: Sides) -> Sides:
+def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     """The face; an edge of it instead of a corner whose sum violates the intercept's constraint.
 
     The surplus of the sum moves the intercept until the first margin reaches its goal: that of a
     sample of the heavier class at its cap, or of the other class at zero.
     """
-    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(sides == FREE):
-        return sides
-    signed = _at_caps(program, sides)
+    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(partition == FREE):
+        return partition
+    signed = _at_caps(program, partition)
     surplus = float(program.borders[:, 0] @ signed - program.pull[0])
     if abs(surplus) <= ROUNDING_TOLERANCE * float(np.abs(signed).sum() + np.abs(program.pull[0])):
-        return sides
-    edge, upper = _edges(program, sides, signed)
+        return partition
+    edge, upper = _edges(program, partition, signed)
     pulled = np.flatnonzero(upper == (surplus > 0))
     edge = edge[pulled] if surplus > 0 else -edge[pulled]
-    freed = sides.copy()
+    freed = partition.copy()
     freed[pulled[edge.argmin()]] = FREE
     return freed
 
 
-def _at_caps(program: BoxProgram, sides: Sides) -> Array:
+def _at_caps(program: BoxProgram, partition: Partition) -> Array:
     """The dual point at a corner."""
-    return np.where(sides == AT_CAP, program.signs * program.caps, 0.0)
+    return np.where(partition == AT_UPPER, program.signs * program.caps, 0.0)
 
 
-def _edges(program: BoxProgram, sides: Sides, signed: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _edges(
+    program: BoxProgram, partition: Partition, signed: Array
+) -> tuple[Array, NDArray[np.bool_]]:
     """The intercept at which each margin of a corner reaches its goal, and whether that is an upper
     bound of the intercept; otherwise it is a lower bound."""
     bare, border = program.design.outer_gram() @ signed / program.l2, program.borders[:, 0]
-    return (program.signs * program.goal - bare) / border, sides * program.signs * border > 0
+    return (program.signs * program.goal - bare) / border, partition * program.signs * border > 0
 
 
-def _solution_on_face(program: BoxProgram, sides: Sides) -> _FaceSolution | None:
+def _solution_on_face(program: BoxProgram, partition: Partition) -> _FaceSolution | None:
     """The solution on a face; None if there is none."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
-    inside, signed = np.flatnonzero(sides == FREE), _at_caps(program, sides)
+    inside, signed = np.flatnonzero(partition == FREE), _at_caps(program, partition)
     if not inside.size:
-        return _solution_at_corner(program, sides, signed)
+        return _solution_at_corner(program, partition, signed)
     level = float(np.trace(kernel)) / len(kernel)
     right = l2 * program.signs * program.goal - kernel @ signed
     part = borders[inside]
@@ -277,7 +260,9 @@ def _solution_on_face(program: BoxProgram, sides: Sides) -> _FaceSolution | None
     return _FaceSolution(signed, free, kernel @ signed / l2 + borders @ free)
 
 
-def _solution_at_corner(program: BoxProgram, sides: Sides, signed: Array) -> _FaceSolution | None:
+def _solution_at_corner(
+    program: BoxProgram, partition: Partition, signed: Array
+) -> _FaceSolution | None:
     """The solution at a corner: any intercept that keeps all margins on their sides."""
     bare = program.design.outer_gram() @ signed / program.l2
     if not program.pull.size:
@@ -287,7 +272,7 @@ def _solution_at_corner(program: BoxProgram, sides: Sides, signed: Array) -> _Fa
     if program.ridge[0] > 0:
         free = (program.borders.T @ signed - program.pull) / program.ridge
         return _FaceSolution(signed, free, bare + program.borders @ free)
-    edge, upper = _edges(program, sides, signed)
+    edge, upper = _edges(program, partition, signed)
     low, high = edge[~upper].max(initial=-np.inf), edge[upper].min(initial=np.inf)
     ends = [end for end in (low, high) if np.isfinite(end)]
     free = np.array([np.mean(ends)])

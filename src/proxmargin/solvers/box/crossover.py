@@ -12,27 +12,27 @@ from proxmargin.rounding import TINY
 from proxmargin.solvers.box.box_program import BoxProgram, Solve
 
 __all__ = [
-    "AT_CAP",
-    "AT_ZERO",
+    "AT_LOWER",
+    "AT_UPPER",
     "FREE",
     "MAX_FACES",
     "ROUNDING_TOLERANCE",
-    "Crossing",
     "ExactSolution",
     "Face",
-    "Sides",
+    "Partition",
     "cross_over",
     "dual_units",
-    "implied_sides",
+    "implied_partition",
+    "partition_of",
     "work_of",
 ]
 
-Sides = NDArray[np.int8]
+Partition = NDArray[np.int8]
+"""Where each dual coordinate is in its box: at its lower bound, inside, or at its upper bound."""
 
-# position of a dual coordinate in its box
-AT_ZERO = -1
-FREE = 0  # strictly inside
-AT_CAP = 1
+AT_LOWER = -1
+FREE = 0
+AT_UPPER = 1
 # active-set iterations
 MAX_FACES = 8  # faces tried in one crossover
 # a face is given up if more samples change sides than the larger of these
@@ -53,14 +53,14 @@ class Face(NamedTuple):
 
     Attributes
     ----------
-    sides : (n_samples,) of `AT_ZERO`, `FREE`, `AT_CAP`
+    partition : (n_samples,)
     dual : (n_samples,)
         In the interior of the box. If the optimal dual point is not unique, the proximal steps find
         one close to this one, which tends to lie in the relative interior of the face.
     free : (n_free,)
     """
 
-    sides: Sides
+    partition: Partition
     dual: Array
     free: Array
 
@@ -83,25 +83,24 @@ class ExactSolution(NamedTuple):
     gap: float
 
 
-class Crossing(NamedTuple):
-    """The result of a crossover: a solution or None, and the number of faces tried."""
-
-    vertex: ExactSolution | None
-    rounds: int
+def partition_of(lower: NDArray[np.bool_], upper: NDArray[np.bool_]) -> Partition:
+    """The partition of coordinates at their lower and upper bounds; free where at both."""
+    return upper.astype(np.int8) - lower.astype(np.int8)
 
 
-def implied_sides(program: BoxProgram, sides: Sides, signed: Array, scores: Array) -> Sides:
-    """The sides that the solution on a face implies: the next face of an active-set method."""
-    dual, inside = program.signs * signed, sides == FREE
+def implied_partition(
+    program: BoxProgram, partition: Partition, signed: Array, scores: Array
+) -> Partition:
+    """What the solution on a face implies: the next face of an active-set method."""
+    dual, inside = program.signs * signed, partition == FREE
     missing = program.goal - program.signs * scores - program.bends * dual
     slack = ROUNDING_TOLERANCE * (np.abs(program.goal) + float(np.abs(scores).max()))
     room = ROUNDING_TOLERANCE * dual_units(program, dual)
-    implied = sides.copy()
-    implied[inside & (dual < -room)] = AT_ZERO
-    implied[inside & (dual > program.caps + room)] = AT_CAP
-    implied[(sides == AT_ZERO) & (missing > slack)] = FREE
-    implied[(sides == AT_CAP) & (missing < -slack)] = FREE
-    return implied
+    lower = np.where(inside, dual < -room, (partition == AT_LOWER) & (missing <= slack))
+    upper = np.where(
+        inside, dual > program.caps + room, (partition == AT_UPPER) & (missing >= -slack)
+    )
+    return partition_of(lower, upper)
 
 
 def dual_units(program: BoxProgram, dual: Array) -> Array:
@@ -110,17 +109,19 @@ def dual_units(program: BoxProgram, dual: Array) -> Array:
     return np.where(np.isfinite(program.caps), program.caps, largest)
 
 
-def work_of(program: BoxProgram, sides: Sides) -> float:
+def work_of(program: BoxProgram, partition: Partition) -> float:
     """Work of a linear system on this face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
-    count = int((sides == FREE).sum())
+    count = np.count_nonzero(partition == FREE)
     if program.is_wide:
         return (1 + count) ** 3 / (1 + n) ** 3
     return (1 + count + p) / (1 + n + p)
 
 
-def cross_over(program: BoxProgram, face: Face, rounds: int) -> Crossing:
+def cross_over(program: BoxProgram, face: Face, rounds: int) -> tuple[ExactSolution | None, int]:
     """Solve the optimality conditions on a face, and correct the face until they hold.
+
+    Returns the solution or None, and the number of faces tried, at most ``rounds``.
 
     With signed duals ``v = y a``, known for samples that are not free, the conditions are linear,
 
@@ -134,63 +135,55 @@ def cross_over(program: BoxProgram, face: Face, rounds: int) -> Crossing:
 
     It gives up if the number of samples that change sides grows or is too large.
     """
-    sides, last = face.sides, np.inf
+    partition, last = face.partition, np.inf
     for used in range(1, rounds + 1):
-        found = _solve_face(program, face._replace(sides=sides))
-        if found is None:
-            return Crossing(None, used)
-        changes = int(np.count_nonzero(found.sides != sides))
+        at = _solved_face(program, face._replace(partition=partition))
+        if at is None:
+            return None, used
+        implied = implied_partition(program, partition, at.signed, at.scores)
+        changes = int(np.count_nonzero(implied != partition))
         if changes == 0:
-            return Crossing(_exact_solution(program, found), used)
-        if changes > min(last, _max_side_changes(sides)):
-            return Crossing(None, used)
-        sides, last = found.sides, changes
-    return Crossing(None, rounds)
+            return _exact_solution(program, at, partition), used
+        if changes > min(last, _most_changes(partition)):
+            return None, used
+        partition, last = implied, changes
+    return None, rounds
 
 
-class _Point(NamedTuple):
+class _FacePoint(NamedTuple):
     coef: Array
     free: Array
     scores: Array
     signed: Array
 
 
-class _Found(NamedTuple):
-    """The solution on a face, and the sides that it implies."""
-
-    at: _Point
-    sides: Sides
-
-
-def _max_side_changes(sides: Sides) -> float:
+def _most_changes(partition: Partition) -> float:
     """The number of samples that may change sides before a face is given up."""
-    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(sides == FREE))
+    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(partition == FREE))
 
 
-def _solve_face(program: BoxProgram, face: Face) -> _Found | None:
+def _solved_face(program: BoxProgram, face: Face) -> _FacePoint | None:
     """Proximal steps until the conditions hold on the face; None if the face is a bad guess."""
-    inside = face.sides == FREE
+    inside, upper = face.partition == FREE, face.partition == AT_UPPER
     system = _proximal_system(program, face, inside)
     if system is None:
         return None
-    dual = np.where(inside, face.dual, np.where(face.sides == AT_CAP, program.caps, 0.0))
-    signed = program.signs * dual
+    signed = program.signs * np.where(inside, face.dual, np.where(upper, program.caps, 0.0))
     coef = program.adjoint(signed) / program.l2
-    at = _Point(coef, face.free, program.scores(coef) + program.borders @ face.free, signed)
-    last = np.inf
+    scores = program.scores(coef) + program.borders @ face.free
+    at, last = _FacePoint(coef, face.free, scores, signed), np.inf
     for step in range(PROXIMAL_STEPS):
         at, rest = _proximal_step(program, system, inside, at)
         if not np.isfinite(rest):
             return None
         if step == 0:
-            implied = implied_sides(program, face.sides, at.signed, at.scores)
-            wrong = np.count_nonzero(implied != face.sides)
-            if wrong > _max_side_changes(face.sides):
+            implied = implied_partition(program, face.partition, at.signed, at.scores)
+            if np.count_nonzero(implied != face.partition) > _most_changes(face.partition):
                 return None
         elif rest > RESIDUAL_REDUCTION * last:
             break
         last = rest
-    return _Found(at, implied_sides(program, face.sides, at.signed, at.scores))
+    return at
 
 
 def _proximal_system(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
@@ -207,22 +200,20 @@ def _proximal_system(program: BoxProgram, face: Face, inside: NDArray[np.bool_])
 
 
 def _proximal_step(
-    program: BoxProgram, system: Solve, inside: NDArray[np.bool_], at: _Point
-) -> tuple[_Point, float]:
+    program: BoxProgram, system: Solve, inside: NDArray[np.bool_], at: _FacePoint
+) -> tuple[_FacePoint, float]:
     """The point after a proximal step, and the largest residual before it."""
     r = program.signs * program.goal - at.scores - program.bends * at.signed
     rp = program.l2 * at.coef - program.adjoint(at.signed)
     rf = program.pull + program.ridge * at.free - program.borders.T @ at.signed
     rest = float(np.abs(r[inside]).max(initial=0.0)) + float(np.abs(rf).max(initial=0.0))
-    coef, free, scores, signed = system(r, rp, rf)
-    moved = _Point(at.coef + coef, at.free + free, at.scores + scores, at.signed + signed)
-    return moved, rest
+    moved = (a + b for a, b in zip(at, system(r, rp, rf), strict=True))
+    return _FacePoint(*moved), rest
 
 
-def _exact_solution(program: BoxProgram, found: _Found) -> ExactSolution:
-    at, sides = found
+def _exact_solution(program: BoxProgram, at: _FacePoint, partition: Partition) -> ExactSolution:
     dual = np.clip(program.signs * at.signed, 0.0, program.caps)
-    dual = np.where(sides == AT_ZERO, 0.0, np.where(sides == AT_CAP, program.caps, dual))
+    dual = np.where(partition == FREE, dual, np.where(partition == AT_UPPER, program.caps, 0.0))
     scores = program.scores(at.coef) + program.borders @ at.free
     missing = program.goal - program.signs * scores
     best = np.where(missing > 0, program.caps, 0.0)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
 from proxmargin.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
@@ -24,13 +23,12 @@ from proxmargin.solvers.box.box_program import (
     system_work,
 )
 from proxmargin.solvers.box.crossover import (
-    AT_CAP,
-    AT_ZERO,
-    FREE,
     MAX_FACES,
     ExactSolution,
     Face,
+    Partition,
     cross_over,
+    partition_of,
     work_of,
 )
 from proxmargin.solvers.interior.ball import BallModel
@@ -225,28 +223,25 @@ def _with_vertex(
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
     if not near or after.spent >= CROSSOVER_BUDGET:
         return replace(after, vertex=None, exact=False)
-    sides = _nearest_sides(model, before.at, after.at)
-    work = work_of(program, sides)
+    partition = _nearest_face(model, before.at, after.at)
+    work = work_of(program, partition)
     rounds = min(MAX_FACES, math.ceil((CROSSOVER_BUDGET - after.spent) / work))
     _, free, _ = model.of_variables(after.at.variables)
-    found = cross_over(program, Face(sides, model.of_pairs(after.at.slacks)[0], free), rounds)
-    vertex = found.vertex if found.vertex and found.vertex.gap <= total else None
-    spent = after.spent + work * found.rounds
-    exact = vertex is not None
-    return replace(after, vertex=vertex, exact=exact, spent=spent)
+    face = Face(partition, model.of_pairs(after.at.slacks)[0], free)
+    vertex, used = cross_over(program, face, rounds)
+    vertex = vertex if vertex and vertex.gap <= total else None
+    spent = after.spent + work * used
+    return replace(after, vertex=vertex, exact=vertex is not None, spent=spent)
 
 
-def _nearest_sides(model: BoxModel, before: Iterate, after: Iterate) -> NDArray[np.int8]:
-    """The active sides by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
+def _nearest_face(model: BoxModel, before: Iterate, after: Iterate) -> Partition:
+    """The partition by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
 
     The active member of a complementary pair falls faster than its partner; ratios have no units.
     """
     falls = after.slacks * before.multipliers - after.multipliers * before.slacks
     low, high, _ = model.of_pairs(falls)
-    sides = np.where(low < 0, AT_ZERO, FREE).astype(np.int8)
-    if high.size:
-        sides[high < 0] = np.where(low < 0, FREE, AT_CAP)[high < 0]
-    return sides
+    return partition_of(low < 0, high < 0 if high.size else np.zeros(low.size, dtype=bool))
 
 
 def _scaled_to_goal(problem: Problem, program: BoxProgram, point: Point, scores: Array) -> Point:
