@@ -250,13 +250,7 @@ def add_scaling(group: argparse._ArgumentGroup) -> None:
 
 
 def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
-    """The unfitted estimator that the options describe, with these callbacks.
-
-    Raises
-    ------
-    ValueError
-        There is no such model, or it has no such parameter.
-    """
+    """The unfitted estimator that the options describe, with these callbacks."""
     names = sorted(model_names())
     if arguments.model not in names:
         raise ValueError(f"there is no model {arguments.model!r}; models are {', '.join(names)}")
@@ -353,13 +347,7 @@ def chosen_strength(arguments: argparse.Namespace, model: Any) -> dict[str, str]
 
 
 def strength_and_kind(arguments: argparse.Namespace) -> tuple[str, Any]:
-    """The parameter that cross-validation chooses, and the class that does.
-
-    Raises
-    ------
-    ValueError
-        The model has no strength that cross-validation knows.
-    """
+    """The parameter that cross-validation chooses, and the class that does."""
     name = f"{arguments.model}CV"
     if name not in CROSS_VALIDATED:
         models = ", ".join(CROSS_VALIDATED.values())

@@ -152,17 +152,13 @@ def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
     """What every comparison should beat: the majority, and everyday models of scikit-learn."""
     strengths = {"model__C": (0.01, 0.1, 1.0, 10.0)}
     scaled = partial(_sklearn, sparse=sparse, standardize=standardize)
-    return [
-        Candidate(MAJORITY, partial(DummyClassifier, strategy="prior"), Given(), "baseline"),
-        Candidate("sklearn LinearSVC", partial(scaled, "LinearSVC"), Grid(strengths), "baseline"),
-        Candidate(
-            "sklearn LogisticRegression",
-            partial(scaled, "LogisticRegression"),
-            Grid(strengths),
-            "baseline",
-        ),
-        Candidate("sklearn SVC-rbf", partial(scaled, "SVC"), Grid(strengths), "baseline", True),
-    ]
+    majority = Candidate(MAJORITY, partial(DummyClassifier, strategy="prior"), Given(), "baseline")
+    kinds = {"LinearSVC": "LinearSVC", "LogisticRegression": "LogisticRegression", "SVC-rbf": "SVC"}
+    models = (
+        Candidate(f"sklearn {name}", partial(scaled, kind), Grid(strengths), "baseline")
+        for name, kind in kinds.items()
+    )
+    return [majority, *(replace(each, is_kernel="SVC-rbf" in each.name) for each in models)]
 
 
 def _sklearn(name: str, sparse: bool, standardize: bool) -> Any:

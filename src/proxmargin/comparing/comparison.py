@@ -268,7 +268,7 @@ def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
 
 def _facts(found: Comparison) -> dict[str, Any]:
     """All of it but the predictions."""
-    setup, tally = found.setup, found.tally
+    setup, tally, protocol = found.setup, found.tally, asdict(found.setup.protocol)
     gaps = [o.relative_gap for o in found.outcomes if not math.isnan(o.relative_gap)]
     features = {name: _features(found, name, LARGEST_WEIGHTS) for name in found.finals}
     return {
@@ -285,7 +285,11 @@ def _facts(found: Comparison) -> dict[str, Any]:
             ],
             "card": dict(setup.card),
         },
-        "protocol": _protocol(found),
+        "protocol": {
+            "scoring": setup.protocol.scoring.name,
+            "groups": protocol.pop("grouped"),
+            **protocol,
+        },
         "models": [_model(found, each) for each in found.results],
         "best": found.best_name_,
         "equivalent": list(found.equivalent_),
@@ -307,15 +311,6 @@ def _facts(found: Comparison) -> dict[str, Any]:
         "versions": dict(setup.versions),
         "notes": found.notes(),
         "interrupted": found.interrupted,
-    }
-
-
-def _protocol(found: Comparison) -> dict[str, Any]:
-    protocol = asdict(found.setup.protocol)
-    return {
-        "scoring": found.setup.protocol.scoring.name,
-        "groups": protocol.pop("grouped"),
-        **protocol,
     }
 
 

@@ -91,35 +91,25 @@ class Evidence:
         confidence: float = CONFIDENCE,
         rope: float = ROPE,
     ) -> Evidence:
-        """Judge models by scores over splits.
+        """Judge models by scores over splits; ValueError names what does not belong together.
 
         Parameters
         ----------
         scores : (n_splits, n_models)
             All folds of the first repetition, then those of the second; NaN where not finished.
             A model with an infinite score, as a log-loss may be, is left out.
-        models : (n_models,) names
         test_ratio : float
             Number of test samples by number of training samples of a split: ``1 / (k - 1)`` for
             (repeated) k folds, 0.25 for five.
-        repeats : int
-            Number of repetitions.
-        larger_is_better : bool
         simplicity : (n_models,) or (n_models, n_keys), optional
             Smaller is simpler; keys are compared in order, NaN is last. Without it the recommended
             model is the best.
-        basis : Basis, optional
-            The metric's range and rows (`basis_of`). Without it intervals are not clipped, and
-            have no width where all scores are equal.
+        basis : MetricRange, optional
+            Without it intervals are not clipped, and have no width where all scores are equal.
         confidence : float
             Of the intervals; the level of the tests is ``1 - confidence``.
         rope : float
             Differences up to this size do not matter in practice, in units of the score.
-
-        Raises
-        ------
-        ValueError
-            Shapes that do not belong together; repeated names; numbers out of range.
         """
         names = _checked_names(models)
         values = _checked_scores(scores, names, repeats)
@@ -206,8 +196,8 @@ class _Judge:
             low = np.where(use, np.fmin(low, own[0]), low)
             high = np.where(use, np.fmax(high, own[1]), high)
         spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.full_like(found.mean, np.nan)
-        ends = {"low": self.basis.clipped(low), "high": self.basis.clipped(high)}
-        return {"mean": found.mean, "sd": spread, **ends}
+        low, high = (np.clip(end, self.basis.low, self.basis.high) for end in (low, high))
+        return {"mean": found.mean, "sd": spread, "low": low, "high": high}
 
     def _equivalent(self, values: Floats, best: int, adjusted: Floats) -> list[int]:
         """Models not distinguishable from the best, the best first."""

@@ -157,13 +157,7 @@ _NEGATED = {"neg_log_loss": "log_loss", "neg_brier_score": "brier"}
 
 
 def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
-    """The scoring first, then the other metrics.
-
-    Raises
-    ------
-    ValueError
-        There is no such metric.
-    """
+    """The scoring first, then the other metrics; raises ValueError where there is none such."""
     if isinstance(metrics, str):
         metrics = [metrics]
     if not isinstance(metrics, Iterable):
@@ -176,13 +170,7 @@ def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
 
 
 def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
-    """The metric for a name, or for a scorer as scikit-learn takes it.
-
-    Raises
-    ------
-    ValueError
-        There is no such metric.
-    """
+    """The metric for a name, or for a scorer as scikit-learn takes it; else raises ValueError."""
     if isinstance(scoring, str) and scoring in METRICS:
         return METRICS[scoring]
     if isinstance(scoring, str) and scoring in _NEGATED:
@@ -335,10 +323,6 @@ class MetricRange:
         share = np.minimum(np.abs(difference) / width, 1.0)
         return np.asarray(width * np.sqrt((share + UNSEEN / self.rows - share**2) / self.rows))
 
-    def clipped(self, values: Floats) -> Floats:
-        """Values within the range."""
-        return np.asarray(np.clip(values, self.low, self.high))
-
 
 def _of_rows(sizes: Floats) -> float:
     """A mean over rows."""
@@ -360,13 +344,9 @@ _RANGES: dict[str, tuple[float, float, Callable[[Floats], float] | None, bool]] 
     "accuracy": (0.0, 1.0, _of_rows, True),
     "balanced_accuracy": (0.0, 1.0, _of_classes, True),
     "matthews_corrcoef": (-1.0, 1.0, _of_classes, True),
-    "roc_auc": (0.0, 1.0, _of_pairs, False),
-    "roc_auc_ovr": (0.0, 1.0, _of_pairs, False),
-    "roc_auc_ovo": (0.0, 1.0, _of_pairs, False),
-    "average_precision": (0.0, 1.0, _of_pairs, False),
-    "f1": (0.0, 1.0, _of_pairs, False),
-    "f1_macro": (0.0, 1.0, _of_pairs, False),
-    "f1_weighted": (0.0, 1.0, _of_pairs, False),
+    **dict.fromkeys(("roc_auc", "roc_auc_ovr", "roc_auc_ovo"), (0.0, 1.0, _of_pairs, False)),
+    **dict.fromkeys(("average_precision", "f1"), (0.0, 1.0, _of_pairs, False)),
+    **dict.fromkeys(("f1_macro", "f1_weighted"), (0.0, 1.0, _of_pairs, False)),
     "log_loss": (0.0, np.inf, None, False),
     "neg_log_loss": (-np.inf, 0.0, None, False),
     "brier": (0.0, np.inf, None, False),
@@ -375,20 +355,10 @@ _RANGES: dict[str, tuple[float, float, Callable[[Floats], float] | None, bool]] 
 
 
 def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> MetricRange:
-    """What the scores of a metric rest on.
+    """What the scores of a metric rest on; nothing of one that is not known here.
 
-    Parameters
-    ----------
-    metric : str
-        Of a metric that is not known here nothing is said: its intervals are not clipped.
-    class_sizes : (n_classes,)
-        Samples of each class that are tested; in groups, those of the groups are not independent,
-        and the numbers of groups take their place.
-
-    Raises
-    ------
-    ValueError
-        Sizes that are not positive numbers.
+    ``class_sizes`` are the samples of each class that are tested, or the groups, as the samples of
+    a group are not independent.
     """
     sizes = np.asarray(class_sizes, dtype=np.float64)
     if sizes.ndim != 1 or not sizes.size or not (sizes > 0).all():

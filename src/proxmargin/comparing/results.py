@@ -242,17 +242,8 @@ def selection_stability(chosen: Sequence[Mapping[str, Any]], n_features: int) ->
 
     ``1 - mean_f s_f^2 / (k/p (1 - k/p))``, with the unbiased variance ``s_f^2`` of feature f being
     selected, and k the mean size of the sets (Nogueira, Sechidis and Brown 2018, JMLR 18, 174).
-
-    Parameters
-    ----------
-    chosen : sequence of dict
-        The ``used`` of `Outcome`, one a fold.
-    n_features : int
-
-    Returns
-    -------
-    float
-        NaN for a single set, and where all sets are empty or full: there is nothing to select.
+    ``chosen`` are the ``used`` of `Outcome`, one a fold. NaN for a single set, and where all sets
+    are empty or full: there is nothing to select.
     """
     count = len(chosen)
     if count < 2 or any(not each for each in chosen):
@@ -278,20 +269,11 @@ def feature_rows(
 ) -> list[dict[str, Any]]:
     """The features that weigh most in a model fitted to all rows, and what the folds say of them.
 
-    Parameters
-    ----------
-    final : dict
-        The ``used`` of the fit to all rows.
-    chosen : sequence of dict
-        Those of the folds.
-
-    Returns
-    -------
-    list of dict
-        ``feature``; ``class``, for which a positive weight speaks: with more than two classes the
-        one where the weight is largest in size; ``weight``, the coefficient times the standard
-        deviation of the feature; ``sign``; ``frequency``, the share of the folds that use the
-        feature; ``sign_agreement``, the share of these where its weight has the same sign.
+    ``final`` is the ``used`` of the fit to all rows, ``chosen`` those of the folds. A row has
+    ``feature``; ``class``, for which a positive weight speaks: with more than two classes the one
+    where the weight is largest in size; ``weight``, the coefficient times the standard deviation of
+    the feature; ``sign``; ``frequency``, the share of the folds that use the feature; and
+    ``sign_agreement``, the share of these where its weight has the same sign.
     """
     if not final:
         return []

@@ -47,13 +47,7 @@ class LabelledRows:
         groups: Any = None,
         preprocess: Any = None,
     ) -> LabelledRows:
-        """The caller's data as the estimators use them; samples of weight zero are left out.
-
-        Raises
-        ------
-        ValueError
-            They are no data for classification; the message says why.
-        """
+        """The caller's data as the estimators use them; samples of weight zero are left out."""
         if y is None:
             raise ValueError("y must be the labels of the samples, got None")
         sample_weight = by_sample("sample_weight", sample_weight, X)
@@ -203,19 +197,9 @@ def outer_splits(
 ) -> tuple[list[TrainTestRows], list[str]]:
     """The folds of all repeats, and notes on how they differ from what was asked for.
 
-    Parameters
-    ----------
-    cv : int, or anything that scikit-learn takes for ``cv``
-        A number means shuffled stratified folds, no more than the smallest class has samples; with
-        groups, folds of whole groups.
-    repeats : int
-        With new random folds each.
-
-    Raises
-    ------
-    ValueError
-        There are too few samples of a class, or ``cv`` is no number of folds; a training part lacks
-        a class.
+    A number ``cv`` means shuffled stratified folds, no more than the smallest class has samples,
+    new ones for each repeat; with groups, folds of whole groups. Raises ValueError for too few
+    samples of a class, no number of folds, or a training part that lacks a class.
     """
     check_folds("cv", cv)
     check_number("repeats", repeats, low=1, integer=True)
@@ -244,10 +228,7 @@ def outer_splits(
 def inner_splits(data: LabelledRows, seed: int) -> list[TrainTestRows]:
     """Folds inside a training part; those whose own training part lacks a class are left out.
 
-    Raises
-    ------
-    ValueError
-        None is left, because all samples of a class are in one group.
+    Raises ValueError where none is left, as all samples of a class are in one group.
     """
     classes, counts = np.unique(data.y, return_counts=True)
     folds = max(2, min(INNER_FOLDS, int(counts.min())))

@@ -44,6 +44,9 @@ from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
 
 FOLDS = 5  # Kohavi 1995: five to ten
+# seconds between two checks that the parent is alive; joblib keeps an idle worker, with hundreds
+# of megabytes, for five minutes
+LOOK_EVERY = 1.0
 QUICK_FOLDS = 3  # of a first answer in seconds
 
 
@@ -277,11 +280,6 @@ class _Settings:
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         return self.settings
-
-
-# seconds between two checks that the parent is alive; joblib keeps an idle worker, with hundreds
-# of megabytes, for five minutes
-LOOK_EVERY = 1.0
 
 
 @dataclass

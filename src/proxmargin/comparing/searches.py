@@ -54,13 +54,7 @@ class Tally:
 
 
 def fitted(model: Any, data: LabelledRows) -> Any:
-    """The model, fitted to weighted samples; with their groups if it splits them again.
-
-    Raises
-    ------
-    ValueError
-        There are weights, and the model takes none.
-    """
+    """The model, fitted to weighted samples; with their groups if it splits them again."""
     given: dict[str, Any] = {}
     if data.weights is not None:
         if not has_fit_parameter(model, "sample_weight") and not isinstance(model, BaseSearchCV):

@@ -34,13 +34,7 @@ def axes_for(ax: Any) -> Any:
 
 
 def drawable(strengths: Array) -> NDArray[np.bool_]:
-    """Which strengths have a place on a logarithmic axis: all but alpha=0.
-
-    Raises
-    ------
-    ValueError
-        All strengths are zero.
-    """
+    """Which strengths have a place on a logarithmic axis: all but alpha=0, of which one must be."""
     shown = strengths > 0
     if not shown.any():
         raise ValueError("alpha=0 has no place on a logarithmic axis, and there is no other alpha")

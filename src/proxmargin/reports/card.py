@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,11 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     rows = repeated_rows(by_row)
     twins = repeated_columns(by_column, columns.constant)
     conflicts = [group for group in rows if np.unique(codes[group]).size > 1]
-    screened = _screened_rows(y.size)
-    card = {
+    screened = np.arange(y.size)
+    if y.size > SCREENED_ROWS:
+        drawn = np.random.default_rng(0).choice(y.size, SCREENED_ROWS, replace=False)
+        screened = np.sort(drawn)
+    card: dict[str, Any] = {
         "n_samples": int(X.shape[0]),
         "n_features": int(X.shape[1]),
         "sparse": bool(_is_sparse(X)),
@@ -98,7 +102,9 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
             *_separators(by_column, by_row, codes, labels, names, screened),
         ],
     }
-    return {**card, "findings": [{"what": w, "advice": a} for w, a in _findings(card)]}
+    about = _about_rows(card), _about_columns(card), _about_suspects(card["suspects"])
+    findings = chain.from_iterable(about)
+    return {**card, "findings": [{"what": w, "advice": a} for w, a in findings]}
 
 
 def _is_sparse(X: Any) -> bool:
@@ -130,12 +136,6 @@ def _named(which: NDArray[np.bool_], names: Names) -> dict[str, Any]:
     """How many features there are of a kind, and the first of them by name."""
     places = which.nonzero()[0]
     return {"count": int(places.size), "features": [names[j] for j in places[:LISTED]]}
-
-
-def _screened_rows(n: int) -> NDArray[np.intp]:
-    if n <= SCREENED_ROWS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, SCREENED_ROWS, replace=False))
 
 
 def _orders(which: NDArray[np.bool_], names: Names) -> Iterator[dict[str, Any]]:
@@ -190,13 +190,6 @@ def _separator(name: str, label: str, n_classes: int, auc: float) -> dict[str, A
         "advice": "Leave such features out if they become known only with the class (a result of "
         "the diagnosis, a code of the label); real measurements are strong markers.",
     }
-
-
-def _findings(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a reader should know and do, in pairs of sentences."""
-    yield from _about_rows(card)
-    yield from _about_columns(card)
-    yield from _about_suspects(card["suspects"])
 
 
 def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -281,7 +274,9 @@ def _signs(
     card: dict[str, Any], X: Any, y: Any, names: Sequence[str] | None, grouped: bool
 ) -> Iterator[str]:
     ordered = [each["feature"] for each in card["suspects"] if each["auc"] is None]
-    ordered += _one_level_a_row(names or [], y.size)
+    # columns of text with as many levels as there are rows
+    levels = Counter(name.partition("=")[0] for name in names or () if "=" in name)
+    ordered += [column for column, count in levels.items() if count == y.size > 1]
     if ordered:
         yield f"{_listed(ordered)} numbers or names the rows: {_ignore(ordered)}"
     called = list(names) if names is not None else [f"x{j}" for j in range(card["n_features"])]
@@ -303,12 +298,6 @@ def _signs(
             "the rows are sorted by class: folds of your own must be shuffled "
             "(StratifiedKFold(shuffle=True)), as those of compare are"
         )
-
-
-def _one_level_a_row(names: Sequence[str], rows: int) -> list[str]:
-    """Columns of text with as many levels as there are rows."""
-    levels = Counter(name.partition("=")[0] for name in names if "=" in name)
-    return [column for column, count in levels.items() if count == rows > 1]
 
 
 def _separates(X: Any, y: Any, j: int) -> bool:

@@ -25,10 +25,6 @@ def score(value: Any, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
-def two_digits(value: Any) -> str:
-    return score(value, 2)
-
-
 def interval(low: Any, high: Any) -> str:
     """``0.940 to 0.980``, which no line end divides."""
     both = known(low) and known(high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from proxmargin.reports import formats
@@ -130,7 +130,7 @@ class Standings:
             number_column(
                 "stability",
                 "stability",
-                formats.two_digits,
+                partial(formats.score, digits=2),
                 "agreement of the features over the folds (Nogueira); 1: same",
             ),
             number_column(

@@ -245,7 +245,9 @@ def run_several(arguments: argparse.Namespace) -> int:
     found = _collected(asked, arguments.time_limit, arguments.quiet)
     if not found.facts:
         raise ValueError("; ".join(dict.fromkeys(found.missing.values())))
-    _show(_several(found), found, arguments)
+    several = proxmargin.compare_several(found.facts)
+    missing = tuple(f"{name} is not compared: {why}" for name, why in found.missing.items())
+    _show(replace(several, notes=(*missing, *several.notes)), found, arguments)
     return failures.interrupted() if found.stopped else found.status
 
 
@@ -269,12 +271,6 @@ def _collected(asked: dict[str, argparse.Namespace], limit: float | None, quiet:
         except (ValueError, OSError, MemoryError) as error:
             found.miss(name, str(error))
     return found
-
-
-def _several(found: Collected) -> SeveralComparisons:
-    several = proxmargin.compare_several(found.facts)
-    missing = tuple(f"{name} is not compared: {why}" for name, why in found.missing.items())
-    return replace(several, notes=(*missing, *several.notes))
 
 
 def _show(several: SeveralComparisons, found: Collected, arguments: argparse.Namespace) -> None:
