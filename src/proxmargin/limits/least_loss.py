@@ -15,7 +15,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.designs.row_span import in_short_coordinates
-from proxmargin.designs.standardized import StandardizedDesign, standardized
+from proxmargin.designs.standardized import StandardizedDesign, rescaled, standardized
 from proxmargin.losses.base import Array, Loss
 from proxmargin.penalties.elastic_net import ElasticNet
 from proxmargin.problem import Point, Problem
@@ -121,13 +121,11 @@ def enclosed_least(problem: Problem, enough: float, deadline: float) -> Enclosur
     a point has a loss of at most ``enough`` or the lower bound exceeds it. A smooth value counts as
     the minimum if its gradient is small, as in `least_point`. Other losses take its linear program.
     """
-    loss, shares = problem.loss.without_budget, problem.loss.shares
+    loss = problem.loss.without_budget
     rows = hinge_rows(loss)
     if loss.smoothed(WIDTHS[0]) is None and rows is not None:
         return _enclosed_of_hinges(problem, rows, deadline)
-    design = standardized(problem.design, shares)
-    if not problem.fits_intercept:
-        design = StandardizedDesign(problem.design, np.zeros_like(design.centre), design.scale)
+    design = _scaled(problem)
     lower, upper, best, at, unit = 0.0, np.inf, None, None, 1.0
     for width in WIDTHS:
         smooth = loss.smoothed(width)
@@ -176,13 +174,7 @@ def _well_conditioned(problem: Problem) -> _Basis:
 
     It spans the same scores, up to a constant that the intercept absorbs.
     """
-    design, shares = problem.design, problem.loss.shares
-    scaled = standardized(design, shares)
-    centre = scaled.centre if problem.fits_intercept else np.zeros_like(scaled.centre)
-    if not problem.fits_intercept:
-        squares = design.column_squares(shares, centre)
-        roots = np.sqrt(np.where(squares > 0, squares, np.inf))
-        scaled = StandardizedDesign(design, centre, roots)
+    design, scaled = problem.design, _scaled(problem)
     if design.n_features > MAX_BASIS:
         return _Basis(scaled, lambda coef: coef / scaled.scale[:, None])
     basis, triangle, pivots = linalg.qr(
@@ -197,6 +189,13 @@ def _well_conditioned(problem: Problem) -> _Basis:
         return coef / scaled.scale[:, None]
 
     return _Basis(DenseDesign(basis[:, :rank]), back)
+
+
+def _scaled(problem: Problem) -> StandardizedDesign:
+    """Features of unit variance, which span the same scores up to a constant that the intercept
+    absorbs; of unit mean square where there is none."""
+    change = standardized if problem.fits_intercept else rescaled
+    return change(problem.design, problem.loss.shares)
 
 
 class _EnoughError(Exception):

@@ -17,9 +17,6 @@ from proxmargin.traits import Trait
 
 __all__ = ["WeightedElasticNet"]
 
-# relative excess over a bound at which a coefficient counts as at the bound: the rounding of
-# changes of scale
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedElasticNet(Penalty):
