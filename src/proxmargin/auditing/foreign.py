@@ -7,8 +7,9 @@ its models are those of the data with a column of ``intercept_scaling`` and no i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,159 +60,26 @@ def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     if isinstance(model, MarginEstimator):  # the last step of a pipeline
         return own_claim(model, X, y, sample_weight=sample_weight)
     for kind in type(model).__mro__:
-        known = _KNOWN.get((kind.__module__.split(".")[0], kind.__name__))
-        if known is not None:
+        package = PACKAGES.get(kind.__module__.split(".")[0])
+        if package is not None and kind.__name__ in package.claims:
             check_is_fitted(model)
             check_data(model, X, y)
             if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):
                 raise TypeError(f"{kind.__name__} of {kind.__module__} fits without sample_weight")
-            sample_weight = validated_weights(sample_weight, X)
-            claim = known(model, X, y, sample_weight)
-            weights = _class_weights(model, y, sample_weight)
+            fit = package(model, X, y, validated_weights(sample_weight, X))
+            claim = package.claims[kind.__name__](fit)
+            weights = fit.class_weights()
             idle = [label for label, weight in (weights or {}).items() if weight == 0]
             if idle:
                 raise TypeError(f"class_weight gives the class {idle[0]!r} no weight")
             claim.estimator.set_params(class_weight=weights)
             return claim
-    names = ", ".join(f"{package}'s {name}" for package, name in _KNOWN)
+    known = ((package, name) for package, fits in PACKAGES.items() for name in fits.claims)
+    names = ", ".join(f"{package}'s {name}" for package, name in known)
     raise TypeError(
         f"the objective of {type(model).__name__} is not known here. There are {names}; for "
         "coefficients of other programs give a model of proxmargin with coef and intercept"
     )
-
-
-# ---- scikit-learn -------------------------------------------------------------------------------
-
-
-def _linear_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    if model.multi_class != "ovr":
-        raise TypeError("LinearSVC(multi_class='crammer_singer') is not among the models here")
-    _refuse_class_weights(model)
-    total = _total(model, y, sample_weight)
-    if model.penalty == "l1":
-        alpha = 1.0 / (model.C * total)
-        own: Any = SquaredHingeSVC(alpha, l1_ratio=1.0)
-        factor = model.C * total
-    else:
-        own = (SVC if model.loss == "hinge" else L2SVC)(model.C)
-        factor = 1.0
-    return _with_column(own, model, X, y, sample_weight, factor)
-
-
-def _logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    if not hasattr(model, "C"):
-        raise TypeError(
-            f"{type(model).__name__} chooses its C: fit LogisticRegression with the C that it "
-            "chose (C_), and certify that"
-        )
-    penalty = getattr(model, "penalty", "deprecated")
-    if penalty is None or penalty == "none" or not np.isfinite(model.C):
-        told = f"C={model.C}" if penalty == "deprecated" else f"penalty={penalty!r}, C={model.C}"
-        raise TypeError(
-            f"LogisticRegression({told}), without a penalty, has no bound of its optimum here"
-        )
-    multi_class = getattr(model, "multi_class", "deprecated")  # until scikit-learn 1.8
-    if multi_class == "multinomial" and len(model.classes_) == 2:
-        raise TypeError(
-            "LogisticRegression(multi_class='multinomial') of two classes has the objective of "
-            "two score columns, which is not among the models here"
-        )
-    total = _total(model, y, sample_weight)
-    own = SparseLogisticRegression(1.0 / (model.C * total), _l1_ratio(penalty, model.l1_ratio))
-    if model.solver == LIBLINEAR or multi_class == "ovr":
-        own = _one_against_the_rest(own, model)
-    if model.solver == LIBLINEAR:
-        return _with_column(own, model, X, y, sample_weight, model.C * total)
-    return _as_it_is(own, model, X, y, sample_weight, model.C * total)
-
-
-def _sgd(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    kinds: dict[str, Any] = {
-        "hinge": ElasticNetSVC,
-        "squared_hinge": SquaredHingeSVC,
-        "log_loss": SparseLogisticRegression,
-    }
-    if model.loss not in kinds:
-        raise TypeError(f"SGDClassifier(loss={model.loss!r}) is not among the models here")
-    if model.penalty is None:
-        raise TypeError("SGDClassifier(penalty=None) has no bound of its optimum here")
-    _refuse_class_weights(model)
-    share = len(y) / _total(model, y, sample_weight)  # its mean is over the count, not the weight
-    own = kinds[model.loss](
-        model.alpha * share, _l1_ratio(model.penalty, model.l1_ratio), multi_class="ovr"
-    )
-    return _as_it_is(own, model, X, y, sample_weight, 1.0 / share)
-
-
-def _svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    if len(model.classes_) > 2:
-        raise TypeError(
-            "SVC fits every pair of classes: certify the pairs, or proxmargin.DDAGClassifier"
-        )
-    if model.kernel not in KERNELS:
-        raise TypeError(f"SVC(kernel={model.kernel!r}) is not among the kernels certified here")
-    own = SVC(model.C, kernel=model.kernel)
-    if model.kernel == "linear":
-        return _as_it_is(own, model, X, y, sample_weight, 1.0)
-    if not model._gamma > 0.0:
-        raise TypeError(f"SVC(gamma={model.gamma}) gives every sample the same score")
-    own.set_params(gamma=float(model._gamma))
-    if model.kernel == "poly":
-        if model.degree < 1:
-            raise TypeError(f"SVC(degree={model.degree}) gives every sample the same score")
-        own.set_params(degree=int(model.degree), coef0=float(model.coef0))
-    found = model.dual_coef_
-    weights = np.zeros(len(y))
-    weights[_support(model, X, sample_weight)] = (found.toarray() if is_sparse(found) else found)[0]
-    return InKernel(
-        estimator=own,
-        X=X,
-        y=y,
-        sample_weight=sample_weight,
-        weights=weights,
-        shift=float(model.intercept_[0]),
-    )
-
-
-def _support(model: Any, X: Any, sample_weight: Any) -> NDArray[np.intp]:
-    """The rows of X that are support vectors; raises unless they are the rows of the fit.
-
-    libsvm drops samples of weight zero first, and ``support_`` counts the others.
-    """
-    rows = X.tocsr() if is_sparse(X) else np.asarray(X)
-    kept = np.arange(rows.shape[0])
-    if sample_weight is not None:
-        kept = np.flatnonzero(np.asarray(sample_weight) > 0)
-    if kept.size <= int(model.support_.max(initial=-1)):
-        raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
-    index: NDArray[np.intp] = kept[model.support_]
-    check_support(rows[index], model.support_vectors_)
-    return index
-
-
-# ---- skglm, celer -------------------------------------------------------------------------------
-
-
-def _skglm_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    own = SparseLogisticRegression(model.alpha, getattr(model, "l1_ratio", 1.0))
-    return _as_it_is(_one_against_the_rest(own, model), model, X, y, sample_weight, 1.0)
-
-
-def _skglm_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    claim = _as_it_is(SVC(model.C), model, X, y, sample_weight, 1.0)
-    claim.estimator.set_params(fit_intercept=False)  # it fits none, whatever its parameter says
-    return claim
-
-
-def _celer_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    if getattr(model, "penalty", "l1") != "l1":
-        raise TypeError("celer's LogisticRegression is known here with the l1 penalty")
-    price = model.C * len(y)
-    own = _one_against_the_rest(SparseLogisticRegression(1.0 / price, 1.0), model)
-    return _as_it_is(own, model, X, y, sample_weight, price)
-
-
-# ---- parts --------------------------------------------------------------------------------------
 
 
 def _l1_ratio(penalty: str, given: float | None) -> float:
@@ -219,95 +87,244 @@ def _l1_ratio(penalty: str, given: float | None) -> float:
     return {"l1": 1.0, "l2": 0.0}.get(penalty, float(given or 0.0))
 
 
-def _one_against_the_rest(own: Any, model: Any) -> Any:
-    """The model of each class against the others, where there are more than two."""
-    return own.set_params(multi_class="ovr") if len(model.classes_) > 2 else own
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model of another package, and the data of its fit.
 
+    Attributes
+    ----------
+    model : estimator
+    X, y : as given
+    sample_weight : (n_samples,) or None
+    """
 
-def _as_it_is(
-    own: Any, model: Any, X: Any, y: Any, sample_weight: Any, factor: float
-) -> InFeatures:
-    """The same coefficients, and a free intercept or none."""
-    own.set_params(fit_intercept=bool(getattr(model, "fit_intercept", True)))
-    coef = model.coef_.toarray() if is_sparse(model.coef_) else np.atleast_2d(model.coef_)
-    intercept = np.zeros(len(coef)) + np.ravel(getattr(model, "intercept_", 0.0))
-    if len(coef) > 1 and getattr(own, "multi_class", "") == "joint":
-        intercept = intercept - intercept.mean()  # the same probabilities
-    return InFeatures(
-        estimator=own,
-        X=X,
-        y=y,
-        sample_weight=sample_weight,
-        factor=factor,
-        coef=coef.astype(float),
-        intercept=intercept,
-    )
+    model: Any
+    X: Any
+    y: Any
+    sample_weight: Array | None
+    claims: ClassVar[dict[str, Callable[[Any], Claim]]] = {}
+    """By the name of the model's class, how its claim is stated."""
 
-
-def _with_column(
-    own: Any, model: Any, X: Any, y: Any, sample_weight: Any, factor: float
-) -> InFeatures:
-    """The intercept as the coefficient of a column of ``intercept_scaling``."""
-    if not model.fit_intercept:
-        return _as_it_is(own, model, X, y, sample_weight, factor)
-    scaling = float(model.intercept_scaling)
-    coef = model.coef_.toarray() if is_sparse(model.coef_) else np.asarray(model.coef_)
-    wide = np.hstack([coef, np.reshape(model.intercept_, (-1, 1)) / scaling])
-    column = np.full((X.shape[0] if hasattr(X, "shape") else len(X), 1), scaling)
-    stacked = (
-        sparse.hstack([X, sparse.csr_array(column)], format="csr")
-        if is_sparse(X)
-        else np.hstack([X, column])
-    )
-    own.set_params(fit_intercept=False)
-    return InFeatures(
-        estimator=own,
-        X=stacked,
-        y=y,
-        sample_weight=sample_weight,
-        factor=factor,
-        coef=wide,
-        intercept=np.zeros(len(wide)),
-    )
-
-
-def _refuse_class_weights(model: Any) -> None:
-    if model.class_weight is not None and len(model.classes_) > 2:
-        raise TypeError(
-            f"{type(model).__name__} weights only the class that it fits against the rest: "
-            "class_weight with more than two classes is another model than those here"
+    def claim(self, own: Any, factor: float, X: Any, coef: Array, intercept: Array) -> InFeatures:
+        return InFeatures(
+            estimator=own,
+            X=X,
+            y=self.y,
+            sample_weight=self.sample_weight,
+            factor=factor,
+            coef=coef,
+            intercept=intercept,
         )
 
+    def as_it_is(self, own: Any, factor: float) -> InFeatures:
+        """The same coefficients, and a free intercept or none."""
+        model = self.model
+        own.set_params(fit_intercept=bool(getattr(model, "fit_intercept", True)))
+        coef = model.coef_.toarray() if is_sparse(model.coef_) else np.atleast_2d(model.coef_)
+        intercept = np.zeros(len(coef)) + np.ravel(getattr(model, "intercept_", 0.0))
+        if len(coef) > 1 and getattr(own, "multi_class", "") == "joint":
+            intercept = intercept - intercept.mean()  # the same probabilities
+        return self.claim(own, factor, self.X, coef.astype(float), intercept)
 
-def _class_weights(model: Any, y: Any, sample_weight: Any) -> dict[Any, float] | None:
-    """The weight of each class, as the model counted it."""
-    if getattr(model, "class_weight", None) is None:
-        return None
-    if isinstance(model.class_weight, dict):
-        return dict(model.class_weight)
-    counted = hasattr(model, "class_weight_") or isinstance(model, SGDClassifier)
-    named = () if counted or sample_weight is None else ("sample_weight",)
-    known = signature(compute_class_weight).parameters  # weights count since scikit-learn 1.8
-    options = {name: np.asarray(sample_weight) for name in named if name in known}
-    found = compute_class_weight(model.class_weight, classes=model.classes_, y=y, **options)
-    return dict(zip(model.classes_.tolist(), found.tolist(), strict=True))
+    def one_against_the_rest(self, own: Any) -> Any:
+        """The model of each class against the others, where there are more than two."""
+        return own.set_params(multi_class="ovr") if len(self.model.classes_) > 2 else own
+
+    def class_weights(self) -> dict[Any, float] | None:
+        """The weight of each class, as the model counted it."""
+        model = self.model
+        if getattr(model, "class_weight", None) is None:
+            return None
+        if isinstance(model.class_weight, dict):
+            return dict(model.class_weight)
+        counted = hasattr(model, "class_weight_") or isinstance(model, SGDClassifier)
+        named = () if counted or self.sample_weight is None else ("sample_weight",)
+        known = signature(compute_class_weight).parameters  # weights count since scikit-learn 1.8
+        options = {name: self.sample_weight for name in named if name in known}
+        found = compute_class_weight(
+            model.class_weight, classes=model.classes_, y=self.y, **options
+        )
+        return dict(zip(model.classes_.tolist(), found.tolist(), strict=True))
+
+    def total(self) -> float:
+        """Total weight of the samples."""
+        weights = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        factors = self.class_weights()
+        if factors is not None:
+            weights = weights * np.array(
+                [factors.get(label, 1.0) for label in np.asarray(self.y).tolist()]
+            )
+        return float(weights.sum())
 
 
-def _total(model: Any, y: Any, sample_weight: Any) -> float:
-    """Total weight of the samples."""
-    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    factors = _class_weights(model, y, sample_weight)
-    if factors is not None:
-        weights = weights * np.array([factors.get(label, 1.0) for label in np.asarray(y).tolist()])
-    return float(weights.sum())
+class OfScikitLearn(Fitted):
+    """Models of scikit-learn."""
+
+    def linear_svc(self) -> Claim:
+        model = self.model
+        if model.multi_class != "ovr":
+            raise TypeError("LinearSVC(multi_class='crammer_singer') is not among the models here")
+        self.refuse_class_weights()
+        total = self.total()
+        if model.penalty == "l1":
+            alpha = 1.0 / (model.C * total)
+            own: Any = SquaredHingeSVC(alpha, l1_ratio=1.0)
+            factor = model.C * total
+        else:
+            own = (SVC if model.loss == "hinge" else L2SVC)(model.C)
+            factor = 1.0
+        return self.with_column(own, factor)
+
+    def logistic(self) -> Claim:
+        model = self.model
+        if not hasattr(model, "C"):
+            raise TypeError(
+                f"{type(model).__name__} chooses its C: fit LogisticRegression with the C that it "
+                "chose (C_), and certify that"
+            )
+        penalty = getattr(model, "penalty", "deprecated")
+        if penalty is None or penalty == "none" or not np.isfinite(model.C):
+            told = (
+                f"C={model.C}" if penalty == "deprecated" else f"penalty={penalty!r}, C={model.C}"
+            )
+            raise TypeError(
+                f"LogisticRegression({told}), without a penalty, has no bound of its optimum here"
+            )
+        multi_class = getattr(model, "multi_class", "deprecated")  # until scikit-learn 1.8
+        if multi_class == "multinomial" and len(model.classes_) == 2:
+            raise TypeError(
+                "LogisticRegression(multi_class='multinomial') of two classes has the objective of "
+                "two score columns, which is not among the models here"
+            )
+        total = self.total()
+        own = SparseLogisticRegression(1.0 / (model.C * total), _l1_ratio(penalty, model.l1_ratio))
+        if model.solver == LIBLINEAR or multi_class == "ovr":
+            own = self.one_against_the_rest(own)
+        if model.solver == LIBLINEAR:
+            return self.with_column(own, model.C * total)
+        return self.as_it_is(own, model.C * total)
+
+    def sgd(self) -> Claim:
+        model = self.model
+        kinds: dict[str, Any] = {
+            "hinge": ElasticNetSVC,
+            "squared_hinge": SquaredHingeSVC,
+            "log_loss": SparseLogisticRegression,
+        }
+        if model.loss not in kinds:
+            raise TypeError(f"SGDClassifier(loss={model.loss!r}) is not among the models here")
+        if model.penalty is None:
+            raise TypeError("SGDClassifier(penalty=None) has no bound of its optimum here")
+        self.refuse_class_weights()
+        share = len(self.y) / self.total()  # its mean is over the count, not the weight
+        own = kinds[model.loss](
+            model.alpha * share, _l1_ratio(model.penalty, model.l1_ratio), multi_class="ovr"
+        )
+        return self.as_it_is(own, 1.0 / share)
+
+    def svc(self) -> Claim:
+        model = self.model
+        if len(model.classes_) > 2:
+            raise TypeError(
+                "SVC fits every pair of classes: certify the pairs, or proxmargin.DDAGClassifier"
+            )
+        if model.kernel not in KERNELS:
+            raise TypeError(f"SVC(kernel={model.kernel!r}) is not among the kernels certified here")
+        own = SVC(model.C, kernel=model.kernel)
+        if model.kernel == "linear":
+            return self.as_it_is(own, 1.0)
+        if not model._gamma > 0.0:
+            raise TypeError(f"SVC(gamma={model.gamma}) gives every sample the same score")
+        own.set_params(gamma=float(model._gamma))
+        if model.kernel == "poly":
+            if model.degree < 1:
+                raise TypeError(f"SVC(degree={model.degree}) gives every sample the same score")
+            own.set_params(degree=int(model.degree), coef0=float(model.coef0))
+        found = model.dual_coef_
+        weights = np.zeros(len(self.y))
+        weights[self.support()] = (found.toarray() if is_sparse(found) else found)[0]
+        return InKernel(
+            estimator=own,
+            X=self.X,
+            y=self.y,
+            sample_weight=self.sample_weight,
+            weights=weights,
+            shift=float(model.intercept_[0]),
+        )
+
+    def support(self) -> NDArray[np.intp]:
+        """The rows of X that are support vectors; raises unless they are the rows of the fit.
+
+        libsvm drops samples of weight zero first, and ``support_`` counts the others.
+        """
+        rows = self.X.tocsr() if is_sparse(self.X) else np.asarray(self.X)
+        kept = np.arange(rows.shape[0])
+        if self.sample_weight is not None:
+            kept = np.flatnonzero(self.sample_weight > 0)
+        if kept.size <= int(self.model.support_.max(initial=-1)):
+            raise ValueError("X must be the data that the model was fitted to: it has fewer rows")
+        index: NDArray[np.intp] = kept[self.model.support_]
+        check_support(rows[index], self.model.support_vectors_)
+        return index
+
+    def with_column(self, own: Any, factor: float) -> InFeatures:
+        """The intercept as the coefficient of a column of ``intercept_scaling``."""
+        model, X = self.model, self.X
+        if not model.fit_intercept:
+            return self.as_it_is(own, factor)
+        scaling = float(model.intercept_scaling)
+        coef = model.coef_.toarray() if is_sparse(model.coef_) else np.asarray(model.coef_)
+        wide = np.hstack([coef, np.reshape(model.intercept_, (-1, 1)) / scaling])
+        column = np.full((X.shape[0] if hasattr(X, "shape") else len(X), 1), scaling)
+        stacked = (
+            sparse.hstack([X, sparse.csr_array(column)], format="csr")
+            if is_sparse(X)
+            else np.hstack([X, column])
+        )
+        own.set_params(fit_intercept=False)
+        return self.claim(own, factor, stacked, wide, np.zeros(len(wide)))
+
+    def refuse_class_weights(self) -> None:
+        if self.model.class_weight is not None and len(self.model.classes_) > 2:
+            raise TypeError(
+                f"{type(self.model).__name__} weights only the class it fits against the rest: "
+                "class_weight with more than two classes is another model than those here"
+            )
+
+    claims: ClassVar = {
+        "LinearSVC": linear_svc,
+        "LogisticRegression": logistic,
+        "SGDClassifier": sgd,
+        "SVC": svc,
+    }
 
 
-_KNOWN: dict[tuple[str, str], Callable[[Any, Any, Any, Any], Claim]] = {
-    ("sklearn", "LinearSVC"): _linear_svc,
-    ("sklearn", "LogisticRegression"): _logistic,
-    ("sklearn", "SGDClassifier"): _sgd,
-    ("sklearn", "SVC"): _svc,
-    ("skglm", "SparseLogisticRegression"): _skglm_logistic,
-    ("skglm", "LinearSVC"): _skglm_svc,
-    ("celer", "LogisticRegression"): _celer_logistic,
-}
+class OfSkglm(Fitted):
+    """Models of skglm."""
+
+    def logistic(self) -> Claim:
+        own = SparseLogisticRegression(self.model.alpha, getattr(self.model, "l1_ratio", 1.0))
+        return self.as_it_is(self.one_against_the_rest(own), 1.0)
+
+    def linear_svc(self) -> Claim:
+        claim = self.as_it_is(SVC(self.model.C), 1.0)
+        claim.estimator.set_params(fit_intercept=False)  # it fits none, whatever it says
+        return claim
+
+    claims: ClassVar = {"SparseLogisticRegression": logistic, "LinearSVC": linear_svc}
+
+
+class OfCeler(Fitted):
+    """Models of celer."""
+
+    def logistic(self) -> Claim:
+        if getattr(self.model, "penalty", "l1") != "l1":
+            raise TypeError("celer's LogisticRegression is known here with the l1 penalty")
+        price = self.model.C * len(self.y)
+        own = self.one_against_the_rest(SparseLogisticRegression(1.0 / price, 1.0))
+        return self.as_it_is(own, price)
+
+    claims: ClassVar = {"LogisticRegression": logistic}
+
+
+PACKAGES: dict[str, type[Fitted]] = {"sklearn": OfScikitLearn, "skglm": OfSkglm, "celer": OfCeler}
