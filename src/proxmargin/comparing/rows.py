@@ -14,8 +14,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.inputs.aligned import by_sample
+from proxmargin.inputs.parameters import check_folds, check_number
 from proxmargin.inputs.preprocessing import fitted_transformer
-from proxmargin.inputs.validation import check_folds, check_number, validated, validated_weights
+from proxmargin.inputs.validation import validated, validated_weights
 
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
 # half of the largest class goes into a training part, which is then halved again

@@ -35,9 +35,9 @@ from proxmargin.comparing.searches import AlphaPath
 from proxmargin.comparing.setup import MetricFacts, Protocol, Setup, setup_of
 from proxmargin.comparing.work import FoldTask, Outcome, perform
 from proxmargin.estimators.models.elastic_net import HuberizedSVC
+from proxmargin.inputs.parameters import check_choice, check_flag, check_number
 from proxmargin.inputs.preprocessing import Preprocessed, described
 from proxmargin.inputs.seeds import drawn_seeds
-from proxmargin.inputs.validation import check_choice, check_flag, check_number
 from proxmargin.reports.card import data_card
 from proxmargin.resuming.identity import Identity
 from proxmargin.runtime.progress import ProgressBar

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
 from proxmargin.displays.axes import apart, axes_for
-from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.inputs.parameters import check_choice, check_number
 from proxmargin.reports.details import score_matrix, stairs
 from proxmargin.rounding import score_levels
 from proxmargin.stats.scores import INTERVAL

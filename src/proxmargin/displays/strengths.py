@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.displays.axes import apart, axes_for, count_features, drawable, show_strengths
 from proxmargin.estimators.factors import unpenalised
-from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.inputs.parameters import check_choice, check_number
 from proxmargin.paths import Path, margin_path
 from proxmargin.paths.strength import strength_of
 from proxmargin.selection.base import CrossValidated

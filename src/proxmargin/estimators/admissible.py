@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.inputs.validation import check_strength
+from proxmargin.inputs.parameters import check_strength
 from proxmargin.loop.outcome import Status
 from proxmargin.runtime.brief import shown
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from proxmargin.inputs.validation import (
+from proxmargin.inputs.parameters import (
     check_choice,
     check_flag,
     check_number,

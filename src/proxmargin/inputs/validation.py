@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -27,20 +25,13 @@ from proxmargin.inputs.aligned import (
     note_columns,
     takes_objects,
 )
-from proxmargin.magnitudes import LARGEST, check_magnitude
+from proxmargin.magnitudes import LARGEST
 from proxmargin.runtime.brief import shown
 
 __all__ = [
     "ANY_SIZE",
     "Magnitudes",
-    "check_choice",
-    "check_flag",
-    "check_folds",
     "check_labels",
-    "check_number",
-    "check_strength",
-    "check_threads",
-    "check_verbose",
     "magnitudes_for",
     "offset_argument",
     "validated",
@@ -88,68 +79,6 @@ AS_THEY_ARE = Magnitudes(1e-70, 1e70, standardized=RESCALED)
 ANY_SIZE = replace(RESCALED, least=0.0)
 
 
-def check_number(
-    name: str,
-    value: Any,
-    *,
-    low: float,
-    high: float = np.inf,
-    low_open: bool = False,
-    integer: bool = False,
-    optional: bool = False,
-) -> None:
-    """Raise unless ``value`` is a number in the range; the message names the parameter."""
-    if value is None and optional:
-        return
-    kind = Integral if integer else Real
-    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    good = (
-        good
-        and (integer or _is_finite(value))
-        and value <= high
-        and (value > low or (not low_open and value == low))
-    )
-    if not good:
-        least = f"{'>' if low_open else '>='} {low:g}"
-        most = f" and <= {high:g}" if np.isfinite(high) else ""
-        what = "an integer" if integer else "a finite number"
-        raise ValueError(
-            f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got "
-            f"{shown(value)}"
-        )
-
-
-def check_strength(
-    name: str, value: Any, *, low: float, low_open: bool = False, optional: bool = False
-) -> None:
-    """`check_number` for a number of the model itself, which also needs a moderate magnitude
-    (`proxmargin.magnitudes`)."""
-    check_number(name, value, low=low, low_open=low_open, optional=optional)
-    if value is not None:
-        check_magnitude(name, float(value), positive=low_open)
-
-
-def _is_finite(value: Any) -> bool:
-    """Whether a real number is finite and within the range of floats."""
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:
-        return False
-
-
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise unless ``value`` is one of ``choices``."""
-    known = tuple(choices)
-    if not (isinstance(value, str) and value in known):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raise unless ``value`` is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}")
-
-
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Validated features and labels for a fit, copied only if they must be converted.
 
@@ -192,30 +121,6 @@ def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray
         assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return labels
-
-
-def check_folds(name: str, cv: Any) -> None:
-    """Raise ValueError unless it is None, a number of folds, a splitter, or pairs of indices."""
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        if cv < 2:
-            raise ValueError(f"{name} must be at least 2 folds, got {cv}")
-    elif cv is not None and not _gives_splits(cv):
-        raise ValueError(
-            f"{name} must be a number of folds, an integer >= 2, a splitter of scikit-learn, or "
-            f"pairs of row numbers (training, held out), got {shown(cv)}"
-        )
-
-
-def _gives_splits(cv: Any) -> bool:
-    if isinstance(cv, str | bytes):
-        return False
-    if hasattr(cv, "split") or not hasattr(cv, "__len__"):
-        return hasattr(cv, "split") or isinstance(cv, Iterable)
-    try:
-        sizes = [[len(rows) for rows in fold] for fold in cv]
-    except TypeError:  # something of these has no length
-        return False
-    return bool(sizes) and all(len(fold) == 2 for fold in sizes)
 
 
 def check_labels(y: Any) -> None:
@@ -465,18 +370,3 @@ def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) 
 def _named_column(estimator: Any, column: int) -> str:
     names = getattr(estimator, "feature_names_in_", ())
     return f"{column} ({names[column]!r})" if column < len(names) else str(column)
-
-
-def check_threads(n_jobs: Any) -> None:
-    """Raise ValueError unless it is a number of threads, as joblib counts them."""
-    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
-    if n_jobs is not None and (not whole or n_jobs == 0):
-        raise ValueError(
-            f"n_jobs must be a number of threads, -1 for all cores or None, got {shown(n_jobs)}"
-        )
-
-
-def check_verbose(verbose: Any) -> None:
-    """Raise ValueError unless it is a flag or a level."""
-    if not isinstance(verbose, bool):
-        check_number("verbose", verbose, low=0, integer=True)

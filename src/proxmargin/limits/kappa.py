@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.compiled.clock import clock
 from proxmargin.designs import Design, standardized
 from proxmargin.designs.row_span import in_short_coordinates
-from proxmargin.inputs.validation import check_choice
+from proxmargin.inputs.parameters import check_choice
 from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.binary_data import checked, class_shares, fisher_limit, halves, with_features
 from proxmargin.losses.base import Array

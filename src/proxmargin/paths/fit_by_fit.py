@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.parameters import check_number
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.settings import default_values, fitted_models, mixes
 from proxmargin.paths.strength import at_strength, varying_of

@@ -13,7 +13,7 @@ from proxmargin.estimators.assembly import Assembly, margin_sums
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.multiclass import MulticlassSVC
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.parameters import check_number
 from proxmargin.limits.critical import critical_strength
 from proxmargin.losses import Logistic
 from proxmargin.paths.strength import ALPHA, parameters_of, strength_of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.parameters import check_number
 from proxmargin.paths.found import Found
 from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Problem

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.estimators.admissible import OfMax
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.models.nu_dwd import NuSVC
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.parameters import check_number
 from proxmargin.limits.kappa import kappa_max
 from proxmargin.limits.nu import nu_range
 from proxmargin.paths.sharing import fitted_grid

@@ -18,8 +18,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
+from proxmargin.inputs.parameters import check_choice, check_number
 from proxmargin.inputs.seeds import SEEDS, drawn_seeds, seeded_model
-from proxmargin.inputs.validation import check_choice, check_labels, check_number, validated
+from proxmargin.inputs.validation import check_labels, validated
 from proxmargin.permutations.labelings import (
     DRAWN_TOGETHER,
     OF_PROJECTIONS,

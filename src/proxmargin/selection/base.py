@@ -22,15 +22,9 @@ from proxmargin.estimators.factors import warn_if_separated
 from proxmargin.estimators.models.elastic_net import ElasticNetEstimator
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.inputs.aligned import by_sample
+from proxmargin.inputs.parameters import check_choice, check_flag, check_number, check_threads
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_threads,
-    validated,
-    validated_weights,
-)
+from proxmargin.inputs.validation import validated, validated_weights
 from proxmargin.paths.grid import default_grid
 from proxmargin.paths.path import Path, compute_path, unmet_of, warn_of_unmet
 from proxmargin.paths.sharing import refitted

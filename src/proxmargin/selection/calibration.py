@@ -29,12 +29,8 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from proxmargin.designs.blocks.device import in_memory
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
-from proxmargin.inputs.validation import (
-    check_choice,
-    check_number,
-    check_threads,
-    validated_weights,
-)
+from proxmargin.inputs.parameters import check_choice, check_number, check_threads
+from proxmargin.inputs.validation import validated_weights
 from proxmargin.rounding import score_levels
 from proxmargin.selection.base import CrossValidated
 from proxmargin.selection.calibrators import CALIBRATORS, fit_calibrator

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from proxmargin.designs import Design, as_design, moments
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.inputs.aligned import by_sample
-from proxmargin.inputs.validation import check_number, validated_features, validated_weights
+from proxmargin.inputs.parameters import check_number
+from proxmargin.inputs.validation import validated_features, validated_weights
 from proxmargin.runtime.optional import optional
 from proxmargin.selection.splitting import splitter_of
 from proxmargin.selection.stability.selector import StabilitySelection

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from proxmargin.inputs.beyond_memory import is_beyond_memory
-from proxmargin.inputs.validation import check_folds
+from proxmargin.inputs.parameters import check_folds
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 

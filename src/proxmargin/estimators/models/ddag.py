@@ -27,8 +27,9 @@ from proxmargin.estimators.models.regularized import SVC
 from proxmargin.estimators.notebook import CertifiedEstimator
 from proxmargin.estimators.parameters import NAMES
 from proxmargin.inputs.aligned import by_sample
+from proxmargin.inputs.parameters import check_threads
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_threads, validated, validated_features
+from proxmargin.inputs.validation import validated, validated_features
 from proxmargin.loop.stopping import Stop
 from proxmargin.rounding import TINY
 from proxmargin.runtime.brief import shown

@@ -26,8 +26,8 @@ from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.parameters import FeatureParameters, ThreadParameters
 from proxmargin.estimators.predicting import LogisticProbabilities
 from proxmargin.inputs.aligned import feature_labels, is_labelled
+from proxmargin.inputs.parameters import check_number, check_strength
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.loop.outcome import Solution
 from proxmargin.losses import (
     Hinge,

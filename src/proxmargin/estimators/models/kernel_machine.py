@@ -29,8 +29,8 @@ from proxmargin.estimators.models.kernel_rounds import (
     model_of,
 )
 from proxmargin.estimators.parameters import KernelParameters, ThreadParameters
+from proxmargin.inputs.parameters import check_number, check_strength
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_number, check_strength
 from proxmargin.kernels import Custom, Kernel, Precomputed, named_kernel
 from proxmargin.kernels.checks import check_definite, check_digits, check_size
 from proxmargin.kernels.matrices import ComputedKernel, kernel_matrix

@@ -21,8 +21,8 @@ from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETER
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.frames import users_level
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
+from proxmargin.inputs.parameters import check_choice
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_choice
 from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.loop.outcome import Solution, Status

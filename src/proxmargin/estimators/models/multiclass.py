@@ -19,8 +19,8 @@ from proxmargin.estimators.coefficients import SelectsFeatures
 from proxmargin.estimators.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.inputs.aligned import by_feature, feature_labels, is_labelled
+from proxmargin.inputs.parameters import check_choice, check_number, check_strength
 from proxmargin.inputs.targets import Targets, total_price
-from proxmargin.inputs.validation import check_choice, check_number, check_strength
 from proxmargin.limits.budgets import (
     UnattainableError,
     at_sufficient_price,

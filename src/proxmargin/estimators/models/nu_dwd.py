@@ -19,8 +19,8 @@ from proxmargin.estimators.assembly import Assembly, each_class, margin_sums
 from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.models.kernel_machine import Finish, KernelMachine, per_class
+from proxmargin.inputs.parameters import check_strength
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import check_strength
 from proxmargin.kernels.matrix import KernelDesign
 from proxmargin.limits.binary_data import KERNEL_RANK
 from proxmargin.limits.nu import ProgramTooLargeError, largest_nu, smallest_nu

@@ -17,8 +17,8 @@ from proxmargin.estimators.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETER
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.estimators.models.kernel_machine import KernelMachine
 from proxmargin.estimators.predicting import LogisticProbabilities
+from proxmargin.inputs.parameters import check_strength
 from proxmargin.inputs.targets import Targets, total_price
-from proxmargin.inputs.validation import check_strength
 from proxmargin.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
 from proxmargin.penalties import Penalty, Ridge
 from proxmargin.problem import Problem

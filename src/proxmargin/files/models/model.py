@@ -50,7 +50,7 @@ from proxmargin.files.models.settings import (
     certificate_to_plain,
     complete_settings,
 )
-from proxmargin.inputs.validation import check_number
+from proxmargin.inputs.parameters import check_number
 from proxmargin.kernels import Kernel, named_kernel
 from proxmargin.runtime.brief import brief
 

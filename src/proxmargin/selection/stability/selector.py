@@ -21,14 +21,9 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.factors import unpenalised
 from proxmargin.estimators.frames import users_level
 from proxmargin.inputs.aligned import by_sample
+from proxmargin.inputs.parameters import check_number, check_threads, check_verbose
 from proxmargin.inputs.targets import Targets
-from proxmargin.inputs.validation import (
-    check_number,
-    check_threads,
-    check_verbose,
-    validated,
-    validated_weights,
-)
+from proxmargin.inputs.validation import validated, validated_weights
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.strength import strength_of
 from proxmargin.runtime.brief import shown

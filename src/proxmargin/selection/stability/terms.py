@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.inputs.validation import check_choice, check_number
+from proxmargin.inputs.parameters import check_choice, check_number
 from proxmargin.selection.stability.bounds import (
     ASSUMPTIONS,
     EVEN,
