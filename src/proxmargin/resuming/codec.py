@@ -28,8 +28,7 @@ from proxmargin.problem import Problem
 Decoder: TypeAlias = Callable[[Any, str, dict[str, Any]], Any]
 
 OURS = "proxmargin."
-# dtype kinds that need no pickle
-PLAIN = frozenset("biufU")
+PLAIN = frozenset("biufU")  # dtype kinds that need no pickle
 SPARSE: Mapping[str, Any] = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
 }
@@ -124,7 +123,6 @@ _ENCODERS: Mapping[type, Callable[[Any, Any, str], Any]] = {
     dict: Codec._encode_entries,
 }
 
-# tags of all files
 COMMON: Mapping[frozenset[str], Decoder] = {
     frozenset({"tuple"}): Codec._decode_tuple,
     frozenset({"entries"}): Codec._decode_entries,
@@ -141,8 +139,7 @@ class StateCodec(Codec):
     """
 
     arrays: dict[str, NDArray[Any]]  # those that are encoded are added, each once
-    # the limits of this run, which take the place of those that were encoded
-    stop: Stop = dataclasses.field(default_factory=Stop)
+    stop: Stop = dataclasses.field(default_factory=Stop)  # this run's, in place of the encoded one
     _names: dict[int, str] = dataclasses.field(default_factory=dict)
 
     Error = EncodingError
@@ -162,10 +159,9 @@ class StateCodec(Codec):
         return {"array": name}
 
     def _encode_tuple(self, value: tuple[Any, ...], where: str) -> Any:
-        is_plain = type(value) is tuple
-        return (
-            super()._encode_tuple(value, where) if is_plain else self._encode_object(value, where)
-        )
+        if type(value) is tuple:
+            return super()._encode_tuple(value, where)
+        return self._encode_object(value, where)
 
     def _encode_object(self, value: Any, where: str) -> Any:
         kind = type(value)
