@@ -53,15 +53,8 @@ class CheckpointContent:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CheckpointContent:
-        """Read a file; executes nothing.
-
-        Raises
-        ------
-        OSError
-            There is no such file, or it cannot be read.
-        ValueError
-            The file is no checkpoint.
-        """
+        """Read a file; executes nothing. Raises OSError if there is no such file, or it cannot
+        be read; ValueError if it is no checkpoint."""
         try:
             with np.load(path, allow_pickle=False) as file:
                 held = {name: file[name] for name in file.files}

@@ -30,13 +30,8 @@ class OfMax:
 
 
 def number_or_fraction(name: str, value: Any, *, low_open: bool) -> float | OfMax:
-    """A number >= 0 (or > 0), or a string such as ``'0.5max'`` with a fraction in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter.
-    """
+    """A number >= 0 (or > 0), or a string such as ``'0.5max'`` with a fraction in (0, 1). Raises
+    ValueError that names the parameter."""
     if isinstance(value, str):
         text = value.removesuffix("max")
         try:
@@ -74,21 +69,9 @@ def no_margin(
 ) -> str | None:
     """The warning if the margin is zero, else None; also None if a limit ended the search for one.
 
-    Parameters
-    ----------
-    parameter : str
-        'nu' or 'kappa'.
-    status : Status
-        What ended the fit.
-    is_share : bool
-        The value is a share of the largest admissible one: warn instead of raising.
-    admissible : callable
-        Called only if there is no margin.
-
-    Raises
-    ------
-    ValueError
-        If the value provably leaves no margin.
+    ``parameter``: 'nu' or 'kappa'. ``status``: what ended the fit. ``is_share``: the value is a
+    share of the largest admissible one, so that it warns instead of raising. ``admissible`` is
+    called only if there is no margin. Raises ValueError if the value provably leaves no margin.
     """
     if gap.is_negative:
         return None

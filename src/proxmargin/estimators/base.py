@@ -217,15 +217,9 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         )
 
     def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
-        """The mean losses of many models, (n_models,), summed over the problems.
-
-        Parameters
-        ----------
-        scores : (n_models, n_samples, n_rows)
-            As `decision_function` returns them, but always with the last axis.
-        design : Design
-            The samples.
-        """
+        """The mean losses of many models, (n_models,), summed over the problems. ``scores``:
+        (n_models, n_samples, n_rows), as `decision_function` returns them, but always with the last
+        axis."""
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         losses = self._losses(targets, design, joint, FitContext())
         parts = np.split(scores, np.cumsum([loss.n_outputs for loss in losses])[:-1], axis=2)

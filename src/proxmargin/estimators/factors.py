@@ -38,10 +38,7 @@ def checked_factors(
 
     ``labels`` are the names of the features, for factors by name; a dict may leave out those of 1.
 
-    Raises
-    ------
-    ValueError
-        With a message that names ``penalty_factor``.
+    Raises ValueError that names ``penalty_factor``.
     """
     if penalty_factor is None:
         return None
@@ -88,10 +85,7 @@ def checked_bounds(
 
     ``labels`` are the names of the features, for bounds by name.
 
-    Raises
-    ------
-    ValueError
-        With a message that names ``bounds``.
+    Raises ValueError that names ``bounds``.
     """
     if bounds is None:
         return None

@@ -187,13 +187,8 @@ def _predictions_beyond_memory(estimator: Any, X: Any, offset: Any) -> Any:
 def _probabilities_beyond_memory(
     estimator: Any, X: Any, offset: Any, method: Callable[..., Any]
 ) -> Any:
-    """`predict_proba` or `predict_log_proba`, of the same kinds.
-
-    Parameters
-    ----------
-    method : callable
-        The one of the two, for blocks of Dask data.
-    """
+    """`predict_proba` or `predict_log_proba`, of the same kinds. ``method``: the one of the two,
+    for blocks of Dask data."""
     if is_dask(X):
         of_block = partial(method, offset=_checked(estimator, offset))
         return _mapped(X, of_block, np.dtype(float), len(estimator.classes_))
@@ -249,13 +244,8 @@ def _scores_of(estimator: Any, chunk: Chunk) -> Array:
 
 
 def _checked(estimator: Any, offset: Any) -> float | None:
-    """The offset of each block: 0 for a model that was fitted with one, else None.
-
-    Warns
-    -----
-    UserWarning
-        The model was fitted with an offset, and none is given.
-    """
+    """The offset of each block: 0 for a model that was fitted with one, else None. Warns
+    of a model that was fitted with an offset where none is given."""
     if offset is not None and not (np.ndim(offset) == 0 and offset == 0):
         raise ValueError("offset must be None or 0 for data that are not in memory")
     if not hasattr(estimator, "coef_"):

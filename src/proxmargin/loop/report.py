@@ -126,10 +126,7 @@ def interval_of(callback: Callable[[Report], object]) -> int | None:
     None leaves it to the solver. Certificates for reports alone do not change a run. A callback
     whose ``every`` is in seconds has a true attribute ``counts_seconds``, and asks for no interval.
 
-    Raises
-    ------
-    ValueError
-        The attribute is neither None nor an integer >= 1.
+    Raises ValueError: the attribute is neither None nor an integer >= 1.
     """
     every = getattr(callback, "every", None)
     if getattr(callback, "counts_seconds", False):

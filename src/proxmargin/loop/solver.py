@@ -61,21 +61,9 @@ def check_numbers(
     optional: bool = False,
 ) -> None:
     """Raise a `ValueError` for the first of these settings that is no number within the bounds.
-
-    Parameters
-    ----------
-    solver : object with the settings
-    *names : str
-    above, below : float
-        Bounds that the number must not reach. Without an upper one (``below=None``) it may be
-        infinite.
-    least, most : float
-        Bounds that it may reach.
-    whole : bool
-        It must be an integer.
-    optional : bool
-        It may be None.
-    """
+    It must not reach ``above`` and ``below`` (without the latter, ``below=None``, it may be
+    infinite), and may reach ``least`` and ``most``; it is an integer if ``whole``, and may be None if
+    ``optional``."""
     kind = "an integer" if whole else "a number"
     signs = {">": above, ">=": least, "<": np.inf if below is None else below, "<=": most}
     bounds = [f"{sign} {bound:g}" for sign, bound in signs.items() if np.isfinite(bound)]

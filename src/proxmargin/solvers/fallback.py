@@ -54,10 +54,8 @@ class RuleTable:
         Solvers whose step would take too much of the time until the ``deadline``, on the clock of
         `proxmargin.compiled.clock`, are skipped unless there is no other.
 
-        Raises
-        ------
-        UnsuitableSolverError
-            No solver takes the problem; the message is the objection of the last one.
+        Raises UnsuitableSolverError: no solver takes the problem; the message is the objection of
+        the last one.
         """
         found = self.first(problem, deadline)
         if isinstance(found, str) and deadline < np.inf:

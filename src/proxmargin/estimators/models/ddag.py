@@ -191,12 +191,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
 
     def _eliminate(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
         """Index of the class that remains for each sample, and the scores of all classes.
-
-        Parameters
-        ----------
-        margin : callable
-            ``margin(model, rows, later)`` is positive for samples that go to the class ``later``.
-        """
+        ``margin(model, rows, later)`` is positive for samples that go to the class
+        ``later``."""
         check_is_fitted(self)
         X = validated_features(self, X)
         classes = self.classes_.size

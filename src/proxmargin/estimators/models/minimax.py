@@ -262,10 +262,7 @@ def training_error(loss: Minimax, scores: Enclosed) -> float:
     that they never part identical samples, or lie beyond all scores; among those with the least
     error the one in the widest interval is taken.
 
-    Parameters
-    ----------
-    scores : Enclosed
-        Scores without an intercept, (n_samples, 1).
+    ``scores``: those without an intercept, (n_samples, 1).
     """
     signs, shares = loss.signs, loss.shares
     live = np.flatnonzero(shares > 0)
@@ -291,13 +288,8 @@ def training_error(loss: Minimax, scores: Enclosed) -> float:
 
 
 def minimax(loss: Minimax, scores: Enclosed) -> float:
-    """The intercept at which both classes have the same worst-case margin.
-
-    Parameters
-    ----------
-    scores : Enclosed
-        Scores without an intercept, (n_samples, 1).
-    """
+    """The intercept at which both classes have the same worst-case margin. ``scores``: those
+    without an intercept, (n_samples, 1)."""
     positive, negative = loss.nearest_scores(scores.values)
     return -0.5 * (positive + negative)
 

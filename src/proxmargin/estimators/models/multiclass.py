@@ -306,10 +306,7 @@ def _within_reach(problem: Problem, deadline: float) -> list[Point]:
 
     Without one, a fit that ends above its budget has no finite gap.
 
-    Raises
-    ------
-    UnattainableError
-        The budget is below the least loss.
+    Raises UnattainableError: the budget is below the least loss.
     """
     if np.isinf(deadline) or Trait.SMOOTH in problem.level_set.loss.traits:
         return []

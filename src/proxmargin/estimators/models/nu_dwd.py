@@ -443,10 +443,7 @@ def _median_distance(design: Design, pairs: SamplePairs) -> float:
 def _median_distances(samples: Array, signs: Array) -> Array:
     """The median distance between the classes for labelings with equally many samples of a class.
 
-    Parameters
-    ----------
-    samples : (n_samples, n_coordinates)
-    signs : (n_samples, n_labelings)
+    ``samples``: (n_samples, n_coordinates). ``signs``: (n_samples, n_labelings).
     """
     gram = samples @ samples.T
     lengths = np.diag(gram)
