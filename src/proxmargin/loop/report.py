@@ -62,28 +62,7 @@ class RunCheckpoint:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The argument of callbacks, after each certificate.
-
-    Attributes
-    ----------
-    n_iter : int
-    n_passes, seconds : float
-    gap : Gap
-    state : State
-    solver : str
-    tol : float
-    run_checkpoint : RunCheckpoint
-        The state of the run before this certificate, for `minimize` to resume from.
-    measures : mapping
-        Numbers of the state (`proxmargin.loop.solver.Solver.measures`).
-    inner : bool
-        The report comes from a run inside a step of the main run.
-    scale : float
-        The objective that the model documents, over that of the problem; the gap is in units of
-        the problem.
-    problem : int
-        Number of the problem among those of a fit: that of the class for one-vs-rest.
-    """
+    """The argument of callbacks, after each certificate."""
 
     n_iter: int
     n_passes: float
@@ -92,22 +71,20 @@ class Report:
     state: State
     solver: str
     tol: float
+    # the state of the run before this certificate, for `minimize` to resume from
     run_checkpoint: RunCheckpoint
-    measures: Mapping[str, float]
-    inner: bool = False
+    measures: Mapping[str, float]  # Numbers of the state (`proxmargin.loop.solver.Solver.measures`)
+    inner: bool = False  # the report comes from a run inside a step of the main run
+    # the objective that the model documents, over that of the problem; the gap is in units of the
+    # problem
     scale: float = 1.0
+    # Number of the problem among those of a fit: that of the class for one-vs-rest
     problem: int = 0
 
 
 @dataclass(frozen=True)
 class Changed:
-    """Passes reports to a callback with other values of some fields.
-
-    Parameters
-    ----------
-    callback : callable
-    changes : mapping
-    """
+    """Passes reports to a callback with other values of some fields."""
 
     callback: Callable[[Report], object]
     changes: Mapping[str, Any]

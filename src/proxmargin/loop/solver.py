@@ -62,7 +62,7 @@ def check_numbers(
 ) -> None:
     """Raise a `ValueError` for the first of these settings that is no number within the bounds.
     It must not reach ``above`` and ``below`` (without the latter, ``below=None``, it may be
-    infinite), and may reach ``least`` and ``most``; it is an integer if ``whole``, and may be None if
+    infinite), and may reach ``least`` and ``most``; it is an integer if ``whole``, or None if
     ``optional``."""
     kind = "an integer" if whole else "a number"
     signs = {">": above, ">=": least, "<": np.inf if below is None else below, "<=": most}

@@ -184,43 +184,23 @@ class Effort:
 
 @dataclass(frozen=True)
 class Stop:
-    """Limits of a minimisation; the first that is reached ends it.
+    """Limits of a minimisation; the first that is reached ends it."""
 
-    Parameters
-    ----------
-    tol : float
-        Relative duality gap.
-    max_iter : int, optional
-        Iterations of the solver; None leaves the solver's own limit.
-    time_limit : float, optional
-        Seconds, without the compilation of kernels.
-    rule : Rule, optional
-        Ends the run instead of the gap.
-    deadline : float
-        The end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run
-        starts.
-    most_work : float
-        Multiply-adds (`Effort`) that a fit without limits of its own may take.
-    effort : Effort
-        Those that it has taken; set when the fit starts.
-    most_further_work : float
-        Multiply-adds of each solver that goes on where the one before gave up.
-    callbacks : tuple of callables
-        Callbacks of the run; set when it starts, for solvers that run others inside.
-    polish : bool
-        Whether to take the solver's polishing steps once the tolerance is met.
-    """
-
-    tol: float = 1e-6
-    max_iter: int | None = None
-    time_limit: float | None = None
-    rule: StoppingRule | None = None
+    tol: float = 1e-6  # relative duality gap
+    max_iter: int | None = None  # Iterations of the solver; None leaves the solver's own limit
+    time_limit: float | None = None  # seconds, without the compilation of kernels
+    rule: StoppingRule | None = None  # ends the run instead of the gap
+    # the end of the time limit on the clock of `proxmargin.compiled.clock`; set when the run starts
     deadline: float = float("inf")
+    # multiply-adds (`Effort`) that a fit without limits of its own may take
     most_work: float = float("inf")
+    # those that it has taken; set when the fit starts
     effort: Effort = field(default_factory=Effort, compare=False)
+    # multiply-adds of each solver that goes on where the one before gave up
     most_further_work: float = float("inf")
+    # Callbacks of the run; set when it starts, for solvers that run others inside
     callbacks: tuple[Callable[[Any], object], ...] = ()
-    polish: bool = True
+    polish: bool = True  # whether to take the solver's polishing steps once the tolerance is met
 
     def is_late(self, reserved: float = 0.0) -> bool:
         """Whether no more than the seconds ``reserved`` are left until the deadline."""
