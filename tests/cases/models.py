@@ -8,8 +8,7 @@ from typing import Any
 import proxmargin
 from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.solvers.names import SOLVERS as NAMED
-from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
-from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
+from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent, ProximalGradient
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from proxmargin.solvers.working_set import WorkingSet
 

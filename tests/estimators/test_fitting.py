@@ -32,7 +32,7 @@ from proxmargin.loop.run import Run
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 from tests.data import load_set, needs_data
 
 X, Y = load_breast_cancer(return_X_y=True)

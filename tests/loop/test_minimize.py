@@ -25,7 +25,7 @@ from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.projections import lp_ball
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 from tests.cases import binary_problem, hinge_problem, tail_problem
 
 

@@ -268,7 +268,7 @@ def test_a_record_of_another_class_is_refused(written, tmp_path) -> None:
 def test_a_checkpoint_of_a_single_minimisation_is_refused(tmp_path) -> None:
     path = tmp_path / "run.npz"
     problem = SquaredHingeSVC()._assemble(X, Y, None).problems[0]
-    from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+    from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 
     found = minimize(problem, CoordinateDescent(), callbacks=[Checkpoint(path)])
     point, facts = Checkpoint.load(path)

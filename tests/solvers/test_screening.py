@@ -30,7 +30,7 @@ from proxmargin.losses import (
 from proxmargin.penalties import ElasticNet, GroupL2, Groups, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 from proxmargin.solvers.screening import sensitivities, surely_zero
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.relay import Relay

@@ -32,10 +32,10 @@ from proxmargin.solvers.papers.accelerated import (
     GuaranteedProximalGradient,
 )
 from proxmargin.solvers.papers.admm import AlternatingDirections
-from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
 from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3
 from proxmargin.solvers.papers.primal_dual import PrimalDual
 from proxmargin.solvers.papers.proximal_gradient import (
+    CoordinateDescent,
     MulticlassProximalGradient,
     MulticlassTwoStage,
     ProximalGradient,

@@ -32,7 +32,7 @@ from proxmargin.files.models.settings import CODEC
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.papers.coordinate_descent import CoordinateDescent
+from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 from proxmargin.solvers.working_set import WorkingSet
 from tests.files.model_files import CERTIFICATE, assert_same, learned, there_and_back
 

@@ -3,8 +3,8 @@
 | solver | method | paper | file |
 |---|---|---|---|
 | b-pgh, m-pgh | proximal gradient, Algorithms 1 and 3 | Xu et al. (2015) | proximal_gradient |
-| b-pgh-2, m-pgh-2 | their two-stage forms, section 2.5 | Xu et al. (2015) | two_stage |
-| gcd | generalised coordinate descent | Yang and Zou (2013) | coordinate_descent |
+| b-pgh-2, m-pgh-2 | their two-stage forms, section 2.5 | Xu et al. (2015) | proximal_gradient |
+| gcd | generalised coordinate descent | Yang and Zou (2013) | proximal_gradient |
 | apg, fapg, fapg-guaranteed, fapg-star | accelerated steps | Ito et al. (2017) | accelerated |
 | fbpd | primal-dual splitting, Algorithms 1 and 2 | Chierchia et al. (2015) | primal_dual |
 | isvm1, isvm2, isvm3 | iterated SVMs, Algorithms 1 to 3 | Liu et al. (2013) | iterated_svm |
