@@ -42,16 +42,15 @@ LAYERS = (
 SHARED = (
     "interior",
     "batched_labels",
+    "hinge_terms",
     "linear_algebra",
     "line_search",
-    "multipliers",
     "screening",
-    "smoothed_newton",
     "working_set",
 )
 # families of solvers: none knows another; the papers' methods and the wrappers know them, and
 # `names` and `auto` all
-FAMILIES = ("smooth", "hinge", "classes", "box", "programs", "minimax")
+FAMILIES = ("smooth", "augmented", "box", "programs", "minimax")
 TOP = "__init__"
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")
 

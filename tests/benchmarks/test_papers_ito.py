@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -26,14 +27,14 @@ from benchmarks.papers.ito import (
     strategies,
     tables,
 )
-from benchmarks.papers.ito.kiwiel import random_pivots
+from benchmarks.papers.ito.bisections import bisection, refined_bisection
 from benchmarks.papers.ito.printed import CONSTANTS, MINIMAX, PROJECTIONS, SETS
 from benchmarks.papers.ito.roots import with_square_roots
 from benchmarks.papers.table import Size, Verdict
 from benchmarks.watch import Course
 from scipy.optimize import brentq
 
-from proxmargin.compiled.projections.knapsack import Knapsack
+from proxmargin.compiled.projections.knapsack import Knapsack, pivot
 from tests.benchmarks import algorithm4 as oracle
 
 C = 10.0
@@ -197,10 +198,11 @@ def test_projections_are_compared_beyond_their_standard_errors(
     assert [claim.holds for claim in projections._claims({cell: runs})] == [holds, True, True]
 
 
-def test_random_pivots_find_the_multiplier_of_a_projection() -> None:
+@pytest.mark.parametrize("search", [pivot, bisection, refined_bisection])
+def test_the_searches_find_the_multiplier_of_a_projection(search: Any) -> None:
     point = np.random.default_rng(0).normal(size=50)
     one, zero, most = np.ones(1), np.zeros(1), np.full(1, 0.5)
-    theta, rounds = random_pivots(Knapsack(point, one, zero, most, 3.0))
+    theta, rounds = search(Knapsack(point, one, zero, most, 3.0))
     root = brentq(lambda t: np.clip(point - t, 0.0, 0.5).sum() - 3.0, -9.0, 9.0, xtol=1e-14)
     assert theta == pytest.approx(root, abs=1e-12)
     assert rounds > 1

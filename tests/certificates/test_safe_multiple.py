@@ -9,7 +9,7 @@ from proxmargin.certificates.rounding_terms import safe_multiple
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point
-from proxmargin.solvers.hinge.hinge_newton import HingeNewton
+from proxmargin.solvers.augmented.method import MultiplierNewton
 from tests.cases.problems import hinge_net_problem
 
 
@@ -17,7 +17,7 @@ from tests.cases.problems import hinge_net_problem
 @pytest.mark.parametrize("least", [1e-17, 1e-15, 1e-13, 1e-9, 1e-3, 0.1, 10.0])
 def test_a_least_gain_ends_the_search_only_where_no_gain_is_as_large(rng, length, least) -> None:
     problem = hinge_net_problem(rng)
-    found = minimize(problem, HingeNewton(), stop=Stop(1e-12)).point
+    found = minimize(problem, MultiplierNewton(), stop=Stop(1e-12)).point
     point = Point(length * found.coef, length * found.intercept)
     scores = problem.design.scores(point.coef) + point.intercept
     enclosed = problem.design.enclosed(point.coef, point.intercept, scores)
@@ -27,7 +27,7 @@ def test_a_least_gain_ends_the_search_only_where_no_gain_is_as_large(rng, length
 
 def test_it_gains_what_the_rounding_of_margins_at_the_kink_costs(rng) -> None:
     problem = hinge_net_problem(rng)
-    found = minimize(problem, HingeNewton(), stop=Stop(1e-12)).point
+    found = minimize(problem, MultiplierNewton(), stop=Stop(1e-12)).point
     scores = problem.design.scores(found.coef) + found.intercept
     enclosed = problem.design.enclosed(found.coef, found.intercept, scores)
     multiple, gain = safe_multiple(problem, found, enclosed._replace(error=1e-6 * np.ones(1)))

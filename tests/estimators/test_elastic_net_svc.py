@@ -40,7 +40,7 @@ def test_without_l1_it_is_the_support_vector_machine(C, cancer):
     stated = net.certificate_.primal * C * y.size
     assert stated == pytest.approx(svm.certificate_.primal, rel=1e-9)
     # and so it is with the solver for any elastic net
-    named = ElasticNetSVC(alpha, 0.0, tol=1e-9, solver="hinge-newton").fit(X, y)
+    named = ElasticNetSVC(alpha, 0.0, tol=1e-9, solver="multiplier-newton").fit(X, y)
     assert named.certificate_.primal == pytest.approx(net.certificate_.primal, rel=2e-9)
 
 

@@ -284,7 +284,7 @@ def test_the_hinge_has_factors_and_bounds(model: str, l1_ratio: float, rng) -> N
     fitted = ElasticNetSVC(
         0.05, l1_ratio, penalty_factor=factors, bounds=(lower, upper), tol=1e-8
     ).fit(X, y)
-    assert fitted.certificate_.solver == "hinge-newton"
+    assert fitted.certificate_.solver == "multiplier-newton"
     assert fitted.certificate_.primal == pytest.approx(best, rel=1e-7)
     assert fitted.certificate_.dual <= best * (1 + 1e-7)
 

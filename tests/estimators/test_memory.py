@@ -19,7 +19,7 @@ from proxmargin import (
     SparseLogisticRegression,
 )
 from proxmargin.designs import as_design, standardized
-from proxmargin.solvers.classes.block import ColumnClassPairs, DenseBlock, Live
+from proxmargin.solvers.augmented.block import ColumnClassPairs, DenseBlock, Live
 
 # times the size of the data
 MOST = 2.5
@@ -130,19 +130,21 @@ def test_columns_that_are_replaced_do_not_wait_for_the_garbage_collector() -> No
 
 
 @pytest.mark.parametrize("samples_live", [7, 900])
-def test_curvature_by_blocks_is_that_of_all_samples(samples_live: int) -> None:
+def test_curvature_by_blocks_is_that_of_all_samples(samples_live: int, monkeypatch: Any) -> None:
     rng = np.random.default_rng(1)
     block = DenseBlock(rng.standard_normal((1000, 6)))
     masses = rng.random((1000, 4)) * (rng.random((1000, 4)) < 0.9)
     masses[:, :2] += 0.1
-    live = Live(np.sort(rng.permutation(1000)[:samples_live]), masses, rng.random(1000))
+    samples = np.sort(rng.permutation(1000)[:samples_live])
+    live = Live(samples, masses[samples] > 0, rng.random(samples_live))
     pairs = ColumnClassPairs(rng.random((7, 4)) < 0.8)
     expected = np.zeros((pairs.size, pairs.size))
     rows = np.column_stack([block.matrix, np.ones(1000)])
-    for i in live.samples:
-        inside = (masses[i] > 0).astype(float)
-        bend = live.weights[i] * (np.diag(inside) - np.outer(inside, inside) / inside.sum())
+    for i, inside, weight in zip(samples, live.inside.astype(float), live.weights, strict=True):
+        bend = weight * (np.diag(inside) - np.outer(inside, inside) / inside.sum())
         x = rows[i][pairs.columns]
         expected += np.outer(x, x) * bend[np.ix_(pairs.classes, pairs.classes)]
-    found = block._crowded_curvature(live, pairs, np.zeros_like(expected))
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    for crowded in (0.0, np.inf):
+        monkeypatch.setattr(DenseBlock, "crowded", crowded)
+        found = np.tril(block.curvature(live, pairs))
+        np.testing.assert_allclose(found, np.tril(expected), atol=1e-10)

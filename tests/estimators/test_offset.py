@@ -70,7 +70,7 @@ MARGINS: dict[str, MarginLoss] = {
     "logistic": Logistic(),
 }
 KERNELS = ("linear", "rbf")
-HINGES = ("hinge-newton", "isvm1", "isvm2", "isvm3", "admm", "linear-program", "fbpd")
+HINGES = ("multiplier-newton", "isvm1", "isvm2", "isvm3", "admm", "linear-program", "fbpd")
 SMOOTH = ("newton", "gcd", "b-pgh", "b-pgh-2", "fapg-ws", "ridge-newton")
 BOTH = ("interior-point", "fapg", "apg", "fapg-star")
 every_net = pytest.mark.parametrize("loss", NETS)

@@ -110,7 +110,7 @@ def test_primal_dual_splitting_ends_by_the_rule_of_its_paper() -> None:
     [
         (MulticlassSVC(solver="fbpd", stopping="relative-change"), "'gap', 'iterate-change'"),
         (SVC(solver="fapg", stopping="iterate-change"), "'gap', 'relative-change'"),
-        (SVC(solver="hinge-newton", stopping="fixed-point"), "only by 'gap'"),
+        (SVC(solver="multiplier-newton", stopping="fixed-point"), "only by 'gap'"),
         (
             ElasticNetSVC(solver="isvm2", stopping="iterate-change"),
             "'gap', 'relative-change', 'primal",

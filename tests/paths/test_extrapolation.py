@@ -78,5 +78,5 @@ def test_strengths_may_repeat_end_at_zero_or_be_of_several_classes() -> None:
     path = margin_path(ElasticNetSVC(l1_ratio=0.5), X, y, alphas=[0.5, 0.5, 0.4, 0.0])
     assert all(one.converged for one in path.certificates[:3])
     three = np.where(X[:, 9] > 1.0, 2, y)
-    path = margin_path(SVC(tol=1e-6, solver="hinge-newton"), X, three, n_alphas=6)
+    path = margin_path(SVC(tol=1e-6, solver="multiplier-newton"), X, three, n_alphas=6)
     assert all(one.converged for one in path.certificates)

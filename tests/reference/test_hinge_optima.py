@@ -54,7 +54,7 @@ def test_the_default_solver_reaches_the_reference_optimum(
     optimum, accuracy = instance["optimum"], instance["accuracy"]
     certificate = estimator.certificate_
     assert certificate.converged
-    assert certificate.solver == "hinge-newton"
+    assert certificate.solver == "multiplier-newton"
     assert abs(value - optimum) <= (tol + accuracy) * optimum
     assert certificate.primal == pytest.approx(value, rel=1e-11)
     assert certificate.dual <= optimum * (1 + accuracy)

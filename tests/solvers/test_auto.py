@@ -188,7 +188,7 @@ def test_a_selecting_penalty_gets_steps_on_features(rng) -> None:
 def test_the_hinge_with_an_l1_norm_gets_newton_steps_however_few_the_samples(rng) -> None:
     made = hinge_net_problem(rng)
     wide = replace(made, penalty=ElasticNet(0.05, 0.0))
-    assert choose(wide).name == "hinge-newton"
+    assert choose(wide).name == "multiplier-newton"
 
 
 def test_a_working_set_serves_hinges_of_very_wide_data_only_if_the_penalty_selects(rng) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from math import inf, sqrt
 from statistics import fmean, stdev
 from time import process_time
@@ -14,23 +15,22 @@ from numpy.typing import NDArray
 
 from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito.agreement import OUR_MEASURE
-from benchmarks.papers.ito.kiwiel import random_pivots
+from benchmarks.papers.ito.bisections import bisection, refined_bisection
 from benchmarks.papers.ito.printed import PROJECTIONS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import seconds, table
-from proxmargin.compiled.projections.knapsack import Knapsack
-from proxmargin.projections import METHODS, box_hyperplane_multiplier, capped_simplex
+from proxmargin.compiled.projections.knapsack import Knapsack, pivot
+from proxmargin.projections import box_hyperplane_multiplier, capped_simplex
 
 __all__ = ["TABLES"]
 
 NU = 0.5
 CLASS_TOTAL = 0.5  # of each of the two classes of the nu-SVM
 TRIALS = {Size.SMALL: 10, Size.FULL: 20}
-# of the methods, the two of the paper
 BISECTION = "bisection"
 BREAKPOINTS = "random pivots"
-SAMPLED = "pivot"  # the library's own
 RIVAL = "the breakpoint search with random pivots"
+METHODS = {BISECTION: bisection, "refined-bisection": refined_bisection, BREAKPOINTS: pivot}
 WARM = "from a guess"
 DRIFT = 1e-3  # of the range: how far the points of a warm start have moved, as between iterations
 ERRORS = 2.0  # standard errors of the mean difference that decide which is faster
@@ -49,13 +49,8 @@ Runs = dict[str, list[Run]]
 
 
 def _table_2(size: Size) -> Outcome:
-    with patch.dict(METHODS, {BREAKPOINTS: random_pivots}):
-        return _with_rival(size)
-
-
-def _with_rival(size: Size) -> Outcome:
     for name in METHODS:  # compiled before the first clock starts
-        capped_simplex(np.arange(10_000.0), 1.0, 0.5, method=name)
+        _run(np.arange(20_000.0), name, [None, None])
     found: dict[Cell, Runs] = {}
     for n, span in PROJECTIONS:
         found[n, span] = runs = _runs(n, span, TRIALS[size])
@@ -83,17 +78,20 @@ def _runs(n: int, span: float, trials: int) -> Runs:
         for name in METHODS:
             runs[name].append(_run(point, name, [None, None]))
         guesses = [_theta(part) for part in _classes(before)]
-        runs[WARM].append(_run(point, SAMPLED, guesses))
+        runs[WARM].append(_run(point, BREAKPOINTS, guesses))
     return runs
 
 
 def _run(point: NDArray[np.float64], method: str, guesses: Sequence[float | None]) -> Run:
     cap = 1.0 / (point.size * NU)
     parts = list(zip(_classes(point), guesses, strict=True))
-    start = process_time()
-    for part, guess in parts:
-        capped_simplex(part, CLASS_TOTAL, cap, method=method, guess=guess)
-    taken = process_time() - start
+    with patch.object(
+        import_module("proxmargin.projections.box_hyperplane"), "pivot", METHODS[method]
+    ):
+        start = process_time()
+        for part, guess in parts:
+            capped_simplex(part, CLASS_TOTAL, cap, guess=guess)
+        taken = process_time() - start
     searched = all(guess is None for guess in guesses)
     rounds = sum(_rounds(part, cap, method) for part, _ in parts) if searched else None
     return Run(1e3 * taken, rounds)
@@ -192,8 +190,7 @@ deviations of {TRIALS[Size.FULL]} points, {TRIALS[Size.SMALL]} at the small size
 classes, with checks of the input and the new array; rounds are trial values of the multipliers of
 both classes together, as the printed ones seem to be. `bisection` is Algorithm 2,
 `refined-bisection` Algorithm 5, `{BREAKPOINTS}` the search of Kiwiel (2008) with random pivots,
-which shares its sums with them; `{SAMPLED}` is the library's own breakpoint search, of which a
-sample does most of the work and which the paper does not know; "{WARM}" is Newton's method from
+the library's own, which shares its sums with them; "{WARM}" is Newton's method from
 the multipliers of points that differ by up to {DRIFT:g} of the range. Its pivots are those of
 random entries. The caps of half of the entries of a class
 add up to its sum, so that h has a plateau at its root.""",

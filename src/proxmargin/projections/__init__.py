@@ -1,7 +1,6 @@
 """Nearest points of convex sets: boxes cut by a hyperplane, and balls. Pure functions."""
 
 from proxmargin.projections.box_hyperplane import (
-    METHODS,
     BoxHyperplane,
     box_hyperplane,
     box_hyperplane_multiplier,
@@ -10,7 +9,6 @@ from proxmargin.projections.box_hyperplane import (
 from proxmargin.projections.simplex import NotFiniteError, ball, lp_ball
 
 __all__ = [
-    "METHODS",
     "BoxHyperplane",
     "NotFiniteError",
     "ball",

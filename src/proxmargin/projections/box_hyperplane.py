@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled.projections.knapsack import Knapsack, settle
-from proxmargin.compiled.projections.multiplier import bisection, pivot, refined_bisection
+from proxmargin.compiled.projections.knapsack import Knapsack, pivot, settle
 from proxmargin.projections.simplex import NotFiniteError
 from proxmargin.rounding import DOMAIN_ROUNDING
 
 __all__ = [
-    "METHODS",
     "BoxHyperplane",
     "box_hyperplane",
     "box_hyperplane_multiplier",
@@ -22,14 +19,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-Search = Callable[[Knapsack], tuple[float, int]]
-
-METHODS: Mapping[str, Search] = {
-    "bisection": bisection,
-    "refined-bisection": refined_bisection,
-    "pivot": pivot,
-}
-"""How theta is searched: problem to (theta, rounds); all end in closed form."""
 
 
 def box_hyperplane(
@@ -39,7 +28,6 @@ def box_hyperplane(
     low: ArrayLike,
     high: ArrayLike,
     *,
-    method: str = "pivot",
     guess: float | None = None,
 ) -> Array:
     """The nearest u to ``point`` with ``normal'u = total`` and ``low <= u <= high``.
@@ -52,7 +40,7 @@ def box_hyperplane(
     -------
     (n,), a new array
     """
-    return box_hyperplane_multiplier(point, normal, total, low, high, method=method, guess=guess)[0]
+    return box_hyperplane_multiplier(point, normal, total, low, high, guess=guess)[0]
 
 
 def box_hyperplane_multiplier(
@@ -62,7 +50,6 @@ def box_hyperplane_multiplier(
     low: ArrayLike,
     high: ArrayLike,
     *,
-    method: str = "pivot",
     guess: float | None = None,
 ) -> tuple[Array, float]:
     """The nearest point of a box cut by a hyperplane, and the multiplier of the hyperplane.
@@ -79,12 +66,10 @@ def box_hyperplane_multiplier(
     normal : (n,) or a number, finite, of any signs
     total : finite
     low, high : (n,) or numbers, low <= high; low may be -inf, high may be inf
-    method : a name in `METHODS`; the result is the same to rounding
-        "bisection" is Algorithm 2 of the paper, "refined-bisection" its Algorithm 5, "pivot" a
-        breakpoint search (Kiwiel, 2008) of which a random sample does most of the work.
     guess : near theta, such as theta of a similar point
         Newton's method starts there, and ends after few steps if no more than few entries have a
-        breakpoint between the two; where it does not end at theta, ``method`` searches.
+        breakpoint between the two; where it does not end at theta, a breakpoint search (Kiwiel,
+        2008) follows.
 
     Returns
     -------
@@ -95,13 +80,11 @@ def box_hyperplane_multiplier(
     Raises
     ------
     ValueError
-        For input that is not a number or of other shape, an unknown method, ``low > high``, or a
-        total that no u in the box has. A total beyond the range by rounding (1e-12, relative to
-        ``sum |normal u|``) gives the end of the range.
+        For input that is not a number or of other shape, ``low > high``, or a total that no u in
+        the box has. A total beyond the range by rounding (1e-12, relative to ``sum |normal u|``)
+        gives the end of the range.
     """
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is unknown; choose from {', '.join(METHODS)}")
-    return _nearest(_knapsack(point, normal, total, low, high), METHODS[method], guess)
+    return _nearest(_knapsack(point, normal, total, low, high), guess)
 
 
 def capped_simplex(
@@ -110,7 +93,6 @@ def capped_simplex(
     cap: ArrayLike,
     *,
     weights: ArrayLike | None = None,
-    method: str = "pivot",
     guess: float | None = None,
 ) -> Array:
     """The nearest u to ``point`` with ``weights'u = total`` and ``0 <= u <= cap``.
@@ -123,14 +105,14 @@ def capped_simplex(
     total : finite
     cap : (n,) or a number, may be inf
     weights : (n,), ones by default
-    method, guess : as of `box_hyperplane_multiplier`, and so are the errors
+    guess : as of `box_hyperplane_multiplier`, as are the errors
 
     Returns
     -------
     (n,), a new array
     """
     normal = 1.0 if weights is None else weights
-    return box_hyperplane(point, normal, total, 0.0, cap, method=method, guess=guess)
+    return box_hyperplane(point, normal, total, 0.0, cap, guess=guess)
 
 
 class BoxHyperplane:
@@ -159,18 +141,18 @@ class BoxHyperplane:
         start = np.ascontiguousarray(point, dtype=np.float64)
         problem = Knapsack(start, self._normal, self._low, self._high, self._total)
         guess = None if self._rate is None else self._rate * step
-        u, theta = _nearest(problem, pivot, guess)
+        u, theta = _nearest(problem, guess)
         self._rate = theta / step
         return u
 
 
-def _nearest(problem: Knapsack, search: Search, guess: float | None) -> tuple[Array, float]:
-    """The nearest point and theta, by Newton's method from the guess or else from the search."""
+def _nearest(problem: Knapsack, guess: float | None) -> tuple[Array, float]:
+    """The nearest point and theta, by Newton's method from the guess or else a search."""
     if guess is not None:
         u, theta, _, _, near, valid = settle(problem, float(guess))
         if near and valid:
             return u, theta
-    u, theta, residual, size, _, valid = settle(problem, search(problem)[0])
+    u, theta, residual, size, _, valid = settle(problem, pivot(problem)[0])
     if not (valid and abs(residual) <= DOMAIN_ROUNDING * max(size, abs(problem.total))):
         _refuse(problem)
     return u, theta

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.projections import simplex as compiled
-from proxmargin.compiled.projections.epigraphs import project_epigraphs
-from proxmargin.compiled.projections.lp_ball import lp_unit
+from proxmargin.compiled.projections.groups import lp_unit
+from proxmargin.compiled.projections.simplex import project_epigraphs
 from proxmargin.rounding import ROOT_STEPS, SUM_ROUNDING
 
 __all__ = [

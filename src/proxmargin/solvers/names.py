@@ -15,13 +15,12 @@ from proxmargin.loop.solver import Solver, UnsuitableSolverError, require
 from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.brief import shown
+from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.box.active_set import ActiveSet
 from proxmargin.solvers.box.decomposition import BlockDecomposition
 from proxmargin.solvers.box.dual_coordinate_descent import DualCoordinateDescent
-from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
-from proxmargin.solvers.classes.ssnal import SemismoothNewton
 from proxmargin.solvers.fallback import Choice, RuleTable, solve
-from proxmargin.solvers.hinge.hinge_newton import HingeNewton
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
@@ -152,7 +151,6 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "newton": ProximalNewton,
     "pass-newton": PassNewton,
     "chord-newton": ChordNewton,
-    "hinge-newton": HingeNewton,
     "isvm1": Isvm1,
     "isvm2": Isvm2,
     "isvm3": Isvm3,
@@ -176,6 +174,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
 
 # names of earlier versions, and what to type now
 RETIRED: Mapping[str, str] = {
+    "hinge-newton": "solver='multiplier-newton'",
     "tall-newton": "solver='chord-newton', or 'newton'",
     "sampled-newton": "solver='ridge-newton'",
     "dual-newton": "solver='ridge-newton'",

@@ -183,7 +183,8 @@ INTERIOR_POINT = Rule(
 )
 NEWTON = Rule("newton", "one column of scores: proximal Newton on a working set of features")
 HINGE_NEWTON = Rule(
-    "hinge-newton", "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian"
+    "multiplier-newton",
+    "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
 )
 LINEAR_PROGRAM = Rule(
     "linear-program",
@@ -236,7 +237,7 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         DUAL_COORDINATE_DESCENT,
         ACTIVE_SET,
         Rule(
-            "hinge-newton",
+            "multiplier-newton",
             "the hinge, many samples of few features: semismooth Newton in an augmented Lagrangian",
             lambda problem: _tall(problem) and _has_similar_scales(problem),
         ),

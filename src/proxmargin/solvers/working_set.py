@@ -26,11 +26,10 @@ from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
-from proxmargin.solvers.multipliers import worst_of
 from proxmargin.solvers.screening import surely_zero
 from proxmargin.traits import Trait
 
-__all__ = ["Restricted", "WorkingSet"]
+__all__ = ["Restricted", "WorkingSet", "with_worst"]
 
 # tightening of the inner tolerance, if the inner solver returns its start but the gap is not met
 TOL_REDUCTION = 0.03  # factor each time
@@ -233,11 +232,11 @@ class WorkingSet(Solver[Restricted]):
             return np.arange(total)
         outside = state.violations.copy()
         outside[state.members] = 0.0
-        worst = worst_of(outside, size)
-        if not (worst.size or state.members.size):
+        larger = with_worst(state.members, outside, size)
+        if not larger.size:
             # at a kink a subgradient may violate nothing: any features lead to a better dual point
             return np.linspace(0, total - 1, size).astype(np.intp)
-        return np.union1d(state.members, worst).astype(np.intp)
+        return larger
 
     def _inner_stop(self, state: Restricted, alone: bool) -> Stop:
         """The limits of the restricted problem; those of the run if it is the whole problem."""
@@ -250,3 +249,16 @@ class WorkingSet(Solver[Restricted]):
             return inner
         target = max(self.forcing * min(state.relative_gap, 1.0), INNER_FRACTION * outer.tol)
         return replace(inner, tol=state.tighter * target)
+
+
+def with_worst(members: NDArray[np.intp], outside: Array, size: int) -> NDArray[np.intp]:
+    """The working set with the features that violate most, ``size`` at most, added to it.
+
+    Parameters
+    ----------
+    outside : (n_features,)
+        Violations of the features outside the working set, zero for its own.
+    """
+    size = min(size, outside.size)
+    worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
+    return np.union1d(members, worst[outside[worst] > 0]).astype(np.intp)

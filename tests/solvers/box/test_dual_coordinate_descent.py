@@ -302,7 +302,7 @@ def test_an_offset_of_the_scores_moves_the_goals() -> None:
     settings = {"alpha": 0.1, "l1_ratio": 0.0, "tol": 1e-9}
     told, known = (
         ElasticNetSVC(solver=solver, **settings).fit(X, y, offset=offset).certificate_
-        for solver in (NAME, "hinge-newton")
+        for solver in (NAME, "multiplier-newton")
     )
     assert told.converged
     assert told.primal == pytest.approx(known.primal, rel=1e-8)

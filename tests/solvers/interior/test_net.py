@@ -148,7 +148,7 @@ def test_coefficients_of_no_use_are_zero(rng) -> None:
     problem = problem_of(X, y, penalty=ElasticNet(0.1, 0.01))
     found = minimize(problem, InteriorPoint(), stop=Stop(tol=1e-9))
     other = solve(problem, choose(problem), stop=Stop(tol=1e-9))
-    assert choose(problem).name == "hinge-newton"
+    assert choose(problem).name == "multiplier-newton"
     zero = other.point.coef == 0.0
     assert 0 < zero.sum() < zero.size
     np.testing.assert_array_equal(found.point.coef == 0.0, zero)

@@ -19,7 +19,7 @@ from proxmargin.loop.stopping import PrimalResidual, Stop
 from proxmargin.losses import Hinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge.hinge_newton import HingeNewton
+from proxmargin.solvers.augmented.method import MultiplierNewton
 from proxmargin.solvers.papers.admm import AlternatingDirections
 from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3, _minimised_on_box
 
@@ -42,7 +42,7 @@ def drsvm(X: Any, y: np.ndarray, l1: float, l2: float, **parts: Any) -> Problem:
 
 def best(problem: Problem) -> float:
     """The optimal value, by Newton's method (which has an oracle of its own)."""
-    return minimize(problem, HingeNewton(), stop=Stop(tol=1e-11)).gap.primal
+    return minimize(problem, MultiplierNewton(), stop=Stop(tol=1e-11)).gap.primal
 
 
 def solved(problem: Problem, solver: Any, tol: float, **options: Any) -> Solution:
@@ -163,7 +163,7 @@ def test_pure_l1_is_certified_truthfully(make, rng) -> None:
 @every_solver
 def test_a_start_at_the_solution_is_the_solution(make, rng) -> None:
     problem = drsvm(*two_classes(rng, 40, 60), 0.05, 0.1)
-    good = minimize(problem, HingeNewton(), stop=Stop(tol=1e-10)).point
+    good = minimize(problem, MultiplierNewton(), stop=Stop(tol=1e-10)).point
     again = minimize(problem, make(), stop=Stop(tol=1e-6), start=good)
     assert again.certificate.n_iter == 0
     # a step from there stays there
@@ -251,7 +251,7 @@ def test_estimators_take_them_by_name(name, rng) -> None:
 
 def test_a_point_without_multipliers_starts_them_from_its_margins(rng) -> None:
     problem = drsvm(*two_classes(rng, 40, 60), 0.05, 0.1)
-    good = minimize(problem, HingeNewton(), stop=Stop(tol=1e-9)).point
+    good = minimize(problem, MultiplierNewton(), stop=Stop(tol=1e-9)).point
     warm = solved(problem, Isvm2(), 1e-6, start=Point(good.coef, good.intercept))
     assert warm.gap.primal == pytest.approx(best(problem), rel=1.1e-6)
 

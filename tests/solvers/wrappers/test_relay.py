@@ -25,7 +25,7 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.problem import Problem
-from proxmargin.solvers.classes.ssnal import SemismoothNewton
+from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.wrappers import relay
 from proxmargin.solvers.wrappers.relay import Relay

@@ -18,6 +18,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.projections.groups import _cap, _length
+from proxmargin.compiled.projections.simplex import solve_definite
 
 __all__ = ["balanced_group_centres", "balanced_group_prox"]
 
@@ -98,27 +99,14 @@ def _newton(sums, diagonal, columns, flat):
     for j in range(d):
         if diagonal[j] == 0.0:
             diagonal[j] = flat
-    factor, y = np.eye(classes), np.zeros(classes)
+    system, y = np.eye(classes), np.zeros(classes)
     for k in range(classes):
         for j in range(d):
             y[k] += columns[j, k] * sums[j] / diagonal[j]
         for i in range(k + 1):
             for j in range(d):
-                factor[k, i] += columns[j, k] * columns[j, i] / diagonal[j]
-    for k in range(classes):  # Cholesky, and the first of the two substitutions
-        for i in range(k + 1):
-            for j in range(i):
-                factor[k, i] -= factor[k, j] * factor[i, j]
-            if i < k:
-                factor[k, i] /= factor[i, i]
-        factor[k, k] = math.sqrt(max(factor[k, k], EPS))
-        for i in range(k):
-            y[k] -= factor[k, i] * y[i]
-        y[k] /= factor[k, k]
-    for k in range(classes - 1, -1, -1):
-        for i in range(k + 1, classes):
-            y[k] -= factor[i, k] * y[i]
-        y[k] /= factor[k, k]
+                system[k, i] += columns[j, k] * columns[j, i] / diagonal[j]
+    solve_definite(system, y)
     move = np.empty(d)
     for j in range(d):
         rest = sums[j]

@@ -1,4 +1,4 @@
-"""The nearest point of a box cut by a hyperplane, given its multiplier to some digits.
+"""The nearest point of a box cut by a hyperplane, by a search for the multiplier.
 
 The nearest point is ``u_i(theta) = clip(point_i - theta normal_i, low_i, high_i)`` for a root theta
 of the piecewise linear, non-increasing
@@ -6,6 +6,10 @@ of the piecewise linear, non-increasing
     h(theta) = sum_i normal_i u_i(theta) = total
 
 (Lemma 2 of Ito, Takeda and Toh (2017), here with any normal and bounds of each entry).
+
+The search keeps an interval that holds a root as a `Piece`, drops the entries without a breakpoint
+inside it, and ends in closed form when none is left. Sums of h are compensated: a wrong side near
+the root would otherwise be possible where the entries differ by many orders of magnitude.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.sums import add, times
 
-__all__ = ["EPS", "Knapsack", "clip", "entry", "settle"]
+__all__ = ["Knapsack", "pivot", "settle"]
 
 EPS = float(np.finfo(np.float64).eps)
 ENTRY_ROUNDING = 2.0 * EPS  # rounding of point - theta normal, relative to |point| + |theta normal|
@@ -222,3 +226,167 @@ def settle(problem, theta):
     if abs(head + tail) > 0.5 * EPS * size:
         head, tail = _absorb(problem, theta, math.inf, head, tail, out)
     return out, theta, head + tail, size, near, valid
+
+
+class Piece(NamedTuple):
+    """An interval of theta, and the part of h that is ``constant - theta slope`` on all of it.
+
+    The tails are what the rounded sums leave: constant + constant_tail has twice the digits.
+    """
+
+    left: float
+    right: float
+    constant: float
+    constant_tail: float
+    slope: float
+    slope_tail: float
+
+
+@njit(cache=True, nogil=True)
+def _excess(problem, active, count, piece, theta):
+    """``h(theta) - total``.
+
+    Zero if it is below the rounding of the total: a plateau of h at the total (so many entries at
+    their caps) would otherwise be missed by its last digit, and its end sought to the last digit.
+    """
+    head, tail = piece.constant, piece.constant_tail
+    for k in range(count):
+        p, a, low, high = entry(problem, active[k] if active.size else k)
+        head, tail = add(head, tail, a * clip(p - theta * a, low, high))
+    product, error = times(theta, piece.slope)
+    head, tail = add(head, tail, -product)
+    head, tail = add(head, tail, -problem.total)
+    excess = head + (tail - error - theta * piece.slope_tail)
+    return 0.0 if abs(excess) <= EPS * abs(problem.total) else excess
+
+
+@njit(cache=True, nogil=True)
+def _side_with_root(piece, theta, excess):
+    """The part of the interval on the side of theta that holds a root (some part, for a NaN)."""
+    left = theta if excess >= 0.0 else piece.left
+    right = piece.right if excess > 0.0 else theta
+    return Piece(left, right, piece.constant, piece.constant_tail, piece.slope, piece.slope_tail)
+
+
+@njit(cache=True, nogil=True)
+def _narrow(problem, active, count, kept, piece):
+    """Move entries without a breakpoint inside the interval into its sums: I of Algorithm 5.
+
+    The indices of the others are written into ``kept``, which may be ``active`` itself; an empty
+    ``active`` stands for all entries.
+
+    Returns
+    -------
+    count, piece : how many are kept, and the interval with its new sums
+    """
+    left, right, head, tail, slope, slope_tail = piece
+    kept_count = 0
+    for k in range(count):
+        i = active[k] if active.size else k
+        p, a, low, high = entry(problem, i)
+        if a == 0.0:
+            continue
+        first, last = p - left * a, p - right * a
+        at_first, at_last = clip(first, low, high), clip(last, low, high)
+        if at_first == at_last:
+            head, tail = add(head, tail, a * at_first)
+        elif (at_first == first) & (at_last == last):
+            head, tail = add(head, tail, a * p)
+            slope, slope_tail = add(slope, slope_tail, a * a)
+        else:
+            kept[kept_count] = i
+            kept_count += 1
+    return kept_count, Piece(left, right, head, tail, slope, slope_tail)
+
+
+@njit(cache=True, nogil=True)
+def _next(state):
+    """The next state of a 64-bit congruential generator; its high digits are the good ones."""
+    return state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+
+
+@njit(cache=True, nogil=True)
+def _below(state, count):
+    """An index below count from the high digits of the state."""
+    return (np.int64(state >> np.uint64(33)) * count) >> 31
+
+
+@njit(cache=True, nogil=True)
+def _breakpoint(problem, i, piece):
+    """A breakpoint of entry i strictly inside the interval, or NaN."""
+    p, a, low, high = entry(problem, i)
+    for bound in (high, low):
+        theta = (p - bound) / a
+        if piece.left < theta < piece.right:
+            return theta
+    return math.nan
+
+
+@njit(cache=True, nogil=True)
+def _midpoint(left, right):
+    """The midpoint; with an infinite end, further out each time, so that some end is found."""
+    if math.isfinite(left) and math.isfinite(right):
+        return 0.5 * left + 0.5 * right
+    if math.isfinite(left):
+        return left + max(abs(left), 1.0)
+    return right - max(abs(right), 1.0) if math.isfinite(right) else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _draw(problem, active, count, piece, state):
+    """A breakpoint of a random active entry; the middle where four of them have none inside."""
+    for _ in range(4):
+        state = _next(state)
+        theta = _breakpoint(problem, active[_below(state, count)], piece)
+        if not math.isnan(theta):
+            return theta, state
+    return _midpoint(piece.left, piece.right), state
+
+
+@njit(cache=True, nogil=True)
+def _search(problem, active, count, piece):
+    """Narrow an interval until no active entry has a breakpoint inside (Kiwiel, 2008).
+
+    Each round tries a breakpoint strictly inside, or the midpoint, and so the interval shrinks
+    until it is free of breakpoints or its ends are neighbours. ``active`` is overwritten.
+
+    Returns
+    -------
+    piece, rounds
+    """
+    state = np.uint64(88172645463325252)
+    rounds = 0
+    while count > 0:
+        theta, state = _draw(problem, active, count, piece, state)
+        if not piece.left < theta < piece.right:
+            break
+        piece = _side_with_root(piece, theta, _excess(problem, active, count, piece, theta))
+        rounds += 1
+        count, piece = _narrow(problem, active, count, active, piece)
+    return piece, rounds
+
+
+@njit(cache=True, nogil=True)
+def _root(piece, total):
+    """The root on an interval without breakpoints, (19); on a plateau, an end."""
+    if piece.left < piece.right and piece.slope > 0.0:
+        head, tail = add(piece.constant, piece.constant_tail, -total)
+        return min(max((head + tail) / piece.slope, piece.left), piece.right)
+    if math.isfinite(piece.left):
+        return piece.left
+    return piece.right if math.isfinite(piece.right) else 0.0
+
+
+@njit(cache=True, nogil=True)
+def pivot(problem):
+    """The multiplier by a search over breakpoints in random order (Kiwiel, 2008).
+
+    Returns
+    -------
+    theta, rounds
+    """
+    active = np.empty(problem.point.size, np.int64)
+    piece = Piece(-math.inf, math.inf, 0.0, 0.0, 0.0, 0.0)
+    count, piece = _narrow(problem, np.empty(0, np.int64), active.size, active, piece)
+    piece, rounds = _search(problem, active, count, piece)
+    return _root(piece, problem.total), rounds

@@ -1,4 +1,4 @@
-"""Nearest points of simplices, row by row, and of matrices with given row and column sums."""
+"""Nearest points of simplices and epigraphs row by row, and of matrices with given sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["Columns", "column_newton", "project_row", "project_rows"]
+__all__ = [
+    "Columns",
+    "column_newton",
+    "project_epigraphs",
+    "project_row",
+    "project_rows",
+    "solve_definite",
+]
 
 # semismooth Newton method for the shifts of columns
 NEWTON_STEPS = 60  # maximum number
@@ -131,26 +138,7 @@ def _expand(problem, shift, residual, jacobian):
 
 
 @njit(cache=True, nogil=True)
-def _largest(values):
-    largest = 0.0
-    for value in values:
-        largest = max(largest, abs(value))
-    return largest
-
-
-@njit(cache=True, nogil=True)
-def _largest_finite(rows):
-    largest = 0.0
-    for i in range(rows.shape[0]):
-        for k in range(rows.shape[1]):
-            size = abs(rows[i, k])
-            if largest < size < math.inf:
-                largest = size
-    return largest
-
-
-@njit(cache=True, nogil=True)
-def _solve(matrix, right):
+def solve_definite(matrix, right):
     """``matrix^-1 right`` by Cholesky's method; both are overwritten. For small matrices."""
     size = right.size
     for j in range(size):
@@ -192,10 +180,11 @@ def column_newton(problem, shift):
     jacobian, other = np.empty((classes, classes)), np.empty((classes, classes))
     direction = np.empty(classes)
     total = problem.column_sums.sum()
-    rounding = SUM_ROUNDING * max(total, _largest_finite(problem.rows))  # entries are differences
+    size = np.abs(np.where(np.isfinite(problem.rows), problem.rows, 0.0)).max()
+    rounding = SUM_ROUNDING * max(total, size)  # entries are differences
     shift = shift.copy()
     _expand(problem, shift, residual, jacobian)
-    wrong = _largest(residual)
+    wrong = np.abs(residual).max()
     for _ in range(NEWTON_STEPS):
         if wrong <= rounding:
             break
@@ -206,7 +195,7 @@ def column_newton(problem, shift):
             for m in range(classes):
                 jacobian[k, m] += scale / classes
             jacobian[k, k] += damping
-        _solve(jacobian, direction)
+        solve_definite(jacobian, direction)
         if problem.ridge == 0.0:  # equal shifts change nothing, but would cost digits
             direction -= direction.mean()
         slope = np.dot(residual, direction)
@@ -221,7 +210,7 @@ def column_newton(problem, shift):
             else:
                 high = step
             step = 2.0 * step if high == np.inf else 0.5 * (low + high)
-        left = _largest(ahead)
+        left = np.abs(ahead).max()
         if left >= wrong and wrong <= STALL_FACTOR * rounding:
             break  # rounding
         shift += step * direction
@@ -229,3 +218,43 @@ def column_newton(problem, shift):
         jacobian, other = other, jacobian
         wrong = left
     return shift
+
+
+@njit(cache=True, nogil=True)
+def project_epigraphs(rows, levels, codes, out, out_levels):
+    """Nearest points of ``max_k y_k + [k != own] <= level``; ``out`` may be ``rows``.
+
+    Proposition 3.3 of Chierchia et al. (2015).
+
+    With nu the entries of ``y + r`` in descending order, the level is ``theta = (zeta + nu_1 + ...
+    + nu_m) / (m + 1)`` for the m with ``nu_(m+1) <= theta <= nu_m``: entries are added while they
+    are above the mean so far, which they only raise up to themselves. Rows are sorted by insertion,
+    no further than that.
+
+    Parameters
+    ----------
+    rows : (n, K)
+    levels : (n,)
+    codes : (n,) integers, the class of r_k = [k != own]
+    out, out_levels : (n, K) and (n,)
+    """
+    classes = rows.shape[1]
+    left = np.empty(classes)
+    for i in range(rows.shape[0]):
+        own = codes[i]
+        for k in range(classes):
+            value = rows[i, k] + (0.0 if k == own else 1.0)
+            place = k
+            while place > 0 and left[place - 1] < value:
+                left[place] = left[place - 1]
+                place -= 1
+            left[place] = value
+        total, level = levels[i], levels[i]
+        for m in range(classes):
+            if left[m] <= level:
+                break
+            total += left[m]
+            level = total / (m + 2)
+        for k in range(classes):
+            out[i, k] = min(rows[i, k], level - (0.0 if k == own else 1.0))
+        out_levels[i] = level

@@ -1,4 +1,9 @@
-"""Kernels of the proximal method of multipliers for the hinge."""
+"""Kernels of the augmented Lagrangian method for the hinge.
+
+Newton steps on few samples and features are one compiled call (`orthant_step`). The system is that
+of `proxmargin.solvers.augmented.curved_system`, with the intercept eliminated where it is solved
+over the features; it is formed once, and factored for the features that may move.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,11 @@ __all__ = [
     "gathered_rows",
     "net_slopes",
     "orthant",
+    "orthant_step",
     "smoothed_hinge",
 ]
+
+_FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True)
@@ -151,3 +159,265 @@ def gathered_rows(data, indices, indptr, centre, scale, rows, columns):
             if place >= 0:
                 out[i, place] += data[entry] / scale[indices[entry]]
     return out
+
+
+@njit(cache=True, nogil=True)
+def orthant_step(
+    rows,
+    curvatures,
+    diagonal,
+    intercept_l2,
+    coef,
+    side,
+    slope,
+    lean,
+    wide,
+    jitters,
+    corrections,
+    walks,
+):
+    """A descent step towards the minimiser of a quadratic model in the orthant.
+
+    Parameters
+    ----------
+    rows : (n, m)
+    curvatures : (n,) > 0
+    diagonal : (m,) > 0
+    intercept_l2 : float
+        Curvature of the intercept besides that of the samples; negative without intercept.
+    coef, side, slope : (m,)
+        Where the step starts, in the orthant of these signs, and the slope there.
+    lean : float
+        The slope in the intercept.
+    wide : float
+        The system is solved over the samples if features are more than this multiple of them.
+    jitters : (n_jitters,)
+        Added to a diagonal, relative to it, one after the other until it is positive definite.
+    corrections, walks : int
+        Systems solved at most: by fixing all coefficients that change their sign at once, and if
+        that does not descend, one by one.
+
+    Returns
+    -------
+    move : (m,)
+    turn : float
+    """
+    over_samples = rows.shape[1] > wide * rows.shape[0]
+    parts = (rows, curvatures, diagonal, intercept_l2)
+    if over_samples:
+        system = _over_samples(rows, curvatures, diagonal)
+    else:
+        system = _over_features(rows, curvatures, diagonal, intercept_l2)
+    move, turn = _active_set_step(
+        parts, system, over_samples, jitters, coef, side, slope, lean, corrections
+    )
+    if np.dot(slope, move) + turn * lean < 0.0:
+        return move, turn
+    return _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks)
+
+
+@njit(cache=True, nogil=True)
+def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):
+    """The active-set guess that fixes all sign changes at zero at once; it may not descend."""
+    stays = np.ones(coef.size, np.bool_)
+    move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
+    for _ in range(corrections):
+        push, tilt = _slope_change(parts, system, over_samples, move, 0.0)
+        part, turn = _newton_step(
+            parts, system, over_samples, jitters, stays, slope + push, lean + tilt
+        )
+        beyond = 0
+        for j in range(coef.size):
+            if stays[j] and (coef[j] + part[j]) * side[j] < 0.0:
+                stays[j] = False
+                beyond += 1
+            move[j] = 0.0 if stays[j] else -coef[j]
+        if beyond == 0:
+            break
+    for j in range(coef.size):
+        if stays[j]:
+            move[j] = part[j]
+    return move, turn
+
+
+@njit(cache=True, nogil=True)
+def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks):
+    """The path of minimisers that fixes coefficients at zero one by one; it descends."""
+    stays = np.ones(coef.size, np.bool_)
+    move, turn = np.zeros(coef.size), 0.0
+    for _ in range(walks):
+        push, tilt = _slope_change(parts, system, over_samples, move, turn)
+        part, shift = _newton_step(
+            parts, system, over_samples, jitters, stays, slope + push, lean + tilt
+        )
+        reach, length = np.full(coef.size, np.inf), 1.0
+        for j in range(coef.size):
+            if stays[j] and part[j] * side[j] < 0.0:
+                reach[j] = (coef[j] + move[j]) / -part[j]
+                length = min(length, reach[j])
+        hits = 0
+        turn += length * shift
+        for j in range(coef.size):
+            if reach[j] <= length:
+                move[j] = -coef[j]
+                stays[j] = False
+                hits += 1
+            elif stays[j]:
+                move[j] += length * part[j]
+        if length == 1.0 and hits == 0:
+            break
+    return move, turn
+
+
+@njit(cache=True, nogil=True)
+def _over_samples(rows, curvatures, diagonal):
+    """``X D^-1 X' + C^-1``, with placeholders for the intercept's row of the other form."""
+    scaled = rows / np.sqrt(diagonal)
+    matrix = np.dot(scaled, scaled.T)
+    for i in range(curvatures.size):
+        matrix[i, i] += 1.0 / curvatures[i]
+    return matrix, np.zeros(0), np.inf
+
+
+@njit(cache=True, nogil=True)
+def _over_features(rows, curvatures, diagonal, intercept_l2):
+    """The Schur complement of the intercept in ``X'C X + D``, with ``X'c`` and the pivot.
+
+    The rows are centred first, so that large means do not cause cancellation.
+    """
+    total, pivot = curvatures.sum(), np.inf
+    cross, mean = np.zeros(diagonal.size), np.zeros(diagonal.size)
+    if intercept_l2 >= 0.0:
+        pivot = total + intercept_l2
+        for i in range(curvatures.size):
+            for j in range(diagonal.size):
+                cross[j] += curvatures[i] * rows[i, j]
+        if total > 0.0:
+            mean = cross / total
+    scaled = np.empty(rows.shape)
+    for i in range(curvatures.size):
+        root = np.sqrt(curvatures[i])
+        for j in range(diagonal.size):
+            scaled[i, j] = root * (rows[i, j] - mean[j])
+    matrix = np.dot(scaled.T, scaled)
+    share = intercept_l2 / pivot if intercept_l2 > 0.0 else 0.0
+    for j in range(diagonal.size):
+        factor = share * mean[j]
+        for k in range(diagonal.size):
+            matrix[j, k] += factor * cross[k]
+        matrix[j, j] += diagonal[j]
+    return matrix, cross, pivot
+
+
+@njit(cache=True, nogil=True)
+def _slope_change(parts, system, over_samples, move, turn):
+    """The change of the slopes by a step."""
+    rows, curvatures, diagonal, intercept_l2 = parts
+    matrix, cross, pivot = system
+    tilt = 0.0
+    if turn == 0.0 and not move.any():
+        return np.zeros(move.size), tilt
+    if over_samples:
+        change = curvatures * (np.dot(rows, move) + turn)
+        if intercept_l2 >= 0.0:
+            tilt = change.sum() + intercept_l2 * turn
+        return np.dot(rows.T, change) + diagonal * move, tilt
+    push = np.dot(matrix, move)
+    if intercept_l2 >= 0.0:
+        product = np.dot(cross, move)
+        push += cross * (product / pivot + turn)
+        tilt = product + pivot * turn
+    return push, tilt
+
+
+@njit(cache=True, nogil=True)
+def _newton_step(parts, system, over_samples, jitters, stays, slope, lean):
+    """The step of the features that may move, zero for others; and of the intercept."""
+    if over_samples:
+        return _newton_step_over_samples(parts, system, jitters, stays, slope, lean)
+    matrix, cross, pivot = system
+    index = np.flatnonzero(stays)
+    part, right = np.zeros(slope.size), np.empty(index.size)
+    inner = np.empty((index.size, index.size))
+    for a in range(index.size):
+        j = index[a]
+        right[a] = cross[j] * (lean / pivot) - slope[j]
+        for b in range(a + 1):
+            inner[a, b] = matrix[j, index[b]]
+    _factor_and_solve(inner, jitters, right)
+    tilt = lean
+    for a in range(index.size):
+        part[index[a]] = right[a]
+        tilt += cross[index[a]] * right[a]
+    return part, -tilt / pivot
+
+
+@njit(cache=True, nogil=True)
+def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):
+    rows, _, diagonal, intercept_l2 = parts
+    inner = system[0].copy()
+    left = np.flatnonzero(~stays)
+    if left.size > 0:
+        dropped = np.empty((rows.shape[0], left.size))
+        for i in range(rows.shape[0]):
+            for a in range(left.size):
+                dropped[i, a] = rows[i, left[a]] / np.sqrt(diagonal[left[a]])
+        inner -= np.dot(dropped, dropped.T)
+    change = -np.dot(rows, np.where(stays, slope / diagonal, 0.0))
+    shift = 0.0
+    if intercept_l2 >= 0.0:
+        ones = np.ones(change.size)
+        factor = _factor_and_solve(inner, jitters, change)
+        _substitute(factor, ones)
+        shift = -(lean + change.sum()) / (intercept_l2 + ones.sum())
+        change += shift * ones
+    else:
+        _factor_and_solve(inner, jitters, change)
+    part = -(slope + np.dot(rows.T, change)) / diagonal
+    return np.where(stays, part, 0.0), shift
+
+
+@njit(cache=True, nogil=True)
+def _factor_and_solve(matrix, jitters, right):
+    """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
+    factor = np.empty(matrix.shape)
+    for jitter in jitters:
+        if _cholesky(matrix, jitter, factor):
+            _substitute(factor, right)
+            return factor
+    factor[:] = np.nan
+    right[:] = np.nan
+    return factor
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _cholesky(matrix, jitter, factor):
+    """The lower factor of the matrix with a shifted diagonal; whether there is one."""
+    for i in range(matrix.shape[0]):
+        for j in range(i):
+            total = 0.0
+            for k in range(j):
+                total += factor[i, k] * factor[j, k]
+            factor[i, j] = (matrix[i, j] - total) / factor[j, j]
+        total = 0.0
+        for k in range(i):
+            total += factor[i, k] * factor[i, k]
+        square = (1.0 + jitter) * matrix[i, i] - total
+        if not square > 0.0:
+            return False
+        factor[i, i] = np.sqrt(square)
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _substitute(factor, right):
+    """Solve with the lower factor and its transpose, in place."""
+    for i in range(right.size):
+        total = 0.0
+        for k in range(i):
+            total += factor[i, k] * right[k]
+        right[i] = (right[i] - total) / factor[i, i]
+    for i in range(right.size - 1, -1, -1):
+        right[i] /= factor[i, i]
+        for k in range(i):
+            right[k] -= factor[i, k] * right[i]

@@ -57,7 +57,7 @@ Array = NDArray[np.float64]
 # solvers for binary problems; for the hinge; and for all problems with an elastic net
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"
 HINGE = (
-    "'hinge-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'interior-point', "
+    "'multiplier-newton', 'isvm1', 'isvm2', 'isvm3', 'admm', 'interior-point', "
     "'linear-program' (l1_ratio=1), 'dual-coordinate-descent' (l1_ratio=0)"
 )
 EVERY = (

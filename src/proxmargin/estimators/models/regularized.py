@@ -85,8 +85,8 @@ class RegularizedMachine(KernelMachine):
 
 
 @documented(
-    solvers="'dual-coordinate-descent', 'active-set', 'interior-point', 'hinge-newton' (linear "
-    "kernels), "
+    solvers="'dual-coordinate-descent', 'active-set', 'interior-point', 'multiplier-newton' "
+    "(linear kernels), "
     f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
     parameters=KERNEL_PARAMETERS,
     attributes=KERNEL_ATTRIBUTES,

@@ -14,8 +14,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge.curved_system import Curved, HingeSystem, hinge_system
-from proxmargin.solvers.hinge.model import (
+from proxmargin.solvers.augmented.hinge_system import Curved, HingeSystem, hinge_system
+from proxmargin.solvers.hinge_terms import (
     first_multipliers,
     goals,
     hinge_objection,

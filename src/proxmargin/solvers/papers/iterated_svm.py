@@ -15,7 +15,7 @@ from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.penalties.elastic_net import soft_threshold
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge.model import (
+from proxmargin.solvers.hinge_terms import (
     first_multipliers,
     goals,
     hinge_objection,

@@ -13,8 +13,8 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS, TINY
-from proxmargin.solvers.classes.dual_newton_systems import MAX_SIDE
-from proxmargin.solvers.classes.ssnal import SemismoothNewton
+from proxmargin.solvers.augmented.dual_newton_systems import MAX_SIDE
+from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 __all__ = ["Leg", "Relay"]

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from proxmargin import HuberizedSVC
 from proxmargin.callbacks import History
-from proxmargin.solvers.classes import dual_newton_systems
+from proxmargin.solvers.augmented import dual_newton_systems
 
 X, Y = load_iris(return_X_y=True)
 

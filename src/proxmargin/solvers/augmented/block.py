@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import products
-from proxmargin.compiled.solvers import multiplier_newton as compiled
+from proxmargin.compiled.solvers.multiplier_newton import add_curvature
 from proxmargin.designs.base import Design
 from proxmargin.designs.row_span import in_short_coordinates
 from proxmargin.designs.sparse import SparseDesign
@@ -24,8 +23,8 @@ from proxmargin.runtime.memoisation import Remembers, cached_property
 __all__ = ["Block", "ClassCoordinates", "ColumnClassPairs", "Live", "class_coordinates"]
 
 Ids = NDArray[np.intp]
+Indices = NDArray[np.signedinteger]
 
-DENSE_SUPPORT = 0.4  # share of positive multipliers of live samples above which BLAS is faster
 # Hessian by BLAS, a block of live samples at a time
 BLOCK_ENTRIES = 1 << 20  # entries of scaled rows in a block: 8 MB
 BLOCK_ROWS = 1 << 8  # fewest rows of a block, for which BLAS is at full speed
@@ -34,29 +33,53 @@ BLOCK_ROWS = 1 << 8  # fewest rows of a block, for which BLAS is at full speed
 class Live(NamedTuple):
     """The samples with curvature in the smoothed loss.
 
+    The curvature of a sample in its scores is ``weight (diag(A) - A A' / |A|)``, A the support of
+    its multipliers, of two classes at least.
+
     Attributes
     ----------
     samples : (n_live,) integers
-    masses : (n_samples, n_classes)
-        Multipliers; a live sample has at least two positive ones.
-    weights : (n_samples,)
-        Curvatures of all samples.
+    inside : (n_live, n_classes) of bool
+        The supports.
+    weights : (n_live,)
     """
 
     samples: Ids
-    masses: Array
+    inside: NDArray[np.bool_]
     weights: Array
 
     @property
     def contrasts(self) -> int:
-        """Rank of the curvature: positive multipliers less one, summed over live samples."""
-        return int(np.count_nonzero(self.masses[self.samples])) - self.samples.size
+        """Rank of the curvature: sizes of the supports less one, summed."""
+        return int(np.count_nonzero(self.inside)) - self.samples.size
 
-    def own_bends(self) -> Array:
+    def curved(self, scores: Array) -> Array:
+        """The curvature times ``scores``, (n_samples, n_classes); zero where not live."""
+        part = np.where(self.inside, scores[self.samples], 0.0)
+        mean = part.sum(axis=1, keepdims=True) / self.inside.sum(axis=1, keepdims=True)
+        product = np.zeros_like(scores)
+        product[self.samples] = np.where(self.inside, self.weights[:, None] * (part - mean), 0.0)
+        return product
+
+    def diagonal(self) -> Array:
         """Second derivatives of the loss in each score, (n_live, n_classes)."""
-        inside = self.masses[self.samples] > 0
-        share = 1.0 - 1.0 / inside.sum(axis=1, keepdims=True)
-        return np.where(inside, self.weights[self.samples, None] * share, 0.0)
+        share = 1.0 - 1.0 / self.inside.sum(axis=1, keepdims=True)
+        return np.where(self.inside, self.weights[:, None] * share, 0.0)
+
+    def roots(self) -> tuple[Ids, Array]:
+        """Q with ``Q'Q`` the curvature, (n_contrasts, n_classes), and the place of its samples.
+
+        The orthonormal contrasts of Helmert: the mean of some classes of a support against the
+        next.
+        """
+        counts = self.inside.sum(axis=1) - 1
+        places = np.repeat(np.arange(counts.size), counts)
+        first = np.repeat(np.cumsum(counts) - counts, counts)
+        which = (np.arange(places.size) - first)[:, None]
+        order = (np.cumsum(self.inside, axis=1) - 1)[places]
+        entries = np.where(order <= which, 1.0, np.where(order == which + 1, -(which + 1.0), 0.0))
+        entries *= np.sqrt(self.weights[places, None] / ((which + 1.0) * (which + 2.0)))
+        return places, np.where(self.inside[places], entries, 0.0)
 
 
 class ColumnClassPairs:
@@ -102,6 +125,8 @@ class Block(ABC):
     n_columns: int
     entries: int
     """Number of stored entries."""
+    crowded: ClassVar[float] = np.inf
+    """Contrasts over live samples and classes above which the Hessian is a product of roots."""
 
     @abstractmethod
     def scores(self, stacked: Array) -> Array:
@@ -116,15 +141,39 @@ class Block(ABC):
         """``[X, 1].T @ dual``, (n_columns + 1, n_classes)."""
 
     @abstractmethod
+    def rows(self, samples: Ids, columns: Ids) -> Array:
+        """Some columns of ``[X, 1]`` for some samples, as a dense array."""
+
+    @abstractmethod
+    def compressed(self, samples: Ids) -> tuple[Array, Indices, Indices, Ids]:
+        """Data, columns and ends of rows of X, and which of the rows are those of the samples."""
+
     def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
         """The Hessian of the smoothed loss over the pairs; only its lower triangle is valid."""
+        hessian = np.zeros((pairs.size, pairs.size))
+        if live.contrasts <= self.crowded * live.inside.size:
+            parts = self.compressed(live.samples)
+            add_curvature(*parts, live.inside, live.weights, pairs.places, hessian)
+            return hessian
+        step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
+        for start in range(0, live.samples.size, step):
+            part = slice(start, start + step)
+            some = Live(live.samples[part], live.inside[part], live.weights[part])
+            roots = self.roots(some, pairs)
+            # in place: the product would be another matrix of the size of the Hessian
+            dsyrk(1.0, roots.T, beta=1.0, c=hessian.T, overwrite_c=1)
+        return hessian
+
+    def roots(self, live: Live, pairs: ColumnClassPairs) -> Array:
+        """B with ``B'B`` the Hessian, (contrasts, pairs)."""
+        places, contrasts = live.roots()
+        used, at = np.unique(pairs.columns, return_inverse=True)
+        roots: Array = self.rows(live.samples, used)[np.ix_(places, at)]
+        roots *= contrasts[:, pairs.classes]
+        return roots
 
     @abstractmethod
-    def roots(self, live: Live, pairs: ColumnClassPairs, factors: Array) -> Array:
-        """B with ``B'B`` the Hessian, (contrasts, pairs), its columns multiplied by ``factors``."""
-
-    @abstractmethod
-    def bends(self, live: Live) -> Array:
+    def diagonal(self, live: Live) -> Array:
         """The diagonal of the Hessian for every pair, (n_columns + 1, n_classes)."""
 
     @abstractmethod
@@ -134,6 +183,8 @@ class Block(ABC):
 
 class DenseBlock(Block):
     """Columns as a dense array in C order."""
+
+    crowded = 0.2
 
     def __init__(self, matrix: Array) -> None:
         self.matrix = np.ascontiguousarray(matrix, dtype=np.float64)
@@ -149,50 +200,19 @@ class DenseBlock(Block):
     def adjoint(self, dual: Array) -> Array:
         return np.vstack([self.matrix.T @ dual, dual.sum(axis=0)])
 
-    def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
-        hessian = np.zeros((pairs.size, pairs.size))
-        if live.contrasts > DENSE_SUPPORT * live.samples.size * live.masses.shape[1]:
-            return self._crowded_curvature(live, pairs, hessian)
-        compiled.add_dense_curvature(
-            self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
-            hessian,
-        )  # fmt: skip
-        return hessian
-
-    def _crowded_curvature(self, live: Live, pairs: ColumnClassPairs, hessian: Array) -> Array:
-        """The Hessian by BLAS, for large supports, a block of live samples at a time."""
-        step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
-        for start in range(0, live.samples.size, step):
-            self._add_crowded(live.samples[start : start + step], live, pairs, hessian)
-        for row in range(len(hessian) - 1):
-            hessian[row + 1 :, row] = hessian[row, row + 1 :]
-        return hessian
-
-    def _add_crowded(
-        self, samples: Ids, live: Live, pairs: ColumnClassPairs, hessian: Array
-    ) -> None:
-        """Add the Hessian of some samples to the upper triangle, in place."""
-        inside, roots = live.masses[samples] > 0, np.sqrt(live.weights[samples])
-        rows = np.column_stack([self.matrix[samples], np.ones(samples.size)])
-        spread = rows[:, pairs.columns]
-        for k, (first, last) in enumerate(itertools.pairwise(pairs.starts.tolist())):
-            part = spread[:, first:last]
-            part *= (roots * inside[:, k])[:, None]
-            hessian[first:last, first:last] += part.T @ part
-        spread /= np.sqrt(inside.sum(axis=1, keepdims=True))
-        # in place: the product would be another matrix of the size of the Hessian
-        dsyrk(-1.0, spread.T, beta=1.0, c=hessian.T, lower=1, overwrite_c=1)
-
-    def roots(self, live: Live, pairs: ColumnClassPairs, factors: Array) -> Array:
-        out = np.zeros((live.contrasts, pairs.size))
-        compiled.dense_rows(
-            self.matrix, live.samples, live.masses, live.weights, pairs.columns, pairs.starts,
-            factors, out,
-        )  # fmt: skip
+    def rows(self, samples: Ids, columns: Ids) -> Array:
+        out = np.ones((samples.size, columns.size))
+        data = columns < self.n_columns
+        out[:, data] = self.matrix[np.ix_(samples, columns[data])]
         return out
 
-    def bends(self, live: Live) -> Array:
-        own = live.own_bends()
+    def compressed(self, samples: Ids) -> tuple[Array, Indices, Indices, Ids]:
+        m = self.n_columns
+        ends, every = np.arange(samples.size + 1) * m, np.arange(samples.size)
+        return self.matrix[samples].ravel(), np.tile(np.arange(m), samples.size), ends, every
+
+    def diagonal(self, live: Live) -> Array:
+        own = live.diagonal()
         return np.vstack([(self.matrix[live.samples] ** 2).T @ own, own.sum(axis=0)])
 
     def inner_products(self, samples: Ids, weights: Array) -> Array:
@@ -225,22 +245,17 @@ class SparseBlock(Block):
         out[-1] = dual.sum(axis=0)
         return out
 
-    def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
-        hessian = np.zeros((pairs.size, pairs.size))
-        compiled.add_sparse_curvature(
-            *self.parts, live.samples, live.masses, live.weights, pairs.places, hessian
-        )
-        return hessian
-
-    def roots(self, live: Live, pairs: ColumnClassPairs, factors: Array) -> Array:
-        out = np.zeros((live.contrasts, pairs.size))
-        compiled.sparse_rows(
-            *self.parts, live.samples, live.masses, live.weights, pairs.places, factors, out
-        )
+    def rows(self, samples: Ids, columns: Ids) -> Array:
+        out = np.ones((samples.size, columns.size))
+        data = columns < self.n_columns
+        out[:, data] = self.matrix[samples][:, columns[data]].toarray()
         return out
 
-    def bends(self, live: Live) -> Array:
-        rows, own = self.matrix[live.samples], live.own_bends()
+    def compressed(self, samples: Ids) -> tuple[Array, Indices, Indices, Ids]:
+        return (*self.parts, samples)
+
+    def diagonal(self, live: Live) -> Array:
+        rows, own = self.matrix[live.samples], live.diagonal()
         return np.vstack([rows.power(2).T @ own, own.sum(axis=0)])
 
     def inner_products(self, samples: Ids, weights: Array) -> Array:
@@ -275,21 +290,17 @@ class ClassCoordinates(Remembers):
         self.basis = in_short_coordinates(self.whole) if wide and not has_l1(problem) else None
         self.design: Design = self.whole if self.basis is None else self.basis.design
 
-    def stacked(self, point: Point) -> Array:
-        """Coefficients in these coordinates, and the intercept as last row."""
+    def of(self, point: Point) -> tuple[Array, Array]:
+        """Coefficients and intercept in these coordinates."""
         coef = point.coef
         if self.basis is not None:
             coef = np.column_stack([self.basis.of(column) for column in coef.T])
-        return np.vstack([coef, point.intercept + self.centre @ point.coef])
+        return coef, point.intercept + self.centre @ point.coef
 
-    def point(self, stacked: Array, members: Ids) -> Point:
-        """The point of coefficients of the columns ``members``."""
+    def point(self, coef: Array, intercept: Array) -> Point:
         if self.basis is not None:
-            coef = np.column_stack([self.basis.coef(column) for column in stacked[:-1].T])
-        else:
-            coef = np.zeros((self.design.n_features, stacked.shape[1]))
-            coef[members] = stacked[:-1]
-        return Point(coef, stacked[-1] - self.centre @ coef)
+            coef = np.column_stack([self.basis.coef(column) for column in coef.T])
+        return Point(coef, intercept - self.centre @ coef)
 
     def block(self, members: Ids) -> Block:
         """Some of the columns; the last answer is remembered."""

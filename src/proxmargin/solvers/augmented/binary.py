@@ -1,38 +1,54 @@
-"""The smooth subproblems of the proximal method of multipliers for the hinge."""
+"""The binary hinge smoothed around multipliers, with an elastic net, and its Newton steps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.solvers.hinge_newton import net_slopes, orthant, smoothed_hinge
+from proxmargin.compiled.solvers.hinge_newton import (
+    net_slopes,
+    orthant,
+    orthant_step,
+    smoothed_hinge,
+)
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.compiled.solvers.orthant_step import orthant_step
 from proxmargin.designs.base import Design
+from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses.base import Array
+from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS, TINY
 from proxmargin.runtime.memoisation import cached_property
-from proxmargin.solvers.hinge.curved_system import WIDE, Curved, HingeSystem, hinge_system
-from proxmargin.solvers.hinge.newton_rows import NewtonRows, few_by_rows, newton_rows
-from proxmargin.solvers.smoothed_newton import line_search
+from proxmargin.solvers.augmented.hinge_system import WIDE, Curved, HingeSystem, hinge_system
+from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
+from proxmargin.solvers.augmented.newton_rows import NewtonRows, few_by_rows, newton_rows
+from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
+from proxmargin.solvers.hinge_terms import (
+    first_multipliers,
+    goals,
+    intercept_ridge,
+    signs_and_caps,
+    spread_of,
+)
 
-__all__ = ["Centre", "HingePoint", "SmoothedHinge"]
+__all__ = ["BinaryHinge", "HingePoint", "SmoothedHinge"]
 
 # Newton step within an orthant
 RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # relative to the diagonal, until Cholesky succeeds
 ORTHANT_CORRECTIONS = 5  # active sets tried, each without the features that changed sign
 ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if those fail
-
-
-class Centre(NamedTuple):
-    """The coefficients, intercept and multipliers around which a smoothed problem is built."""
-
-    coef: Array
-    intercept: float
-    dual: Array
+# first sharpness, over `_sharpness_unit`
+COLD_SHARPNESS = 0.2  # for wide data: multipliers are far from the solution
+TALL_SHARPNESS = 1.0  # for tall data
+WARM_SHARPNESS = 2.0  # for a warm start
+MAX_SHARPNESS = 3e4
+# proximal curvature
+INTERCEPT_PROXIMAL = 1e-6  # of the intercept, relative to the mean cap
+UNPENALISED_PROXIMAL = 1e-3  # of unpenalised coefficients, absolute
+ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted if rounding ends the search
+COPIED_ENTRIES = 1 << 21  # entries up to which a working set is copied: 16 MB
 
 
 class HingePoint(NamedTuple):
@@ -97,7 +113,10 @@ class SmoothedHinge:
         Bounds are zero or infinite.
     level : float
         A typical l1 strength.
-    centre : Centre
+    coef : (n_features,)
+    intercept : float
+    multipliers : (n_samples,)
+        The centre.
     proximal : float > 0
         The diagonal of D.
     ridge : float
@@ -112,7 +131,9 @@ class SmoothedHinge:
     offset: Array
     net: Net
     level: float
-    centre: Centre
+    coef: Array
+    intercept: float
+    multipliers: Array
     proximal: float
     ridge: float
     intercept_proximal: float | None
@@ -131,28 +152,26 @@ class SmoothedHinge:
             self.offset,
             self.signs,
             self.caps,
-            self.centre.dual,
+            self.multipliers,
             self.widths,
             coef,
-            self.centre.coef,
+            self.coef,
             self.net.l1,
             self.net.l2,
             self.proximal,
             dual,
         )
-        turn = intercept - self.centre.intercept
+        turn = intercept - self.intercept
         value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.intercept_proximal or 0.0) * turn**2
         return HingePoint(coef, intercept, scores, dual, free, value)
 
     def slopes(self, here: HingePoint) -> Slopes:
         signed = self.signs * here.dual
         pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
-        rest, pull = net_slopes(
-            here.coef, self.centre.coef, pulled, *self.net, self.proximal, slope
-        )
+        rest, pull = net_slopes(here.coef, self.coef, pulled, *self.net, self.proximal, slope)
         lean = 0.0
         if self.intercept_proximal is not None:
-            turn = here.intercept - self.centre.intercept
+            turn = here.intercept - self.intercept
             lean = self.ridge * here.intercept - float(signed.sum())
             lean += self.intercept_proximal * turn
         unit = max(pull, self.level) or 1.0
@@ -291,3 +310,96 @@ def _path_step(model: _Model) -> tuple[Array, float]:
         move[hit] = -coef[hit]
         stays[hit] = False
     return move, turn
+
+
+class BinaryHinge(HingeModel):
+    """``sum_i u_i [1 - y_i z_i]_+``, on the centred data of the problem."""
+
+    first_residual: ClassVar[float] = 0.1
+    residual_reduction: ClassVar[float] = 0.3
+    growths: ClassVar[tuple[float, float]] = (2.0, 2.0)
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.design = problem.centred.design
+        self.signs, self.caps = signs_and_caps(problem)
+        self.unit = _sharpness_unit(problem)
+        self.least_sharpness = COLD_SHARPNESS * self.unit
+        self.max_sharpness = MAX_SHARPNESS * self.unit
+
+    def start(self, start: Point) -> tuple[Centre, Array, float]:
+        intercept = self.problem.centred.intercept(start)
+        scores = self.design.scores(start.coef) + intercept
+        multipliers = first_multipliers(self.problem, start, scores[:, 0])[:, None]
+        tall = len(scores) > len(start.coef) and self.unit == 1.0
+        cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
+        sharpness = self.unit * (WARM_SHARPNESS if start.coef.any() else cold)
+        return Centre(start.coef, intercept, multipliers), scores, sharpness
+
+    def solved(self, state: MultiplierState) -> tuple[Centre, Array, Array | None, End]:
+        problem, members, centre = self.problem, state.members, state.centre
+        level, l2 = problem.level, problem.penalty.l2
+        ridge = intercept_ridge(problem)
+        smoothed = SmoothedHinge(
+            design=_working_set(self.design, members),
+            signs=self.signs,
+            caps=self.caps,
+            offset=problem.offset,
+            widths=state.sharpness * self.caps,
+            net=Net(*(each[members] for each in problem.net)),
+            level=level,
+            coef=centre.coef[members, 0],
+            intercept=float(centre.intercept[0]),
+            multipliers=centre.multipliers[:, 0],
+            proximal=state.proximal * (max(level, l2) or UNPENALISED_PROXIMAL),
+            ridge=ridge or 0.0,
+            intercept_proximal=None
+            if ridge is None
+            else INTERCEPT_PROXIMAL * float(self.caps.sum()) / self.caps.size,
+        )
+        here, slopes, end = minimise(
+            smoothed,
+            smoothed.at(state.at.coef[members, 0], float(state.at.intercept[0])),
+            state.residual,
+            state.newton_steps,
+            state.stop.deadline,
+            ACCEPTED_EXCESS,
+        )
+        at = Centre(here.coef[:, None], np.array([here.intercept]), here.dual[:, None])
+        return at, here.scores[:, None], -slopes.pulled[:, None], end
+
+    def point(self, at: Centre) -> Point:
+        return self.problem.centred.point(at.coef, at.intercept)
+
+    def dual(self, multipliers: Array) -> Array:
+        return -self.signs[:, None] * multipliers
+
+    def loss(self, scores: Array) -> float:
+        missing = goals(self.problem) - self.signs * scores[:, 0]
+        return float(self.caps @ np.maximum(missing, 0.0))
+
+    def dual_value(self, multipliers: Array) -> float:
+        return float(multipliers[:, 0] @ goals(self.problem))
+
+
+def _working_set(design: Design, members: NDArray[np.intp]) -> Design:
+    """The features of the working set; copied if few, because they are read often."""
+    if design.is_dense and design.n_samples * members.size <= COPIED_ENTRIES:
+        return design.remembered(_plain_columns, members)
+    return design if members.size == design.n_features else design.narrowed(members)
+
+
+def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
+    matrix = design.dense_columns(members)
+    share = design.share * members.size / max(design.n_features, 1)
+    return DenseDesign(matrix, design.counter, share)
+
+
+def _sharpness_unit(problem: Problem) -> float:
+    """Unit of the sharpness: ``l2 / mean |x_i|^2``, but at least one.
+
+    It exceeds one if the ridge alone keeps scores within one of the intercept, and is then how far
+    multipliers must move for scores to move by one.
+    """
+    reach = spread_of(problem)
+    return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from proxmargin.solvers.classes import system as systems
-from proxmargin.solvers.classes.block import Block, DenseBlock, Live, SparseBlock
-from proxmargin.solvers.classes.system import (
+from proxmargin.solvers.augmented import class_system as systems
+from proxmargin.solvers.augmented.block import Block, DenseBlock, Live, SparseBlock
+from proxmargin.solvers.augmented.class_system import (
     CGThenFactor,
     ClassSystem,
     MatrixFreePairs,
@@ -27,7 +27,7 @@ BLOCKS = {"dense": DenseBlock, "sparse": lambda X: SparseBlock(sparse.csr_array(
 def curved(rng: np.random.Generator) -> Live:
     masses = rng.uniform(size=(N, K)) * (rng.uniform(size=(N, K)) < 0.7)
     samples = np.flatnonzero(np.count_nonzero(masses, axis=1) > 1)
-    return Live(samples, masses, rng.uniform(0.5, 2.0, N))
+    return Live(samples, masses[samples] > 0, rng.uniform(0.5, 2.0, samples.size))
 
 
 def data(rng: np.random.Generator) -> np.ndarray:
@@ -38,9 +38,10 @@ def matrix(X: np.ndarray, live: Live) -> np.ndarray:
     """The whole of ``B'B + D``, pairs ordered by class, from its definition."""
     rows = np.column_stack([X, np.ones(N)])
     hessian = np.diag(np.tile(DIAGONAL, K))
-    for i in live.samples:
-        inside = (live.masses[i] > 0).astype(float)
-        bend = live.weights[i] * (np.diag(inside) - np.outer(inside, inside) / inside.sum())
+    for i, inside, weight in zip(
+        live.samples, live.inside.astype(float), live.weights, strict=True
+    ):
+        bend = weight * (np.diag(inside) - np.outer(inside, inside) / inside.sum())
         hessian += np.kron(bend, np.outer(rows[i], rows[i]))
     return hessian
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from proxmargin.designs import as_design
 from proxmargin.designs.standardized import centred
-from proxmargin.solvers.hinge import newton_rows as module
-from proxmargin.solvers.hinge.newton_rows import few_by_rows, newton_rows
+from proxmargin.solvers.augmented import newton_rows as module
+from proxmargin.solvers.augmented.newton_rows import few_by_rows, newton_rows
 
 KINDS = {
     "by columns": np.asfortranarray,

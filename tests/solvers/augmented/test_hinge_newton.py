@@ -21,18 +21,19 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge import curved_system, newton_rows
-from proxmargin.solvers.hinge.curved_system import (
+from proxmargin.solvers.augmented import hinge_system as curved_system
+from proxmargin.solvers.augmented import newton_rows
+from proxmargin.solvers.augmented.binary import HingePoint, SmoothedHinge
+from proxmargin.solvers.augmented.hinge_system import (
     Curved,
     MatrixFree,
     OverFeatures,
     OverSamples,
     hinge_system,
 )
-from proxmargin.solvers.hinge.hinge_newton import HingeNewton
-from proxmargin.solvers.hinge.smoothed_hinge import Centre, HingePoint, SmoothedHinge
+from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.smoothed_newton import minimise
 from proxmargin.solvers.names import choose
-from proxmargin.solvers.smoothed_newton import minimise
 from tests.cases import multiclass_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -57,7 +58,7 @@ def drsvm(
 
 def solved(problem: Problem, tol: float = 1e-9, **options: Any) -> Solution:
     """The solution, with what must always hold: a gap that is one, and the tolerance met."""
-    solution = minimize(problem, HingeNewton(), stop=Stop(tol=tol), **options)
+    solution = minimize(problem, MultiplierNewton(), stop=Stop(tol=tol), **options)
     assert solution.certificate.converged, str(solution.certificate)
     assert solution.gap.primal == pytest.approx(problem.value(solution.point), rel=1e-11)
     return solution
@@ -140,10 +141,10 @@ def test_no_matrix_is_formed_that_is_larger_than_sparse_data(rng, monkeypatch):
 def smoothed(rng: np.random.Generator, n: int = 14, p: int = 6, l1: float = 0.02) -> SmoothedHinge:
     X, y = two_classes(rng, n, p)
     caps = rng.uniform(0.5, 1.5, n) / n * (np.arange(n) % 5 != 3)
-    centre = Centre(rng.standard_normal(p), 0.2, rng.uniform(0, 1, n) * caps)
+    centre = rng.standard_normal(p), 0.2, rng.uniform(0, 1, n) * caps
     net = ElasticNet(l1, 0.01).net(p)
     sides = as_design(X), y, caps, 0.8 * caps, 0.3 * rng.standard_normal(n)
-    return SmoothedHinge(*sides, net, l1, centre, 0.05, 0.1, 1e-3)
+    return SmoothedHinge(*sides, net, l1, *centre, 0.05, 0.1, 1e-3)
 
 
 def test_slopes_are_those_of_the_value(rng):
@@ -163,7 +164,7 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
     for _ in range(20):
         here = part.at(rng.standard_normal(6), float(rng.normal()))
         terms = part.net.l1 @ np.abs(here.coef) + 0.5 * part.net.l2 @ here.coef**2
-        move, turn = here.coef - part.centre.coef, here.intercept - part.centre.intercept
+        move, turn = here.coef - part.coef, here.intercept - part.intercept
         terms += (
             0.5 * part.proximal * move @ move + 0.5 * (part.intercept_proximal or 0.0) * turn**2
         )
@@ -172,7 +173,7 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
         hinge = part.caps @ np.maximum(missing, 0.0)
         assert here.value - terms <= hinge + 1e-12
         # with these multipliers as the centre there is nothing to smooth
-        exact = replace(part, centre=Centre(here.coef, 0.0, here.dual))
+        exact = replace(part, coef=here.coef, intercept=0.0, multipliers=here.dual)
         assert exact.at(here.coef, here.intercept).value >= here.dual @ missing
         assert (here.dual >= 0).all()
         assert (here.dual <= part.caps).all()
@@ -187,14 +188,14 @@ def reference(part: SmoothedHinge) -> float:
     # the box of the maximisers by its multipliers
     missing = 1 - cp.multiply(y, X @ w + b + part.offset[live])
     below, above = cp.Variable(live.sum()), cp.Variable(live.sum())
-    centre, caps = part.centre.dual[live], part.caps[live]
+    centre, caps = part.multipliers[live], part.caps[live]
     inner = missing + below - above
     value = cp.sum(cp.multiply(centre, inner) + cp.multiply(widths / 2, cp.square(inner)))
     value += caps @ above
     value += part.net.l1 @ cp.abs(w) + part.net.l2 @ cp.square(w) / 2
-    value += part.proximal / 2 * cp.sum_squares(w - part.centre.coef)
+    value += part.proximal / 2 * cp.sum_squares(w - part.coef)
     value += part.ridge / 2 * cp.square(b)
-    value += (part.intercept_proximal or 0.0) / 2 * cp.square(b - part.centre.intercept)
+    value += (part.intercept_proximal or 0.0) / 2 * cp.square(b - part.intercept)
     problem = cp.Problem(cp.Minimize(value), [below >= 0, above >= 0])
     return float(problem.solve(solver="CLARABEL", **TIGHT))
 
@@ -376,7 +377,7 @@ def test_strong_penalties_leave_next_to_nothing(penalty, rng):
 
 def test_no_penalty_at_all_ends_with_a_truthful_status(rng):
     X, y = two_classes(rng, 40, 3)
-    solution = minimize(drsvm(X, y, 0.0, 0.0), HingeNewton(), stop=Stop(tol=1e-9))
+    solution = minimize(drsvm(X, y, 0.0, 0.0), MultiplierNewton(), stop=Stop(tol=1e-9))
     assert solution.status in (Status.STALLED, Status.CONVERGED)
     assert solution.gap.primal == pytest.approx(optimum(drsvm(X, y, 0.0, 0.0), X), rel=1e-5)
 
@@ -395,7 +396,7 @@ def test_small_data_with_ties_are_solved_or_known_not_to_be(n, p, seed, l1, l2, 
     X = rng.integers(-levels, levels + 1, (n, p)).astype(float)
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     problem = drsvm(X, y, l1, l2, weights=rng.integers(0, 3, n) + (np.arange(n) == 0.0))
-    solution = minimize(problem, HingeNewton(), stop=Stop(tol=1e-8))
+    solution = minimize(problem, MultiplierNewton(), stop=Stop(tol=1e-8))
     if l1 + l2 > 0:
         assert solution.certificate.converged, str(solution.certificate)
     value = optimum(problem, X)
@@ -429,7 +430,9 @@ def test_starts_near_the_solution_take_fewer_steps(rng):
 
 def test_an_optimal_start_is_recognised(rng):
     problem = drsvm(*two_classes(rng, 60, 30), 0.02, 0.01)
-    again = minimize(problem, HingeNewton(), stop=Stop(tol=1e-8), start=solved(problem, 1e-9).point)
+    again = minimize(
+        problem, MultiplierNewton(), stop=Stop(tol=1e-8), start=solved(problem, 1e-9).point
+    )
     assert again.certificate.converged
     assert again.certificate.n_iter == 0
 
@@ -437,7 +440,7 @@ def test_an_optimal_start_is_recognised(rng):
 @pytest.mark.parametrize("most", [0, 1, 7])
 def test_limits_are_kept_and_what_was_found_is_certified(most, rng):
     problem = drsvm(*two_classes(rng, 60, 300), 0.01, 0.01)
-    solution = minimize(problem, HingeNewton(), stop=Stop(tol=1e-9, max_iter=most))
+    solution = minimize(problem, MultiplierNewton(), stop=Stop(tol=1e-9, max_iter=most))
     assert solution.status is Status.ITERATION_LIMIT
     assert solution.certificate.n_iter == most
     assert solution.gap.dual <= solved(problem).gap.primal <= solution.gap.primal
@@ -447,7 +450,7 @@ def test_other_problems_are_refused_in_a_sentence(rng):
     X, y = two_classes(rng, 20, 3)
     other = drsvm(X, y, 0.1, 0.1)
     smooth = MarginSum(HuberizedHinge(), y[:, None], np.full((20, 1), 0.05), 20.0)
-    solver = HingeNewton()
+    solver = MultiplierNewton()
     assert "hinge" in solver.objection(Problem(smooth, other.penalty, other.design, Ridge()))
     several = multiclass_problem(rng, Hinge())
     assert "binary" in solver.objection(several)
@@ -457,8 +460,8 @@ def test_other_problems_are_refused_in_a_sentence(rng):
 
 def test_auto_takes_it_where_the_penalty_has_an_l1_part(rng):
     X, y = two_classes(rng, 20, 3)
-    assert choose(drsvm(X, y, 0.1, 0.1)).name == "hinge-newton"
-    assert choose(drsvm(X, y, 0.1, 0.0)).name == "hinge-newton"
+    assert choose(drsvm(X, y, 0.1, 0.1)).name == "multiplier-newton"
+    assert choose(drsvm(X, y, 0.1, 0.0)).name == "multiplier-newton"
     assert choose(drsvm(X, y, 0.0, 0.1)).name == "interior-point"
 
 

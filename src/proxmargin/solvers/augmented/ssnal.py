@@ -15,7 +15,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS, SUM_ROUNDING
 from proxmargin.runtime.memoisation import cached_property
-from proxmargin.solvers.classes.dual_newton_systems import DualNewtonSystem, newton_direction
+from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.traits import Trait
 
 __all__ = ["Multipliers", "SemismoothNewton"]

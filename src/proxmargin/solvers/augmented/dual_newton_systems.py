@@ -7,16 +7,13 @@ conjugate, the Hessian of the augmented Lagrangian in the dual point is
 
 on the scores of all classes; eps keeps D invertible where P is a projection. V is factored if
 samples are few; if active coefficients are fewer, the Woodbury identity leads to a system over
-these. Only the rank-one terms of J, P and B couple the classes: if these are few, V is a block a
-class and a matrix of low rank.
+these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +21,6 @@ from numpy.typing import NDArray
 from proxmargin.designs.base import Array, Design
 from proxmargin.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memoisation import cached_property
-from proxmargin.solvers.classes.coupled_blocks import coupled_inverse, coupled_work
 from proxmargin.solvers.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
@@ -34,12 +30,10 @@ from proxmargin.solvers.linear_algebra import (
 
 __all__ = ["DualNewtonSystem", "newton_direction"]
 
-SMALL_SIDE = 100  # dual coordinates up to which V is formed without comparing costs
+SMALL_SIDE = 400  # dual coordinates up to which V is formed unless another way is far cheaper
+FAR_CHEAPER = 0.2  # its work over that of factoring V
 MAX_SIDE = 5000  # side of a factored matrix: 200 MB
 LARGEST_RANK = 8 * MAX_SIDE  # active coefficients above which the rank is not computed
-# the inverse of blocks with a coupling, in which digits cancel, is refined
-REFINED_RESIDUAL = 1e-10  # relative residual, below which no step follows
-REFINEMENTS = 4  # steps at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,27 +121,17 @@ class DualNewtonSystem:
         return np.where(self.support, moved, 0.0)
 
 
-# ``V^-1 gradient``, or None where rounding leaves no correct digit of it
-Solve = Callable[[DualNewtonSystem, Array], Array | None]
-
-
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """``V^-1 gradient`` on the support, by a system in the space of least dimension."""
     samples = dual_length(system)
-    if samples <= SMALL_SIDE:
-        return _dual_direction(system, gradient)
-    if _is_constrained(system) and system.live.size < min(samples, MAX_SIDE):
-        return _constrained_direction(system, gradient)
-    direct: list[tuple[float, Solve]] = [
-        (_coupled_work(system), _coupled_direction),
-        (_factored_work(system), _factored_direction),
-        (samples**3 / 3.0 if samples <= MAX_SIDE else np.inf, _dual_direction),
-    ]
-    for work, solve in sorted(direct, key=itemgetter(0)):
-        direction = solve(system, gradient) if work < np.inf else None
-        if direction is not None:
-            return direction
-    return _iterated_direction(system, gradient)
+    dual = samples**3 / 3.0 if samples <= MAX_SIDE else np.inf
+    dual *= FAR_CHEAPER if samples <= SMALL_SIDE else 1.0
+    if _is_constrained(system):
+        if system.live.size < min(samples, MAX_SIDE) and _constrained_work(system) < dual:
+            return _constrained_direction(system, gradient)
+    elif _factored_work(system) < dual:
+        return _Factor(system).direction(gradient)
+    return (_iterated_direction if dual == np.inf else _dual_direction)(system, gradient)
 
 
 def dual_length(system: DualNewtonSystem) -> int:
@@ -158,99 +142,6 @@ def dual_length(system: DualNewtonSystem) -> int:
 def _is_constrained(system: DualNewtonSystem) -> bool:
     """Whether only the zero sums of the coefficients of a feature couple the classes."""
     return system.dual.vectors is None and system.coef.across and system.coef.sign < 0
-
-
-# -- class by class ------------------------------------------------------------------------------
-
-
-def _coupled_work(system: DualNewtonSystem) -> float:
-    """Multiplications of `_coupled_direction`; infinite if it does not apply."""
-    if isinstance(system.jacobian, BalancedJacobian):
-        return np.inf
-    n, classes = system.support.shape
-    ranks = [np.count_nonzero(_couples(v)) for _, v in system.dual.terms]
-    if system.jacobian.across:
-        ranks += [np.count_nonzero(v.any(axis=1)) for _, v in system.jacobian.terms]
-    return coupled_work(n, classes, classes + int(sum(ranks)))
-
-
-def _coupled_direction(system: DualNewtonSystem, gradient: Array) -> Array | None:
-    """``V^-1 gradient`` by `coupled_inverse`, refined; None if rounding leaves no digit."""
-    rows = [np.flatnonzero(own) for own in system.support.T]
-    couplings, signs = _couplings(system)
-    inverse = coupled_inverse(
-        [block[np.ix_(own, own)] for block, own in zip(_class_blocks(system), rows, strict=True)],
-        [part[own] for part, own in zip(couplings, rows, strict=True)],
-        signs,
-    )
-    if inverse is None:
-        return None
-    direction, residual, left = np.zeros_like(gradient), gradient, np.inf
-    size = float(np.linalg.norm(gradient))
-    for _ in range(1 + REFINEMENTS):
-        moved = direction.copy()
-        right = [residual[own, k] for k, own in enumerate(rows)]
-        for k, (own, part) in enumerate(zip(rows, inverse(right), strict=True)):
-            moved[own, k] += part
-        rest = gradient - system.apply(moved)
-        norm = float(np.linalg.norm(rest))
-        if not norm < left:
-            break
-        direction, residual, left = moved, rest, norm
-        if left <= REFINED_RESIDUAL * size:
-            break
-    return direction if left <= CG_TOLERANCE * size else None
-
-
-def _couples(vectors: Array) -> NDArray[np.bool_]:
-    """The rows whose rank-one term has entries in several classes."""
-    couples: NDArray[np.bool_] = np.count_nonzero(vectors, axis=1) > 1
-    return couples
-
-
-def _class_blocks(system: DualNewtonSystem) -> Iterator[Array]:
-    """The part of V that does not couple the classes, a matrix (n, n) for each."""
-    columns, jacobian = system.columns, system.jacobian
-    loss = system.dual.diagonal.copy()
-    for sign, vectors in system.dual.terms:
-        loss += np.where(_couples(vectors)[:, None], 0.0, sign * vectors**2)
-    added = system.ts * (1.0 - (1.0 - system.floor) * loss)
-    weights = system.tau * jacobian.diagonal
-    same = jacobian.across and np.array_equal(weights, weights[:, :1].repeat(len(added.T), axis=1))
-    features = np.empty((0, 0))
-    for k in range(added.shape[1]):
-        if not jacobian.across:
-            part = system.roots[k].combined(columns)
-            features = system.tau * (part @ part.T)
-        elif k == 0 or not same:
-            features = (columns * weights[:, k]) @ columns.T
-        block = features.copy()
-        np.einsum("ii->i", block)[:] += added[:, k]
-        yield block
-
-
-def _couplings(system: DualNewtonSystem) -> tuple[list[Array], Array]:
-    """The F, one a class, and the diagonal of S with ``V = diag(blocks) + F S F'``."""
-    n, classes = system.support.shape
-    bias = _square_root(system.bias)
-    parts = [[np.broadcast_to(row, (n, classes))] for row in bias]
-    signs = [np.ones(classes)]
-    across = system.jacobian.terms if system.jacobian.across else []
-    for sign, vectors in across:
-        some = np.flatnonzero(vectors.any(axis=1))
-        columns = np.sqrt(system.tau) * system.columns[:, some]
-        signs.append(np.full(some.size, sign))
-        for part, own in zip(parts, vectors[some].T, strict=True):
-            part.append(columns * own)
-    length = np.sqrt(system.ts * (1.0 - system.floor))
-    for sign, vectors in system.dual.terms:
-        some = np.flatnonzero(_couples(vectors))
-        signs.append(np.full(some.size, -sign))
-        for part, own in zip(parts, vectors.T, strict=True):
-            spread = np.zeros((n, some.size))
-            spread[some, np.arange(some.size)] = length * own[some]
-            part.append(spread)
-    return [np.hstack(part) for part in parts], np.concatenate(signs)
 
 
 # -- in the samples ----------------------------------------------------------------------------
@@ -317,6 +208,12 @@ def _rows_of_loss(system: DualNewtonSystem) -> Array:
 # -- in the live coefficients, with rows that sum to zero ----------------------------------------
 
 
+def _constrained_work(system: DualNewtonSystem) -> float:
+    """Multiplications of `_constrained_direction`."""
+    n, classes = system.support.shape
+    return classes * system.live.size**2 * (n + system.live.size)
+
+
 def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """The direction for losses that are sums over classes: a system a class, and a coupling one.
 
@@ -364,8 +261,8 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
 
 
 def _factored_work(system: DualNewtonSystem) -> float:
-    """Multiplications of `_factored_direction`; infinite if it does not apply."""
-    if _is_constrained(system) or np.count_nonzero(system.jacobian.live) > LARGEST_RANK:
+    """Multiplications of `_Factor`; infinite if it does not apply."""
+    if np.count_nonzero(system.jacobian.live) > LARGEST_RANK:
         return np.inf
     n, classes = system.support.shape
     size = sum(root.size for root in system.roots) + classes
@@ -374,11 +271,6 @@ def _factored_work(system: DualNewtonSystem) -> float:
     vectors = system.dual.vectors
     coupled = 0 if vectors is None else np.count_nonzero(vectors.any(axis=1))
     return size**2 * (n / classes + coupled + size / 3.0)
-
-
-def _factored_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """``V^-1 gradient`` by a matrix over the active coefficients."""
-    return _Factor(system).direction(gradient)
 
 
 class _Factor:

@@ -1,10 +1,10 @@
-"""The multiclass hinge smoothed around multipliers, plus an elastic net, and its minimum."""
+"""The multiclass hinge smoothed around multipliers, with an elastic net, and its Newton steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,20 @@ from numpy.typing import NDArray
 from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.multinomial import CrammerSinger
-from proxmargin.solvers.classes.block import Block, Live
-from proxmargin.solvers.classes.system import class_system
-from proxmargin.solvers.smoothed_newton import line_search
+from proxmargin.problem import Point, Problem
+from proxmargin.solvers.augmented.block import Block, Live, class_coordinates
+from proxmargin.solvers.augmented.class_system import class_system
+from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
+from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
 
-__all__ = ["ClassPoint", "Smoothed"]
+__all__ = ["ClassPoint", "MulticlassHinge", "Smoothed"]
 
 ORTHANT_CORRECTIONS = 5  # active sets tried in one Newton step
+FIRST_SHARPNESS = 0.2
+WARM_SHARPNESS = 10.0  # first one for a warm start
+MIN_SPREAD = 1e-3  # of a feature over the mean one, in its proximal term
+KINK_TOLERANCE = 1e-3  # distance to the largest margin that counts as a tie at a warm start
+INTERCEPT_PROXIMAL = 1e-6  # proximal curvature of the intercept, absolute
 
 
 class ClassPoint(NamedTuple):
@@ -150,7 +157,7 @@ class Smoothed:
     def direction(self, here: ClassPoint, slope: Array, side: Array) -> Array:
         """The Newton step in the orthant ``side``; zeros that would leave it stay zero."""
         free = (side != 0) | (self.l1 == 0) & self.movable
-        live = Live(here.live, here.masses, self.weights)
+        live = Live(here.live, here.masses[here.live] > 0, self.weights[here.live])
         diagonal = (self.l2 + self.proximal)[:, 0]
         system = class_system(self.block, live, free, diagonal, bool(self.l1.any()))
         towards = system.pairs.gathered(side)
@@ -191,3 +198,72 @@ class Smoothed:
 
         first, along = -float(np.vdot(pull, direction)), self.along(here, direction, side)
         return line_search(here, along, self.slopes, first, fall, ahead)
+
+
+class MulticlassHinge(HingeModel):
+    """The multiclass hinge, with multipliers in the unit simplex of each sample."""
+
+    least_sharpness = FIRST_SHARPNESS
+    max_sharpness = 3e5
+    first_residual: ClassVar[float] = 1e-2
+    residual_reduction: ClassVar[float] = 0.5
+    growths: ClassVar[tuple[float, float]] = (1.5, 8.0)
+
+    def __init__(self, problem: Problem) -> None:
+        assert isinstance(problem.loss, CrammerSinger)
+        self.problem, self.classes = problem, problem.loss
+        self.coordinates = class_coordinates(problem)
+        self.design = self.coordinates.design
+
+    def start(self, start: Point) -> tuple[Centre, Array, float]:
+        problem, loss, warm = self.problem, self.classes, bool(start.coef.any())
+        if not warm:
+            start = problem.null_point()
+        coef, intercept = self.coordinates.of(start)
+        scores = self.design.scores(coef) + intercept
+        near = start.dual
+        if near is None:
+            near = loss.dual_of(loss.near_points(scores, KINK_TOLERANCE))
+        masses = loss.points_of(loss.balanced(near, problem.intercept))
+        return Centre(coef, intercept, masses), scores, WARM_SHARPNESS if warm else FIRST_SHARPNESS
+
+    def solved(self, state: MultiplierState) -> tuple[Centre, Array, Array | None, End]:
+        problem, members, centre = self.problem, state.members, state.centre
+        l1, l2 = problem.penalty.l1, problem.penalty.l2
+        proximal = np.zeros(members.size)
+        if l1 > 0:
+            spreads = self.coordinates.spreads
+            mean = float(np.sqrt((spreads**2).mean()))
+            proximal = state.proximal * l1 * np.maximum(spreads[members], MIN_SPREAD * mean)
+        smoothed = Smoothed(
+            block=self.coordinates.block(members),
+            loss=self.classes,
+            l1=np.append(np.full(members.size, l1), 0.0)[:, None],
+            l2=np.append(np.full(members.size, l2), problem.intercept.l2)[:, None],
+            proximal=np.append(proximal, INTERCEPT_PROXIMAL)[:, None],
+            stacked=np.vstack([centre.coef[members], centre.intercept]),
+            masses=centre.multipliers,
+            sharpness=state.sharpness,
+            movable=np.append(np.ones(members.size, dtype=bool), problem.fits_intercept)[:, None],
+        )
+        here, _, end = minimise(
+            smoothed,
+            smoothed.at(np.vstack([state.at.coef[members], state.at.intercept])),
+            state.residual,
+            state.newton_steps,
+            state.stop.deadline,
+        )
+        at = Centre(here.stacked[:-1], here.stacked[-1], here.masses)
+        return at, here.scores, None, end
+
+    def point(self, at: Centre) -> Point:
+        return self.problem.projected(self.coordinates.point(at.coef, at.intercept))
+
+    def dual(self, multipliers: Array) -> Array:
+        return self.classes.dual_of(multipliers)
+
+    def loss(self, scores: Array) -> float:
+        return self.classes.value(scores)
+
+    def dual_value(self, multipliers: Array) -> float:
+        return float(np.vdot(self.classes.margins, self.classes.dual_of(multipliers)))

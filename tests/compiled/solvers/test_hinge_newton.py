@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from proxmargin.compiled.solvers.orthant_step import orthant_step
+from proxmargin.compiled.solvers.hinge_newton import orthant_step
 
 LIFTS = (0.0, 1e-14, 1e-11, 1e-8)
 

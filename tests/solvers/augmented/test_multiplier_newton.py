@@ -1,4 +1,4 @@
-"""The proximal method of multipliers for the multiclass hinge, against interior-point optima."""
+"""The augmented Lagrangian method for the multiclass hinge, against interior-point optima."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.losses import CrammerSinger, Hinge, MarginSum
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
-from proxmargin.solvers.classes.multiplier_newton import MultiplierNewton
+from proxmargin.solvers.augmented.method import MultiplierNewton
 from proxmargin.solvers.names import choose
 from tests.cases import binary_problem, class_problem
 from tests.data import load_instance, reference_instances

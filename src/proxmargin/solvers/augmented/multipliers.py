@@ -1,24 +1,23 @@
-"""The outer loop of the proximal method of multipliers: sharpness, working set, convergence.
-
-A step builds a smooth problem around the multipliers and coefficients of the last one, and solves
-it by Newton steps (`proxmargin.solvers.smoothed_newton`). This module has what the binary and the
-multiclass hinge share: growth of the sharpness, growth of the working set, and the end.
-"""
+"""The parts of the augmented Lagrangian method for hinges: its state, and what a hinge supplies."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.designs.base import Design
 from proxmargin.loop.solver import GAP_REDUCTION, State
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
-from proxmargin.solvers.smoothed_newton import End
+from proxmargin.problem import Point, Problem
+from proxmargin.runtime.memoisation import Remembers
+from proxmargin.solvers.augmented.smoothed_newton import End
 
-__all__ = ["MultiplierState", "worst_of"]
+__all__ = ["Centre", "HingeModel", "MultiplierState"]
 
 NEWTON_STEPS = 60  # limit for one smoothed problem
 SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed because of rounding
@@ -27,12 +26,34 @@ MIN_RESIDUAL = 1e-13  # some 500 ulp
 OUTSIDE_VIOLATION = 0.1  # over l1, above which the same problem is solved on more features
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MultiplierState(State):
-    """The state of a proximal method of multipliers, without its points.
+class Centre(NamedTuple):
+    """Coefficients, intercept and multipliers, around which a smoothed problem is built.
 
     Attributes
     ----------
+    coef : (n_features, n_outputs)
+    intercept : (n_outputs,)
+    multipliers : (n_samples, n_outputs)
+    """
+
+    coef: Array
+    intercept: Array
+    multipliers: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MultiplierState(State):
+    """The state of the augmented Lagrangian method, with its own estimate of the gap.
+
+    Attributes
+    ----------
+    at, centre : Centre
+        The solution of the last smoothed problem, and the point around which that was built, in
+        the coordinates of the `HingeModel`.
+    scores : (n_samples, n_outputs)
+        Scores of ``at``.
+    violations : (n_features,)
+        Violations of the optimality conditions at zero by the multipliers.
     members : integers
         Features of the working set, sorted.
     sharpness : float
@@ -45,18 +66,25 @@ class MultiplierState(State):
         Relative residual to which the next smoothed problem is solved.
     solved : bool
         Whether the last smoothed problem was solved to its residual.
+    steps : int
+        Newton steps for it.
     best : float
         Smallest relative gap so far.
     idle : int
         Steps at the largest sharpness since then.
     """
 
+    at: Centre
+    centre: Centre
+    scores: Array
+    violations: Array
     members: NDArray[np.intp]
     sharpness: float
     sharpest: float
     proximal: float = 1.0
     residual: float
     solved: bool = False
+    steps: int = 0
     best: float = np.inf
     idle: int = 0
     stop: Stop = field(default_factory=Stop)
@@ -68,12 +96,6 @@ class MultiplierState(State):
             return NEWTON_STEPS
         return min(NEWTON_STEPS, self.stop.max_iter - self.n_iter)
 
-    def outside(self, violations: Array) -> Array:
-        """Violations of the optimality conditions by features that are not in the working set."""
-        others = violations.copy()
-        others[self.members] = 0.0
-        return others
-
     def is_complete(self, outside: Array, level: float) -> bool:
         """Whether the smoothed problem is solved for all features, so that the next one is due."""
         return self.solved and float(outside.max(initial=0.0)) <= OUTSIDE_VIOLATION * level
@@ -81,6 +103,7 @@ class MultiplierState(State):
     def sharpened(self, growth: float, reduction: float) -> Self:
         """The state for the next smoothed problem: sharper, with a smaller residual."""
         return self.but(
+            centre=self.at,
             sharpness=min(growth * self.sharpness, self.sharpest),
             proximal=max(self.proximal / growth, MIN_PROXIMAL),
             residual=max(reduction * self.residual, MIN_RESIDUAL),
@@ -96,6 +119,7 @@ class MultiplierState(State):
             sharpness=sharpness,
             sharpest=sharpness if failed else self.sharpest,
             solved=end.solved,
+            steps=end.steps,
             finished=failed and sharpness < least,
         )
 
@@ -107,11 +131,64 @@ class MultiplierState(State):
             best=min(self.best, relative_gap),
             idle=idle,
             finished=self.finished or idle >= max_stalled,
+            claims=relative_gap <= self.stop.tol,
         )
 
 
-def worst_of(outside: Array, size: int) -> NDArray[np.intp]:
-    """At most ``size`` features that violate the optimality conditions most."""
-    size = min(size, outside.size)
-    worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
-    return worst[outside[worst] > 0]
+class HingeModel(Remembers, ABC):
+    """A hinge with an elastic net, in the coordinates of its Newton systems.
+
+    Attributes
+    ----------
+    design : Design
+        The data in these coordinates.
+    least_sharpness, max_sharpness : float
+        Moves of a multiplier, over its upper bound, per unit of margin deficit. Beyond the second
+        the rounding of scores dominates the multipliers.
+    first_residual, residual_reduction : float
+        The relative residual of the first smoothed problem, and its factor from one to the next.
+    growths : pair of floats
+        Least and largest factor on the sharpness from one smoothed problem to the next.
+    """
+
+    problem: Problem
+    design: Design
+    least_sharpness: float
+    max_sharpness: float
+    first_residual: ClassVar[float]
+    residual_reduction: ClassVar[float]
+    growths: ClassVar[tuple[float, float]]
+
+    @abstractmethod
+    def start(self, start: Point) -> tuple[Centre, Array, float]:
+        """The first point, its scores and the sharpness of the first smoothed problem."""
+
+    @abstractmethod
+    def solved(self, state: MultiplierState) -> tuple[Centre, Array, Array | None, End]:
+        """The solution of the next smoothed problem.
+
+        Returns
+        -------
+        at : Centre
+            With the coefficients of the working set only.
+        scores : (n_samples, n_outputs)
+        slopes : (n_members, n_outputs) or None
+            `slopes` of the multipliers for the working set, if known.
+        end : End
+        """
+
+    @abstractmethod
+    def point(self, at: Centre) -> Point:
+        """The point in the coordinates of the problem."""
+
+    @abstractmethod
+    def dual(self, multipliers: Array) -> Array:
+        """The dual point of the loss, (n_samples, n_outputs)."""
+
+    @abstractmethod
+    def loss(self, scores: Array) -> float:
+        """The loss at some scores."""
+
+    @abstractmethod
+    def dual_value(self, multipliers: Array) -> float:
+        """Minus the conjugate of the loss at the dual point."""

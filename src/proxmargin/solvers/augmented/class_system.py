@@ -16,9 +16,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.solvers.multiplier_newton import curved_scores
 from proxmargin.losses.base import Array
-from proxmargin.solvers.classes.block import Block, ColumnClassPairs, DenseBlock, Live
+from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, Live
 from proxmargin.solvers.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
@@ -141,7 +140,8 @@ class OverContrasts(Factored):
     def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
         super().__init__(block, live, free, diagonal)
         self.scale = 1.0 / np.sqrt(self.diagonal[self.pairs.columns])
-        self.roots = self.block.roots(self.live, self.pairs, self.scale)
+        self.roots = self.block.roots(self.live, self.pairs)
+        self.roots *= self.scale
 
     def factorised(self, keep: NDArray[np.bool_]) -> _KeptFactor:
         whole = keep.all()
@@ -166,9 +166,7 @@ class OverGram(ClassSystem):
         gram = self.block.inner_products(live.samples, 1.0 / self.diagonal[:-1])
         if self.pairs.columns.size and self.pairs.columns.max() == self.block.n_columns:
             gram += 1.0 / self.diagonal[-1]
-        self.contrasts = _contrasts(live)
-        counts = np.count_nonzero(live.masses[live.samples], axis=1) - 1
-        places = np.repeat(np.arange(live.samples.size), counts)
+        places, self.contrasts = live.roots()
         self.samples = live.samples[places]
         self.matrix = self.contrasts @ self.contrasts.T
         self.matrix *= gram[np.ix_(places, places)]
@@ -184,13 +182,6 @@ class OverGram(ClassSystem):
         return self.pairs.gathered(table)
 
 
-def _contrasts(live: Live) -> Array:
-    """Contrasts of the classes, (n_contrasts, n_classes): `Block.roots` for the ones alone."""
-    classes = live.masses.shape[1]
-    pairs = ColumnClassPairs(np.ones((1, classes), dtype=bool))
-    return DenseBlock(np.empty((len(live.masses), 0))).roots(live, pairs, np.ones(classes))
-
-
 class MatrixFreePairs(ClassSystem):
     """Conjugate gradients by products with the data, preconditioned by the diagonal."""
 
@@ -200,10 +191,10 @@ class MatrixFreePairs(ClassSystem):
     def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
         """The approximate solution after at most ``most`` CG steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
-        bends = self.pairs.gathered(self.block.bends(self.live))[keep]
+        curvatures = self.pairs.gathered(self.block.diagonal(self.live))[keep]
         return conjugate_gradients(
             lambda values: self.product(keep, values),
-            1.0 / (diagonal + bends),
+            1.0 / (diagonal + curvatures),
             right,
             CG_TOLERANCE,
             most,
@@ -214,9 +205,7 @@ class MatrixFreePairs(ClassSystem):
         values = np.zeros(self.pairs.size)
         values[keep] = direction
         scores = self.block.scores(self.pairs.spread(values))
-        bent = np.empty(self.live.masses.shape)
-        curved_scores(scores, self.live.samples, self.live.masses, self.live.weights, bent)
-        pulled = self.pairs.gathered(self.block.adjoint(bent))[keep]
+        pulled = self.pairs.gathered(self.block.adjoint(self.live.curved(scores)))[keep]
         moved: Array = self.diagonal[self.pairs.columns[keep]] * direction + pulled
         return moved
 

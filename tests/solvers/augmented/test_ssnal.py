@@ -40,7 +40,7 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.problem import Problem
-from proxmargin.solvers.classes.ssnal import SemismoothNewton, _Subproblem
+from proxmargin.solvers.augmented.ssnal import SemismoothNewton, _Subproblem
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.smooth.newton import ProximalNewton
 from tests.data import load_instance, needs_data, reference_instances
