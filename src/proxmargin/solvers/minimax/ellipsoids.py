@@ -185,14 +185,6 @@ class ClassSpread:
         """The gradient of the loss in the scores."""
         return self.form.dual_point(self.weighted(self.v) / self.kappa if self.kappa else self.v)
 
-    def model_dual(self, moved: Array) -> Array:
-        """The dual point of the quadratic model after a step with scores ``moved``, feasible."""
-        if self.kappa == 0:
-            return self.dual()
-        e = self.form.deviations(moved)
-        u = (self.weighted(self.v) + self.weighted_derivative(e)) / self.kappa
-        return self.form.dual_point(self.form.project(u))
-
     def weighted(self, e: Array) -> Array:
         """``kappa e_o / n_o`` for each class o whose scores vary; zero for others."""
         rate = np.zeros_like(e)

@@ -81,8 +81,7 @@ class ProbabilityState(GapState):
         In the features, or in the row span if there are fewer samples.
     scores : (n_samples,)
     dual : (n_samples,)
-        The better of two dual points: the gradient of the loss, and the multipliers of the last
-        quadratic model.
+        The gradient of the loss, or the dual point of the levels.
     covariances : (2, k, k)
         Covariances of the two classes, if they are formed.
     levels
@@ -182,7 +181,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
 
 
 def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) -> ProbabilityState:
-    """A Newton step in the coefficients, and the better of two dual points.
+    """A Newton step in the coefficients.
 
     After `STALLED_STEPS` without progress it hands over to the levels, if the covariances are
     formed; else the state is finished after ``max_stalled``.
@@ -194,10 +193,9 @@ def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) ->
     length = at.step_length(direction, moved, l2)
     coef, scores = state.coef + length * direction, state.scores + length * moved
     reached = spread_of(problem, coef, scores, state.covariances)
-    duals = reached.dual(), at.model_dual(moved)
-    gaps = [_gap_of(problem, coef, scores, dual) for dual in duals]
-    best = int(np.argmin(gaps))
-    idle = 0 if gaps[best] < GAP_REDUCTION * state.gap else state.idle + 1
+    dual = reached.dual()
+    gap = _gap_of(problem, coef, scores, dual)
+    idle = 0 if gap < GAP_REDUCTION * state.gap else state.idle + 1
     change = length * float(np.linalg.norm(direction))
     # a zero step is a stall too: with equal scores in a class the objective has a kink
     stalled = idle >= STALLED_STEPS or change == 0.0
@@ -209,13 +207,13 @@ def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) ->
         coef=coef,
         scores=scores,
         levels=levels,
-        dual=duals[best],
-        gap=min(gaps[best], state.gap),
+        dual=dual,
+        gap=min(gap, state.gap),
         idle=idle,
         point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         finished=levels is None and (change == 0.0 or idle >= max_stalled),
     )
-    return _with_gap(problem, after, gaps[best])
+    return _with_gap(problem, after, gap)
 
 
 def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilityState:
