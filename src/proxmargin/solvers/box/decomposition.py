@@ -52,6 +52,7 @@ SMALL_BLOCK = 2000  # samples up to which one block has all, and of the first bl
 DOUBLING = 8  # steps after which it doubles: slow progress means that the block is too small
 GROWTH = 2  # block over the samples between their bounds: as many others may join them
 FEW = 50  # free samples whose median is a level to compare with, or else violations on each side
+LEAST_SIDE = 0.01  # share of the violation of a pair that either of it has at least
 SHORT_BLOCK = 128  # samples of a block without time: for fewer, other costs of a step prevail
 # -- time of a step, in multiply-adds of a matrix product, whose speed is measured
 VALUE_WORK = 250.0  # of a kernel value: tens of features and an exponential
@@ -195,7 +196,7 @@ class BlockDecomposition(Solver[Blocks]):
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
         gradient = state.product + terms.bends * state.weights - terms.pull
-        worst = _violation(terms, state.weights, gradient)
+        worst = max(high - low for _, low, high in _ends(terms, state.weights, gradient))
         rounding = ROUNDING_ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
         if worst <= rounding:
             return state.but(n_iter=state.n_iter + 1, finished=True)
@@ -272,15 +273,19 @@ class BlockDecomposition(Solver[Blocks]):
         """The next block: the largest violations, a quarter of it on each side; then free samples
         of the last block, further violations, and other free samples.
 
-        It always contains the most violating pair, so that every step decreases the objective. Each
-        group has its share of both sides: pairs are of one group, and where one violates by weights
-        that are too small and the other by those that are too large, the largest make no pair.
+        It always contains the most violating pair (`_amounts`), so that every step decreases the
+        objective. Each group has its share of both sides: pairs are of one group, and where one
+        violates by weights that are too small and the other by those that are too large, the
+        largest make no pair.
         """
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
         least = SMALL_BLOCK * 2 ** (state.n_iter // DOUBLING)
         most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
-        while most > SHORT_BLOCK and not affordable(_work(most, n), state.deadline, share=1.0):
+        while most > SHORT_BLOCK:  # kernel values of the block's rows, and its SMO steps
+            work = most * (VALUE_WORK * n + PAIR_WORK * most)
+            if affordable(work, state.deadline, share=1.0):
+                break
             most = max(most // 2, SHORT_BLOCK)
         if n <= most:
             return np.arange(n)
@@ -291,10 +296,10 @@ class BlockDecomposition(Solver[Blocks]):
         past[state.block] = True
         amount = np.maximum(short, over)
         groups = [group for group in (terms.groups, ~terms.groups) if group.any()]
-        share = most // (4 * len(groups))
+        groups.sort(key=lambda group: -float(short[group].max() + over[group].max()))
+        share = max(1, most // (4 * len(groups)))
         ordered = np.concatenate(
             [
-                _worst_pair(terms, state.weights, gradient),
                 *(_largest(side, group, share) for group in groups for side in (short, over)),
                 _by_decreasing_amount(amount, past & free),
                 _by_decreasing_amount(amount, (amount > 0) & ~past),
@@ -304,11 +309,6 @@ class BlockDecomposition(Solver[Blocks]):
         )
         _, places = np.unique(ordered, return_index=True)
         return np.sort(ordered[np.sort(places)[:most]])
-
-
-def _work(block: int, samples: int) -> float:
-    """Multiply-adds of a step: the kernel values of the block's rows, and its SMO steps."""
-    return block * (VALUE_WORK * samples + PAIR_WORK * block)
 
 
 class _Solved(NamedTuple):
@@ -466,28 +466,13 @@ def _ends(terms: BoxedDual, weights: Array, gradient: Array) -> list[tuple[Index
     return found
 
 
-def _violation(terms: BoxedDual, weights: Array, gradient: Array) -> float:
-    """The largest violation of the optimality conditions by a pair within a group."""
-    return max(high - low for _, low, high in _ends(terms, weights, gradient))
-
-
-def _worst_pair(terms: BoxedDual, weights: Array, gradient: Array) -> Index:
-    """The pair with the largest violation."""
-    index, lowest, highest = max(
-        _ends(terms, weights, gradient), key=lambda found: found[2] - found[1]
-    )
-    at, g = weights[index], gradient[index]
-    grows = (at < terms.high[index]) & (g == lowest)
-    falls = (at > terms.low[index]) & (g == highest)
-    return index[[int(grows.argmax()), int(falls.argmax())]]
-
-
 def _amounts(terms: BoxedDual, weights: Array, gradient: Array) -> tuple[Array, Array]:
     """Violation of each sample by a weight that is too small, and by one that is too large.
 
     Gradients are compared with one level a group, the median over the free samples, which estimates
     the intercept. A few free samples may estimate it so badly that one side has next to no
-    violation: samples are compared with the furthest one of the other side then.
+    violation: samples are compared with the furthest one of the other side then. The most violating
+    pair has positive amounts.
     """
     short, over = np.zeros_like(gradient), np.zeros_like(gradient)
     for index, lowest, highest in _ends(terms, weights, gradient):
@@ -497,7 +482,8 @@ def _amounts(terms: BoxedDual, weights: Array, gradient: Array) -> tuple[Array, 
         grows, falls = at < terms.high[index], at > terms.low[index]
         free = g[grows & falls]
         level = float(np.median(free)) if free.size else 0.5 * (lowest + highest)
-        above = below = min(max(level, lowest), highest)
+        inside = LEAST_SIDE * (highest - lowest)
+        above = below = min(max(level, lowest + inside), highest - inside)
         if free.size < FEW and min(np.sum(g[grows] < level), np.sum(g[falls] > level)) < FEW:
             above, below = highest, lowest
         short[index] = np.where(grows, np.maximum(above - g, 0.0), 0.0)
