@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,9 +98,39 @@ def solved(
     deadline : float
         On the clock of `proxmargin.compiled.clock`.
     """
-    highs = _highs()
+    import highspy as highs  # loaded when the first program is solved
+
+    def failed(status: Any) -> bool:  # warnings, as of tiny entries that HiGHS drops, do not count
+        return bool(status == highs.HighsStatus.kError)
+
     solver = highs.Highs()
-    options = {
+    for name, value in _options(pivots, deadline).items():
+        if failed(solver.setOptionValue(name, value)):
+            raise RuntimeError(f"HiGHS {solver.version()} does not take the option {name}={value}")
+    if failed(solver.passModel(*_as_arrays(highs, program))):
+        logger.warning("HiGHS does not take a linear program with %s", _extent(program))
+        return _failed_vertex(program, basis)
+    if basis is not None and failed(solver.setBasis(_basis(highs, basis))):
+        logger.warning("HiGHS does not take a basis of %s, and starts anew", _extent(program))
+    if failed(solver.run()):
+        said = solver.modelStatusToString(solver.getModelStatus())
+        logger.info("HiGHS failed (%s) at a program with %s", said, _extent(program))
+    found, reached, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
+    ends = highs.HighsModelStatus.kIterationLimit, highs.HighsModelStatus.kTimeLimit
+    if not found.value_valid:
+        return _failed_vertex(program, basis)._replace(limited=status in ends)
+    return Vertex(
+        columns=_without_rounding(program, np.array(found.col_value)),
+        duals=np.array(found.row_dual),
+        basis=Basis(*(_codes(statuses) for statuses in (reached.col_status, reached.row_status))),
+        optimal=status == highs.HighsModelStatus.kOptimal,
+        limited=status in ends,
+        pivots=int(solver.getInfo().simplex_iteration_count),
+    )
+
+
+def _options(pivots: int, deadline: float) -> dict[str, Any]:
+    return {
         "output_flag": False,
         "threads": 1,
         "presolve": "off",  # it would discard the basis
@@ -112,31 +141,6 @@ def solved(
         "simplex_iteration_limit": pivots,
         "time_limit": max(deadline - clock(), 0.0),
     }
-    for name, value in options.items():
-        if _call_failed(highs, solver.setOptionValue(name, value)):
-            raise RuntimeError(f"HiGHS {solver.version()} does not take the option {name}={value}")
-    if _call_failed(highs, solver.passModel(*_as_arrays(highs, program))):
-        logger.warning("HiGHS does not take a linear program with %s", _extent(program))
-        return _failed_vertex(program, basis)
-    if basis is not None and _call_failed(highs, solver.setBasis(_basis(highs, basis))):
-        logger.warning("HiGHS does not take a basis of %s, and starts anew", _extent(program))
-    if _call_failed(highs, solver.run()):
-        status = solver.modelStatusToString(solver.getModelStatus())
-        logger.info("HiGHS failed (%s) at a program with %s", status, _extent(program))
-    if not solver.getSolution().value_valid:
-        limited = solver.getModelStatus() in _limits(highs)
-        return _failed_vertex(program, basis)._replace(limited=limited)
-    return _vertex(highs, solver, program)
-
-
-def _call_failed(highs: Any, status: Any) -> bool:
-    """Whether a call failed; warnings, as of tiny entries that HiGHS drops, do not count."""
-    return bool(status == highs.HighsStatus.kError)
-
-
-def _limits(highs: Any) -> tuple[Any, Any]:
-    """The model statuses of a search that a limit has ended."""
-    return highs.HighsModelStatus.kIterationLimit, highs.HighsModelStatus.kTimeLimit
 
 
 def _extent(program: RestrictedProgram) -> str:
@@ -186,18 +190,6 @@ def _basis(highs: Any, basis: Basis) -> Any:
     return given
 
 
-def _vertex(highs: Any, solver: Any, program: RestrictedProgram) -> Vertex:
-    found, basis, status = solver.getSolution(), solver.getBasis(), solver.getModelStatus()
-    return Vertex(
-        columns=_without_rounding(program, np.array(found.col_value)),
-        duals=np.array(found.row_dual),
-        basis=Basis(*(_codes(statuses) for statuses in (basis.col_status, basis.row_status))),
-        optimal=status == highs.HighsModelStatus.kOptimal,
-        limited=status in _limits(highs),
-        pivots=int(solver.getInfo().simplex_iteration_count),
-    )
-
-
 def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
     """``columns`` with exact zeros where a degenerate vertex is zero up to rounding."""
     starts, filled = program.matrix.indptr, np.flatnonzero(np.diff(program.matrix.indptr))
@@ -210,11 +202,3 @@ def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
 
 def _codes(statuses: Any) -> Status:
     return np.fromiter(map(int, statuses), np.int8, len(statuses))
-
-
-@cache
-def _highs() -> Any:
-    """HiGHS, loaded when the first program is solved."""
-    import highspy
-
-    return highspy
