@@ -70,15 +70,14 @@ class ExactSolution(NamedTuple):
 
     Attributes
     ----------
-    coef, free, scores, dual : arrays
-        As in the state of the interior point method; zeros and caps are exact.
+    coef, free, dual : arrays
+        In units of the program; zeros and caps are exact.
     gap : float
         Sum of the Fenchel-Young terms of the boxes, in units of the program.
     """
 
     coef: Array
     free: Array
-    scores: Array
     dual: Array
     gap: float
 
@@ -220,4 +219,4 @@ def _exact_solution(program: BoxProgram, at: _FacePoint, partition: Partition) -
     curved = program.bends > 0
     best[curved] = np.clip(missing[curved] / program.bends[curved], 0.0, program.caps[curved])
     terms = (best - dual) * (missing - 0.5 * program.bends * (best + dual))
-    return ExactSolution(at.coef, at.free, scores, dual, float(terms.sum()))
+    return ExactSolution(at.coef, at.free, dual, float(terms.sum()))

@@ -16,7 +16,6 @@ from proxmargin.penalties.elastic_net import Ridge
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.solvers.box.box_program import (
-    BoxProgram,
     has_ridge,
     program_of,
     size_objection,
@@ -42,7 +41,6 @@ __all__ = ["InteriorPoint", "InteriorPointState"]
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
 FEASIBLE = 1e-8  # residuals over the first ones, up to which the equations hold
-SEPARATED_MARGIN = 0.5  # least margin over the goal, above which the classes are separated
 # crossover to the exact optimum on a face
 CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
 CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations
@@ -157,15 +155,13 @@ class InteriorPoint(Solver[InteriorPointState]):
 
     def point(self, problem: Problem, state: InteriorPointState) -> Point:
         model = _model_of(problem)
-        _, free, scores = model.of_variables(state.at.variables)
-        coef, free = model.penalty.coef_and_free(
-            model.own(state.at), free, state.relative <= CROSSOVER_GAP
-        )
         if state.vertex is not None:
-            coef, free, scores = state.vertex.coef, state.vertex.free, state.vertex.scores
+            coef, free = state.vertex.coef, state.vertex.free
+        else:
+            _, free, _ = model.of_variables(state.at.variables)
+            close = state.relative <= CROSSOVER_GAP
+            coef, free = model.penalty.coef_and_free(model.own(state.at), free, close)
         point = model.program.point(problem, coef, free)
-        if isinstance(model.penalty, RidgeModel):
-            point = _scaled_to_goal(problem, model.program, point, scores)
         return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: InteriorPointState) -> Array:
@@ -242,27 +238,3 @@ def _nearest_face(model: BoxModel, before: Iterate, after: Iterate) -> Partition
     falls = after.slacks * before.multipliers - after.multipliers * before.slacks
     low, high, _ = model.of_pairs(falls)
     return partition_of(low < 0, high < 0 if high.size else np.zeros(low.size, dtype=bool))
-
-
-def _scaled_to_goal(problem: Problem, program: BoxProgram, point: Point, scores: Array) -> Point:
-    """The point; of a hinge with separated classes, scaled and shifted to a least margin of one.
-
-    With weights far larger than the ridge, the rounding of margins at one would dominate the
-    objective; at this multiple the loss is exactly zero.
-    """
-    margins, goal = program.signs * scores, float(program.goal[0])
-    scalable = goal > 0 and not program.bends.any() and bool(np.all(program.goal == goal))
-    if not scalable or float(margins.min()) < SEPARATED_MARGIN:
-        return point
-    scores = program.design.scores(point.coef)[:, 0] + point.intercept[0]
-    up, down = (float((y * scores[program.signs == y]).min(initial=np.inf)) for y in (1.0, -1.0))
-    shift = 0.0
-    if problem.intercept.is_shift_invariant and np.isfinite(up + down):
-        shift = 0.5 * (down - up)
-    multiple = goal / min(up + shift, down - shift)
-    loss = float(program.caps @ np.maximum(goal - program.signs * scores, 0.0))
-    square = 0.5 * program.l2 * float(np.vdot(point.coef, point.coef))
-    square += 0.5 * problem.intercept.l2 * program.l2 / problem.penalty.l2 * point.intercept[0] ** 2
-    if multiple**2 * square > square + loss:
-        return point
-    return Point(multiple * point.coef, multiple * (point.intercept + shift))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from proxmargin.solvers.programs.hinge_program import (
     hinge_program,
     hinge_rows,
 )
-from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
+from proxmargin.solvers.programs.restricted_program import Basis, solved
 
 __all__ = ["LinearProgram", "LinearProgramState", "columns_a_round", "first_rows"]
 
@@ -176,11 +177,17 @@ def first_rows(rows: HingeRows, scores: Array) -> Ids:
 
 
 def _round(program: HingeProgram, state: LinearProgramState) -> LinearProgramState:
-    """Solve the restricted program, and add the rows and columns that its vertex violates."""
-    vertex = _vertex(program, state)
-    point = program.point(state.columns, vertex)
-    scores = program.problem.design.scores(point.coef) + point.intercept
-    dual = program.dual(state.rows, vertex)
+    """Solve the restricted program, and add the rows and columns that its vertex violates.
+
+    If the method fails from the last basis, it starts anew.
+    """
+    restricted, design = program.restricted(state.rows, state.columns), program.problem.design
+    solve = partial(solved, restricted, pivots=ROUND_PIVOTS, deadline=state.deadline)
+    vertex = solve(basis=state.basis)
+    if not (vertex.optimal or vertex.limited or state.basis is None):
+        vertex = solve(basis=None)
+    point, dual = program.point(state.columns, vertex), program.dual(state.rows, vertex)
+    scores = design.scores(point.coef) + point.intercept
     reached = replace(
         state,
         n_iter=state.n_iter + 1,
@@ -193,34 +200,16 @@ def _round(program: HingeProgram, state: LinearProgramState) -> LinearProgramSta
     )
     if not vertex.optimal:
         return replace(reached, finished=not vertex.limited)
-    return _grown(program, reached, scores, dual, vertex.basis)
-
-
-def _vertex(program: HingeProgram, state: LinearProgramState) -> Vertex:
-    """The optimal vertex of the restricted program; from a cold start if the warm one fails."""
-    restricted = program.restricted(state.rows, state.columns)
-    vertex = solved(restricted, state.basis, pivots=ROUND_PIVOTS, deadline=state.deadline)
-    if vertex.optimal or vertex.limited or state.basis is None:
-        return vertex
-    return solved(restricted, None, pivots=ROUND_PIVOTS, deadline=state.deadline)
-
-
-def _grown(
-    program: HingeProgram, state: LinearProgramState, scores: Array, dual: Array, basis: Basis
-) -> LinearProgramState:
-    """``state`` with the rows and columns that its vertex, of this basis, violates."""
-    design = program.problem.design
-    shortfalls = program.rows.shortfalls(scores)
-    rows = program.rows.violated(shortfalls, state.rows, ROW_TOLERANCE)
+    rows = program.rows.violated(program.rows.shortfalls(scores), state.rows, ROW_TOLERANCE)
     pulled = design.adjoint(-dual) / program.gauge.strength
     columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
     new = columns.parts.size
     ended = not (rows.size or new)
     return replace(
-        state,
+        reached,
         rows=np.concatenate([state.rows, rows]),
         columns=state.columns.joined(columns),
-        basis=basis.extended(new, rows.size),
+        basis=vertex.basis.extended(new, rows.size),
         # exact: a second solve from the same basis, as a fresh factor removes rounding of many
         # pivots
         finished=ended and state.exact,

@@ -103,7 +103,7 @@ def solved(
     def failed(status: Any) -> bool:  # warnings, as of tiny entries that HiGHS drops, do not count
         return bool(status == highs.HighsStatus.kError)
 
-    solver = highs.Highs()
+    solver = highs.Highs()  # type: ignore[no-untyped-call]
     for name, value in _options(pivots, deadline).items():
         if failed(solver.setOptionValue(name, value)):
             raise RuntimeError(f"HiGHS {solver.version()} does not take the option {name}={value}")
