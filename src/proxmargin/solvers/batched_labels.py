@@ -63,10 +63,8 @@ class Axes(NamedTuple):
 
     Attributes
     ----------
-    samples : (n_samples, rank)
-        Z; with orthogonal columns, which sum to zero if they are centred.
-    squares : (rank,)
-        The diagonal of ``Z'Z``.
+    samples : (n_samples, rank), Z; with orthogonal columns, which sum to zero if they are centred
+    squares : (rank,), the diagonal of ``Z'Z``
     centred : bool
     """
 
@@ -100,12 +98,9 @@ class LabelingFits(NamedTuple):
 
     Attributes
     ----------
-    scores : (n_samples, n_labelings)
-        ``Z u``, without intercept.
-    norms : (n_labelings,)
-        ``|u|``.
-    gaps : (n_labelings,)
-        Relative duality gaps.
+    scores : (n_samples, n_labelings), ``Z u``, without intercept
+    norms : (n_labelings,), ``|u|``
+    gaps : (n_labelings,), relative duality gaps
     """
 
     scores: Array
@@ -375,8 +370,7 @@ class _Dual(NamedTuple):
     ----------
     matrix : (n, n)
     low, high, pull : (n,)
-    groups : (n_groups, n)
-        One for the members of each, the first group first.
+    groups : (n_groups, n), one for the members of each, the first group first
     sums : (n_groups,)
     """
 
@@ -501,8 +495,7 @@ class _Classes(NamedTuple):
     Attributes
     ----------
     samples : (n_samples, rank)
-    shares : (2, n_samples, n_labelings)
-        Of each sample in each class.
+    shares : (2, n_samples, n_labelings), of each sample in each class
     means : (2, n_labelings, rank)
     """
 

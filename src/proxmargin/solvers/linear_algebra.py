@@ -44,8 +44,7 @@ class Factor(NamedTuple):
     ----------
     triangle : (n, n), by columns
         L in the lower triangle or L' in the upper one; the other triangle is not read.
-    lower : bool
-        Which of the two.
+    lower : bool, which of the two
     """
 
     triangle: Array

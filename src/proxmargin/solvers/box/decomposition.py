@@ -75,12 +75,9 @@ class BoxedDual(NamedTuple):
 
     Attributes
     ----------
-    low, high, bends, pull : (n_samples,)
-        ``pull`` is the linear term, ``goal y``.
-    groups : (n_samples,) bool
-        The samples of the first sum; none if there is only one sum.
-    sums : (float, float)
-        Sums of beta over the second and over the first group.
+    low, high, bends, pull : (n_samples,), ``pull`` is the linear term, ``goal y``
+    groups : (n_samples,) bool, the samples of the first sum; none if there is only one sum
+    sums : (float, float), sums of beta over the second and over the first group
     """
 
     low: Array
@@ -97,24 +94,16 @@ class Blocks(GapState):
 
     Attributes
     ----------
-    weights : (n_samples,)
-        beta.
-    product : (n_samples,)
-        ``K beta``.
-    block : (n_block,) int
-        The last block, in increasing order.
-    travel : float
-        Sum of the absolute changes of beta since the product was last recomputed.
-    pairs : int
-        Number of SMO steps so far.
+    weights : (n_samples,), beta
+    product : (n_samples,), ``K beta``
+    block : (n_block,) int, the last block, in increasing order
+    travel : float, sum of the absolute changes of beta since the product was last recomputed
+    pairs : int, number of SMO steps so far
     violation : float
         Smallest value so far of the largest violation of the optimality conditions by a pair.
-    idle : int
-        Steps over the whole problem that did not halve the violation.
-    single : bool
-        Whether blocks of the kernel are stored in single precision.
-    deadline : float
-        When the fit ends, on the clock of `proxmargin.compiled.clock`.
+    idle : int, steps over the whole problem that did not halve the violation
+    single : bool, whether blocks of the kernel are stored in single precision
+    deadline : float, when the fit ends, on the clock of `proxmargin.compiled.clock`
     """
 
     weights: Array

@@ -69,53 +69,34 @@ class CoordinateDescentState(GapState):
 
     Attributes
     ----------
-    a : (n_samples,)
-        Dual points in the box.
+    a : (n_samples,), dual points in the box
     v : (n_features,)
         ``metric * sum_i y_i a_i x_i``, see `proxmargin.compiled.solvers.dual_coordinates`.
     active : (n_live,) int
         The samples with a positive weight, the first ``n_active`` of them active.
-    residual, moment : float
-        ``y'a`` and ``centre'v``.
+    residual, moment : float, ``y'a`` and ``centre'v``
     stiffness, multiplier : float
         Penalty parameter and multiplier of ``y'a = 0`` for a free intercept; otherwise the
         curvature of its ridge, or zero, and zero.
-    least, most : float
-        Range of the violations in the last sweep, infinite where they are unknown.
-    value, excess : float
-        The dual objective, and the duality gap by the last sweep.
-    share : float
-        The relative gap by a sweep at which the inner problem counts as solved.
-    solved : bool
-        It is solved: the multiplier is due.
-    sweeps : int
-        Sweeps over this inner problem.
-    blocked : bool
-        A step on a face of this inner problem did not decrease its objective.
-    faces : int
-        Steps on faces of this inner problem.
-    anchor : float
-        The multiplier when all samples were active last.
-    calm : float
-        Smallest gap by a sweep while the multiplier moves after each.
-    restless : int
-        Calls of the kernel since it fell by much.
-    steady : bool
-        The multiplier moves after inner problems only, as it did not settle otherwise.
-    seed : int
-        State of the random numbers.
+    least, most : float, range of the violations in the last sweep, infinite where they are unknown
+    value, excess : float, the dual objective, and the duality gap by the last sweep
+    share : float, the relative gap by a sweep at which the inner problem counts as solved
+    solved : bool, it is solved: the multiplier is due
+    sweeps : int, sweeps over this inner problem
+    blocked : bool, a step on a face of this inner problem did not decrease its objective
+    faces : int, steps on faces of this inner problem
+    anchor : float, the multiplier when all samples were active last
+    calm : float, smallest gap by a sweep while the multiplier moves after each
+    restless : int, calls of the kernel since it fell by much
+    steady : bool, the multiplier moves after inner problems only, as it did not settle otherwise
+    seed : int, state of the random numbers
     coef, products : (n_features,) and (n_samples,), optional
         Coefficients, and their products with the data; known after an inner problem.
-    intercept : float
-        Of centred features, if the intercept is free.
-    best : float
-        Smallest relative gap so far.
-    idle : int
-        Inner problems since then.
-    unbalanced : bool
-        Most of the gap comes from ``y'a != 0``.
-    last : float
-        Sweeps after which the method ends.
+    intercept : float, of centred features, if the intercept is free
+    best : float, smallest relative gap so far
+    idle : int, inner problems since then
+    unbalanced : bool, most of the gap comes from ``y'a != 0``
+    last : float, sweeps after which the method ends
     """
 
     a: Array
@@ -439,8 +420,7 @@ class _Face:
 
     Attributes
     ----------
-    read : int
-        Products with the rows of the face so far.
+    read : int, products with the rows of the face so far
     """
 
     def __init__(

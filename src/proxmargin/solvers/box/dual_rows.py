@@ -40,18 +40,14 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    base : Design
-        The data before any centring and scaling.
+    base : Design, the data before any centring and scaling
     stored : StoredRows
         Their rows, with ``metric = 1 / (l2 scale^2)``, ``pull_i = x_i'(metric centre)`` and
         ``square = centre'(metric centre)``.
-    norms : (n_samples,)
-        Squared norms of the centred samples over l2.
+    norms : (n_samples,), squared norms of the centred samples over l2
     centre, scale : (n_features,)
-    shift : (n_features,)
-        The intercept is that of centred features less ``shift'w``.
-    plain : bool
-        Features are the data themselves, neither centred nor scaled.
+    shift : (n_features,), the intercept is that of centred features less ``shift'w``
+    plain : bool, features are the data themselves, neither centred nor scaled
     """
 
     base: Design

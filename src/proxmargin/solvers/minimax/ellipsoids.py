@@ -151,13 +151,10 @@ class ClassSpread:
 
     Attributes
     ----------
-    coef : (k,)
-        In the coordinates of `coordinates_of`.
+    coef : (k,), in the coordinates of `coordinates_of`
     scores, v : (n_samples,)
-    sizes : (2,)
-        ``n_o``.
-    deadline : float
-        On `proxmargin.compiled.clock`; after it systems are solved inexactly.
+    sizes : (2,), ``n_o``
+    deadline : float, on `proxmargin.compiled.clock`; after it systems are solved inexactly
     """
 
     deadline = np.inf

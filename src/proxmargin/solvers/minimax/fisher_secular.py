@@ -42,14 +42,12 @@ class FisherState(State):
     Attributes
     ----------
     coef : (n_features,)
-    dual : (n_samples,)
-        The dual point of these coefficients.
+    dual : (n_samples,), the dual point of these coefficients
     basis : tuple of (LANCZOS_BLOCK or fewer, n_features)
         Orthonormal Lanczos vectors, for large data; ``following`` is the next one.
     diagonal, beside : (k,)
         Diagonal and subdiagonal of the tridiagonal matrix; the last entry belongs to ``following``.
-    stop : Stop
-        Limits of the run, within which a step adds fewer Lanczos vectors.
+    stop : Stop, limits of the run, within which a step adds fewer Lanczos vectors
     """
 
     coef: Array
@@ -66,10 +64,8 @@ class _Secular(NamedTuple):
 
     Attributes
     ----------
-    direction : (k,)
-        ``mu (Lambda + mu)^-1 d``: l2 times the coefficients.
-    regression : (k,)
-        ``(Lambda + mu)^-1 d``, whose scores are the free part of the dual point.
+    direction : (k,), ``mu (Lambda + mu)^-1 d``: l2 times the coefficients
+    regression : (k,), ``(Lambda + mu)^-1 d``, whose scores are the free part of the dual point
     mu : float
     """
 

@@ -61,10 +61,8 @@ class Levels(NamedTuple):
 
     Attributes
     ----------
-    values : (2,)
-        ``n_o / kappa``.
-    covariances : (2, k, k)
-        Of the classes, without which there are no levels.
+    values : (2,), ``n_o / kappa``
+    covariances : (2, k, k), of the classes, without which there are no levels
     """
 
     values: Array
@@ -77,21 +75,15 @@ class ProbabilityState(GapState):
 
     Attributes
     ----------
-    coef : (k,)
-        In the features, or in the row span if there are fewer samples.
+    coef : (k,), in the features, or in the row span if there are fewer samples
     scores : (n_samples,)
-    dual : (n_samples,)
-        The gradient of the loss, or the dual point of the levels.
-    covariances : (2, k, k)
-        Covariances of the two classes, if they are formed.
+    dual : (n_samples,), the gradient of the loss, or the dual point of the levels
+    covariances : (2, k, k), covariances of the two classes, if they are formed
     levels
         After Newton's method in the coefficients has stalled.
-    gap : float
-        Smallest gap so far.
-    idle : int
-        Steps without progress.
-    stop : Stop
-        Limits of the run.
+    gap : float, smallest gap so far
+    idle : int, steps without progress
+    stop : Stop, limits of the run
     """
 
     coef: Array

@@ -31,8 +31,7 @@ class ColumnSet:
 
     Attributes
     ----------
-    members : (k,) integers
-        The features, in the order of the columns.
+    members : (k,) integers, the features, in the order of the columns
     columns : (n_samples, k) matrix in Fortran order, or sparse by columns
     mean, unit : (k,)
         A free intercept absorbs the mean. Dense columns are centred: with the intercept eliminated

@@ -53,10 +53,8 @@ class MarginExpansion(NamedTuple):
     ----------
     intercept : float
     scores : (n_samples,)
-    value : float
-        The loss plus the penalty of the intercept.
-    dual : (n_samples,)
-        Gradient of the loss in the scores.
+    value : float, the loss plus the penalty of the intercept
+    dual : (n_samples,), gradient of the loss in the scores
     curvature : (n_samples,)
         Second derivatives of the loss in the scores, or a majoriser where they vanish.
     """
@@ -130,14 +128,11 @@ class NewtonStep(NamedTuple):
     Attributes
     ----------
     direction : (k,)
-    move : float
-        Change of the intercept.
-    moved : (n_samples,)
-        Change of the scores, including that of the intercept.
+    move : float, change of the intercept
+    moved : (n_samples,), change of the scores, including that of the intercept
     slope, curvature : float
         First and second derivative of the penalty of the coefficients along the step.
-    multiplier : float
-        Of a constraint on the coefficients in the quadratic model.
+    multiplier : float, of a constraint on the coefficients in the quadratic model
     """
 
     direction: Array
@@ -154,21 +149,14 @@ class MarginNewtonState(GapState):
 
     Attributes
     ----------
-    inner : (k,)
-        The coefficients, in the coordinates of the method.
-    at : MarginExpansion
-        With the best intercept (for the centred design, if it is centred).
-    slope : (k,)
-        Gradient of the loss in the coefficients.
-    share : float
-        Weight of the reweighted least-squares majoriser where the loss has no curvature.
-    multiplier : float
-        Of the last step.
+    inner : (k,), the coefficients, in the coordinates of the method
+    at : MarginExpansion, with the best intercept (for the centred design, if it is centred)
+    slope : (k,), gradient of the loss in the coefficients
+    share : float, weight of the reweighted least-squares majoriser where the loss has no curvature
+    multiplier : float, of the last step
     objective : float
-    gap : float
-        Smallest duality gap so far.
-    idle : int
-        Steps without progress.
+    gap : float, smallest duality gap so far
+    idle : int, steps without progress
     """
 
     inner: Array

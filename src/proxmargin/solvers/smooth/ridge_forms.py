@@ -41,12 +41,9 @@ class RidgeNewtonState(MarginNewtonState):
 
     Attributes
     ----------
-    ridge : float
-        Ridge of this stage of the homotopy, at least the final one.
-    every : int
-        The Hessian of few features is that of every k-th sample.
-    deadline : float
-        CG starts no further product after it.
+    ridge : float, ridge of this stage of the homotopy, at least the final one
+    every : int, the Hessian of few features is that of every k-th sample
+    deadline : float, CG starts no further product after it
     """
 
     ridge: float = 0.0
@@ -59,8 +56,7 @@ class Form(ABC):
 
     Attributes
     ----------
-    design : Design
-        The data, centred if that is worth its cost.
+    design : Design, the data, centred if that is worth its cost
     centre : (n_features,)
     """
 
