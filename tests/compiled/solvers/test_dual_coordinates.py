@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from proxmargin.compiled.solvers.dual_coordinates import (
     Descent,
+    DualTerms,
     StoredRows,
-    Terms,
     descend,
     squares,
 )
@@ -73,7 +73,7 @@ def run(
     dual, coef, active = np.zeros(n), np.zeros(p), np.arange(n)
     rows, norms = rows_of(problem, kind), np.empty(n)
     squares(rows, norms)
-    terms = Terms(*(problem[name] for name in ("signs", "caps", "bends", "goals")), False)
+    terms = DualTerms(*(problem[name] for name in ("signs", "caps", "bends", "goals")), False)
     diagonal = norms + problem["stiffness"] + problem["bends"]
     at = Descent(n, 0.0, 0.0, -np.inf, np.inf, problem["base"], 0.0)
     *found, _ = descend(

@@ -22,7 +22,7 @@ from proxmargin import (
     NuSVC,
     SquaredHingeSVC,
 )
-from proxmargin.compiled.solvers.dual_coordinates import Terms, squares
+from proxmargin.compiled.solvers.dual_coordinates import DualTerms, squares
 from proxmargin.designs import SparseDesign, StandardizedDesign, as_design, moments
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
@@ -446,7 +446,7 @@ def on_face(
 ) -> CoordinateDescentState:
     rows, norms = rows_of(problem, kind), np.empty(start.a.size)
     squares(rows, norms)
-    terms = Terms(*(problem[name] for name in ("signs", "caps", "bends", "goals")), False)
+    terms = DualTerms(*(problem[name] for name in ("signs", "caps", "bends", "goals")), False)
     free = np.flatnonzero((start.a > 0) & (start.a < problem["caps"]))
     return _Face(rows, terms, start.stiffness, free, start.v.size).moved(
         start, norms, balanced, 250

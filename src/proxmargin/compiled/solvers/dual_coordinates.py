@@ -27,7 +27,16 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.exponentials import fast_exp
 from proxmargin.compiled.prefetch import prefetch
 
-__all__ = ["NEAREST", "Descent", "StoredRows", "Terms", "descend", "products", "squares", "summed"]
+__all__ = [
+    "NEAREST",
+    "Descent",
+    "DualTerms",
+    "StoredRows",
+    "descend",
+    "products",
+    "squares",
+    "summed",
+]
 
 # dual points in a box
 LEAST_VIOLATION = 1e-15  # of a slope, in margins: below it a coordinate does not move
@@ -51,8 +60,7 @@ class StoredRows(NamedTuple):
     ----------
     data, indices, indptr : arrays
         Of a compressed matrix; of a dense one, all entries, no indices, and where its rows start.
-    metric : (n_features,) or (1,)
-        A metric of one entry is that of all features.
+    metric : (n_features,) or (1,), A metric of one entry is that of all features
     pull : (n_samples,)
     square : float
     """
@@ -65,14 +73,13 @@ class StoredRows(NamedTuple):
     square: float
 
 
-class Terms(NamedTuple):
+class DualTerms(NamedTuple):
     """The separable part of the objective, sample by sample.
 
     Attributes
     ----------
     signs, upper, curvatures, goals : (n_samples,)
-    entropic : bool
-        Terms are entropies; their ``curvatures`` are zero.
+    entropic : bool, dualTerms are entropies; their ``curvatures`` are zero
     """
 
     signs: Any
@@ -88,13 +95,11 @@ class Descent(NamedTuple):
     Attributes
     ----------
     n_active : int
-    residual, moment : float
-        ``y'a`` and ``centre'v``.
+    residual, moment : float, ``y'a`` and ``centre'v``
     least, most : float
         Smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown.
     multiplier : float
-    value : float
-        Minus the objective.
+    value : float, minus the objective
     """
 
     n_active: int
@@ -136,7 +141,7 @@ def descend(
     Parameters
     ----------
     rows : StoredRows
-    terms : Terms
+    terms : DualTerms
     diagonal : (n_samples,)
         The curvature along each dual point.
     dual : (n_samples,)

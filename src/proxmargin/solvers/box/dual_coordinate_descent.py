@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.dual_coordinates import (
     Descent,
+    DualTerms,
     StoredRows,
-    Terms,
     descend,
     products,
     summed,
@@ -426,7 +426,7 @@ class _Face:
     def __init__(
         self,
         rows: StoredRows,
-        terms: Terms,
+        terms: DualTerms,
         stiffness: float,
         free: NDArray[np.int64],
         n_features: int,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from proxmargin.compiled.solvers.dual_coordinates import NEAREST, StoredRows, Terms, squares
+from proxmargin.compiled.solvers.dual_coordinates import NEAREST, DualTerms, StoredRows, squares
 from proxmargin.designs.base import Design
 from proxmargin.designs.memory import unlocked
 from proxmargin.losses.base import Array
@@ -147,7 +147,7 @@ def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def terms_of(problem: Problem) -> Terms:
+def terms_of(problem: Problem) -> DualTerms:
     """The terms, computed once."""
     return problem.remembered(_new_terms)
 
@@ -159,16 +159,16 @@ def _is_logistic(problem: Problem) -> bool:
     return isinstance(unshifted, MarginSum) and isinstance(unshifted.phi, Logistic)
 
 
-def _new_terms(problem: Problem) -> Terms:
+def _new_terms(problem: Problem) -> DualTerms:
     box = problem.loss.box
     if box is not None:
-        return Terms(box.signs, box.caps, box.bends, box.goal, False)
+        return DualTerms(box.signs, box.caps, box.bends, box.goal, False)
     loss = problem.margins
     signs, upper = (np.ascontiguousarray(each[:, 0]) for each in (loss.signs, loss.weights))
-    return Terms(signs, upper, np.zeros_like(upper), -signs * problem.offset, True)
+    return DualTerms(signs, upper, np.zeros_like(upper), -signs * problem.offset, True)
 
 
-def dual_bound(terms: Terms, a: Array) -> float:
+def dual_bound(terms: DualTerms, a: Array) -> float:
     """``sum_i goals_i a_i - term_i(a_i)``: the lower bound, but for the ridge."""
     if not terms.entropic:
         return float(a @ (terms.goals - 0.5 * terms.curvatures * a))
@@ -177,13 +177,13 @@ def dual_bound(terms: Terms, a: Array) -> float:
     return float(a @ terms.goals - terms.upper @ entropies)
 
 
-def inside(terms: Terms, a: Array) -> Array:
+def inside(terms: DualTerms, a: Array) -> Array:
     """Dual points moved to where descent may start."""
     edge = NEAREST * terms.upper if terms.entropic else 0.0
     return np.clip(a, edge, terms.upper - edge)
 
 
-def implied(terms: Terms, scores: Array, balanced: bool) -> Array:
+def implied(terms: DualTerms, scores: Array, balanced: bool) -> Array:
     """The dual points that scores imply; in the middle of the box at a kink.
 
     For a free intercept they are ``balanced``: off the middle so that ``y'a = 0``, if any are.
