@@ -45,7 +45,6 @@ SHARED = (
     "hinge_terms",
     "linear_algebra",
     "line_search",
-    "screening",
     "working_set",
 )
 # families of solvers: none knows another; the papers' methods and the wrappers know them, and

@@ -383,31 +383,3 @@ def test_evaluating_a_penalty_leaves_its_arguments_unchanged(penalty: Penalty, r
         penalty.fenchel_young(coef, penalty.domain_scale(dual) * dual)
         penalty.violations(coef, dual)
         penalty.critical_strength(dual)
-
-
-@pytest.mark.parametrize("name", ["elastic net", "l1", "sum-to-zero elastic net", "sum-to-zero l1"])
-@given(v=points, radius=st.floats(0.0, 0.5))
-def test_what_keeps_a_feature_at_zero_is_a_ball_inside_the_subdifferential(
-    name: str, v, radius: float
-) -> None:
-    penalty, v = PENALTIES[name], 0.05 * v
-    kept = penalty.keeps_at_zero(v, np.full(4, radius))
-    leaves = np.zeros(4, dtype=bool)
-    order, rows = np.argsort(v, axis=1), np.arange(4)
-    for high, low in ((1.0, 0.0), (0.0, -1.0), (np.sqrt(0.5), -np.sqrt(0.5))):
-        worst = np.zeros_like(v)
-        worst[rows, order[:, -1]] = high
-        worst[rows, order[:, 0]] = low
-        beyond = penalty.violations(np.zeros_like(v), v + radius * worst)
-        assert (beyond[kept] <= 1e-15).all()
-        further = penalty.violations(np.zeros_like(v), v + (radius + 1e-9) * worst)
-        leaves |= further > 0
-    assert (kept | leaves).all()
-
-
-@every_penalty
-def test_features_are_ruled_out_only_where_zero_is_optimal(penalty: Penalty, rng) -> None:
-    v = rng.uniform(-0.6, 0.6, (4, 3))
-    kept = penalty.keeps_at_zero(v, np.zeros(4))
-    assert not penalty.violations(np.zeros_like(v), v)[kept].any()
-    assert not penalty.keeps_at_zero(v, np.full(4, np.inf)).any()

@@ -43,7 +43,7 @@ def test_held_out_rows_have_no_part_in_their_fold() -> None:
 @pytest.mark.parametrize("shape", [(60, 150), (90, 12)])
 @pytest.mark.parametrize("storage", ["C", "F", "CSR"])
 def test_giants_in_held_out_rows_do_not_change_a_bit(shape, storage) -> None:
-    """Neither standardisation nor screening, nor bounds, nor Gram matrices read them."""
+    """Neither standardisation nor bounds nor Gram matrices read them."""
     rng = np.random.default_rng(11)
     X = rng.standard_normal(shape) * (rng.random(shape) < 0.6)
     y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(shape[0]) > 0, 1, 0)

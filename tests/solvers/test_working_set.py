@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from proxmargin import HuberizedSVC, alpha_max
 from proxmargin.certificates.certify import certify
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.stopping import Stop
-from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.working_set import WorkingSet
 from tests.cases import binary_problem
@@ -41,15 +39,3 @@ def test_rounds_end_where_gradients_of_the_loss_prove_little() -> None:
     model.set_params(solver_options={"working_set": True})
     model.set_params(alpha=0.01 * float(alpha_max(model, X, y))).fit(X, y)
     assert model.certificate_.converged
-
-
-@pytest.mark.parametrize("screening", [True, False])
-def test_screening_is_an_option_by_name(screening: bool) -> None:
-    options = {name: {"working_set": True} for name in ("ssnal", "fapg-ssnal")}
-    for name in ("gcd", "fapg-ws", *options):
-        solver = SOLVERS[name](screening=screening, **options.get(name, {}))
-        assert solver.screening is screening  # type: ignore[attr-defined]
-    assert np.array_equal(
-        [SOLVERS[name]().screening for name in ("gcd", "fapg-ws")],  # type: ignore[attr-defined]
-        [True, False],
-    )

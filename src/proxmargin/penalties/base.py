@@ -115,19 +115,6 @@ class Penalty(ABC):
         of the loss; features at zero with a positive violation want to enter the support.
         """
 
-    def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
-        """Features whose coefficients are zero for every dual with rows within ``radii`` of these.
-
-        All False by default: penalties without such a test keep every feature.
-
-        Parameters
-        ----------
-        dual : (n_features, n_outputs)
-        radii : (n_features,)
-            Of Euclidean balls, one a row.
-        """
-        return np.zeros(len(dual), dtype=bool)
-
     @abstractmethod
     def critical_strength(self, dual: Array) -> float:
         """The smallest factor on the l1 part for which ``coef = 0`` is optimal at ``dual``."""

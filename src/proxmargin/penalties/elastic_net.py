@@ -235,10 +235,6 @@ class ElasticNet(Penalty):
         away = np.abs(dual - self.l2 * coef - self.l1 * np.sign(coef))
         return largest_of_rows(np.where(coef == 0, at_zero, away))
 
-    def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
-        kept: NDArray[np.bool_] = largest_of_rows(np.abs(dual)) + radii < self.l1
-        return kept
-
     def unpenalised(self, n_features: int) -> NDArray[np.intp]:
         return np.arange(0 if self.l1 > 0 or self.l2 > 0 else n_features)
 

@@ -116,12 +116,6 @@ class SumToZero(Penalty):
         at_zero = np.maximum(_half_ranges(dual) - l1, 0.0)[:, 0]
         return np.where(count[:, 0] > 0, off.max(axis=1), at_zero)
 
-    def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
-        # half the difference of two entries changes by no more than a radius over sqrt(2)
-        reach = _half_ranges(dual)[:, 0] + np.sqrt(0.5) * radii
-        kept: NDArray[np.bool_] = reach < np.ravel(self._strengths(len(dual))[0])
-        return kept
-
     def critical_strength(self, dual: Array) -> float:
         factors = np.reshape(self.inner.factors, (-1, 1))
         return float((_half_ranges(dual) / factors).max(initial=0.0))

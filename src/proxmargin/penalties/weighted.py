@@ -201,13 +201,6 @@ class WeightedElasticNet(Penalty):
         away = np.where(coef <= lower, np.maximum(away, 0.0), away)
         return largest_of_rows(np.where(coef == 0, at_zero, np.abs(away)))
 
-    def keeps_at_zero(self, dual: Array, radii: Array) -> NDArray[np.bool_]:
-        l1, _, lower, upper = self._columns
-        reach = np.maximum(np.where(upper > 0, dual, -np.inf), np.where(lower < 0, -dual, -np.inf))
-        limits = np.broadcast_to(l1, (len(dual), 1))[:, 0]
-        kept: NDArray[np.bool_] = largest_of_rows(reach) + radii < limits
-        return kept
-
     def critical_strength(self, dual: Array) -> float:
         """The maximum over features with a positive factor; the others need not be zero."""
         factors, lower, upper = (

@@ -56,20 +56,20 @@ __all__ = ["SOLVERS", "ByTheRules", "choose", "named_solver", "suitable"]
 
 
 def _coordinate_descent(
-    smallest: int = 64, forcing: float = 0.03, screening: bool = True, plain: bool = False
+    smallest: int = 64, forcing: float = 0.03, plain: bool = False
 ) -> Solver[Any]:
     """GCD on a working set, whose columns are copied to Fortran order.
 
     With ``plain`` sweeps over all features, as printed.
     """
     require(isinstance(plain, bool | np.bool_), "plain must be True or False", plain)
-    repairing = WorkingSet(CoordinateDescent(), smallest, forcing, "gcd", screening)
+    repairing = WorkingSet(CoordinateDescent(), smallest, forcing, "gcd")
     return CoordinateDescent() if plain else repairing
 
 
-def _working_set(smallest: int = 64, forcing: float = 0.03, screening: bool = False) -> Solver[Any]:
+def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
     """FAPG on a working set of features."""
-    return WorkingSet(FastProximalGradient(), smallest, forcing, screening=screening)
+    return WorkingSet(FastProximalGradient(), smallest, forcing)
 
 
 # by the first method; after FBPD, Newton steps are only worth it close to the solution
@@ -86,14 +86,13 @@ def _relay(
     working_set: bool = False,
     smallest: int = 64,
     forcing: float = 0.03,
-    screening: bool = False,
 ) -> Solver[Any]:
     """FAPG or FBPD, then Newton steps on the dual."""
     known = isinstance(first, str) and first in _RELAYS
     require(known, f"first must be one of {', '.join(_RELAYS)}", first)
     relay = replace(_RELAYS[first], near=near)
     relay = relay if far_steps is None else replace(relay, far_steps=far_steps)
-    return _on_a_working_set(relay, working_set, smallest, forcing, screening)
+    return _on_a_working_set(relay, working_set, smallest, forcing)
 
 
 def _newton_on_the_dual(
@@ -101,7 +100,6 @@ def _newton_on_the_dual(
     working_set: bool = False,
     smallest: int = 512,
     forcing: float = 0.03,
-    screening: bool = False,
 ) -> Solver[Any]:
     """The augmented Lagrangian method.
 
@@ -109,16 +107,16 @@ def _newton_on_the_dual(
     separate them, and the restricted problem then takes more Newton steps than the whole one.
     """
     solver = SemismoothNewton(max_stalled)
-    return _on_a_working_set(solver, working_set, smallest, forcing, screening)
+    return _on_a_working_set(solver, working_set, smallest, forcing)
 
 
 def _on_a_working_set(
-    solver: Solver[Any], working_set: bool, smallest: int, forcing: float, screening: bool
+    solver: Solver[Any], working_set: bool, smallest: int, forcing: float
 ) -> Solver[Any]:
     """The solver on a working set of features, under its own name, or on all of them."""
     is_flag = isinstance(working_set, bool | np.bool_)
     require(is_flag, "working_set must be True or False", working_set)
-    restricted = WorkingSet(solver, smallest, forcing, solver.name, screening)
+    restricted = WorkingSet(solver, smallest, forcing, solver.name)
     return restricted if working_set else solver
 
 

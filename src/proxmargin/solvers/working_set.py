@@ -26,7 +26,6 @@ from proxmargin.loop.stopping import RelativeChange, Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rows import live_rows
-from proxmargin.solvers.screening import surely_zero
 from proxmargin.traits import Trait
 
 __all__ = ["Restricted", "WorkingSet", "with_worst"]
@@ -91,10 +90,6 @@ class WorkingSet(Solver[Restricted]):
         Tolerance of the restricted problem over the current relative gap.
     label : str
         The name to report; by default that of ``inner`` with "-ws".
-    screening : bool
-        Whether features leave the working set once the gap-safe rule proves them zero at every
-        solution (`screening`). That happens in the last rounds, and pays if the cost of ``inner``
-        is proportional to the number of features, as for coordinate descent.
     fixed : bool
         Whether the features of the start are all that there will be, if it has any: the restricted
         problem is solved once.
@@ -104,7 +99,6 @@ class WorkingSet(Solver[Restricted]):
     smallest: int = 64
     forcing: float = 0.03
     label: str = ""
-    screening: bool = False
     fixed: bool = False
 
     check_every: ClassVar[int] = 1
@@ -114,7 +108,7 @@ class WorkingSet(Solver[Restricted]):
         check_solvers(self, "inner")
         check_numbers(self, "smallest", least=1, whole=True)
         check_numbers(self, "forcing", above=0, below=1)
-        check_flags(self, "screening", "fixed")
+        check_flags(self, "fixed")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -187,7 +181,6 @@ class WorkingSet(Solver[Restricted]):
             state,
             coef=gap.point.coef if problem.unpenalised.size else state.coef,
             intercept=gap.point.intercept,
-            members=self._needed(problem, state.members, gap),
             violations=gap.violations,
             relative_gap=gap.relative_gap,
         )
@@ -213,13 +206,6 @@ class WorkingSet(Solver[Restricted]):
         return self.observe(
             problem, state, certify(problem, self.point(problem, state), dual=state.dual)
         )
-
-    def _needed(self, problem: Problem, members: NDArray[np.intp], gap: Gap) -> NDArray[np.intp]:
-        """The members without those that are zero here and, by screening, at every solution."""
-        if not self.screening or members.size in (0, gap.violations.size):
-            return members
-        live = gap.point.coef[members].any(axis=1)
-        return members[live | ~surely_zero(problem.on_columns(members), gap)]
 
     def _grown(self, problem: Problem, state: Restricted) -> NDArray[np.intp]:
         """The working set with the features that violate most added to it."""
