@@ -202,8 +202,8 @@ def face_of(problem: Problem, solution: Solution) -> Face:
     a = -program.signs * solution.gap.dual_point[:, 0] / program.dual_unit
     sides = np.full(a.size, FREE, np.int8)
     sides[a == 0] = AT_LOWER
-    sides[a >= program.caps * (1 - 1e-14)] = AT_UPPER
-    dual = np.clip(a, 0.01 * program.caps, 0.99 * program.caps)
+    sides[a >= program.upper * (1 - 1e-14)] = AT_UPPER
+    dual = np.clip(a, 0.01 * program.upper, 0.99 * program.upper)
     return Face(sides, dual, np.zeros(program.pull.size))
 
 
@@ -213,7 +213,7 @@ def test_a_few_wrong_sides_are_corrected(rng) -> None:
     right, _ = cross_over(program, face, 1)
     assert right is not None
     sides = face.partition.copy()
-    inside, room = np.flatnonzero(sides == FREE), program.caps - right.dual
+    inside, room = np.flatnonzero(sides == FREE), program.upper - right.dual
     sides[inside[np.argsort(room[inside])[:2]]] = AT_UPPER
     sides[inside[np.argsort(right.dual[inside])[:2]]] = AT_LOWER
     found, rounds = cross_over(program, face._replace(partition=sides), 8)

@@ -28,7 +28,7 @@ from proxmargin.solvers.linear_algebra import cholesky
 __all__ = ["ActiveSet", "ActiveSetState"]
 
 FULL_EXCHANGES = 3  # steps without fewer samples on wrong sides, before one is exchanged at a time
-NEAR = 1e-6  # distance of a margin of a start to its goal, over the scores, that counts as zero
+NEAR = 1e-6  # distance of a margin of a start to its target, over the scores, that counts as zero
 PROXIMAL = 1e-13  # added to the diagonal of K, relative: repeated samples share their weight
 
 
@@ -69,15 +69,15 @@ class _FaceSolution(NamedTuple):
 class ActiveSet(Solver[ActiveSetState]):
     """The primal-dual active-set method, with inner products K of the samples.
 
-    Where a dual coordinate lies strictly inside the box, the margin is at its goal, so that on a
+    Where a dual coordinate lies strictly inside the box, the margin is at its target, so that on a
     face the optimality conditions are linear,
 
-        ``K v / l2 + F f + bends v = y goal`` (samples inside),  ``F'v = pull + ridge f``,
+        ``K v / l2 + F f + curvature v = y target`` (samples inside),  ``F'v = pull + ridge f``,
 
     with columns F of the intercept and, for the tail mean, of the threshold. A sample whose
     coordinate leaves the box goes to that side of it, and one whose margin is on the wrong side of
-    the goal becomes free. This is a semismooth Newton method (Hintermueller, Ito, Kunisch 2002). It
-    ends at the exact solution after a few faces or, as there is no guarantee, not at all.
+    the target becomes free: a semismooth Newton method (Hintermueller, Ito, Kunisch 2002). It ends
+    at the exact solution after a few faces or, as there is no guarantee, not at all.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class ActiveSet(Solver[ActiveSetState]):
 
 
 def _first_partition(problem: Problem, program: BoxProgram, start: Point) -> Partition:
-    """The face of a known solution; else of a ridge so strong that no margin exceeds its goal.
+    """The face of a known solution; else of a ridge so strong that no margin exceeds its target.
 
     The margins of a warm start give the partition, unless there is a threshold, which they do not
     give.
@@ -182,29 +182,29 @@ def _first_partition(problem: Problem, program: BoxProgram, start: Point) -> Par
     if start.dual is not None:
         dual = -program.signs * start.dual[live, 0] / program.dual_unit
         room = ROUNDING_TOLERANCE * dual_units(program, dual)
-        return partition_of(dual <= room, dual >= program.caps - room)
+        return partition_of(dual <= room, dual >= program.upper - room)
     if start.coef.any() and not tail:
         scores = problem.design.scores(start.coef)[live, 0] + start.intercept[0]
-        missing = program.goal - program.signs * scores / program.coef_unit
-        room = NEAR * (np.abs(program.goal) + float(np.abs(scores / program.coef_unit).max()))
-        return partition_of(missing < -room, missing - program.bends * program.caps > room)
-    if tail or not np.isfinite(program.caps).all():
-        return np.zeros(program.caps.size, np.int8)
-    # the heavier class must not be at its caps
-    surplus = float(program.signs @ program.caps) if problem.fits_intercept else 0.0
-    heavier = program.signs * surplus > ROUNDING_TOLERANCE * program.caps.sum()
+        missing = program.target - program.signs * scores / program.coef_unit
+        room = NEAR * (np.abs(program.target) + float(np.abs(scores / program.coef_unit).max()))
+        return partition_of(missing < -room, missing - program.curvature * program.upper > room)
+    if tail or not np.isfinite(program.upper).all():
+        return np.zeros(program.upper.size, np.int8)
+    # the heavier class must not be at its upper bounds
+    surplus = float(program.signs @ program.upper) if problem.fits_intercept else 0.0
+    heavier = program.signs * surplus > ROUNDING_TOLERANCE * program.upper.sum()
     return np.where(heavier, FREE, AT_UPPER).astype(np.int8)
 
 
 def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     """The face; an edge of it instead of a corner whose sum violates the intercept's constraint.
 
-    The surplus of the sum moves the intercept until the first margin reaches its goal: that of a
-    sample of the heavier class at its cap, or of the other class at zero.
+    The surplus of the sum moves the intercept until the first margin reaches its target: that of a
+    sample of the heavier class at its bound, or of the other class at zero.
     """
     if program.pull.size != 1 or program.ridge[0] > 0 or np.any(partition == FREE):
         return partition
-    signed = _at_caps(program, partition)
+    signed = _at_upper(program, partition)
     surplus = float(program.borders[:, 0] @ signed - program.pull[0])
     if abs(surplus) <= ROUNDING_TOLERANCE * float(np.abs(signed).sum() + np.abs(program.pull[0])):
         return partition
@@ -216,34 +216,34 @@ def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     return freed
 
 
-def _at_caps(program: BoxProgram, partition: Partition) -> Array:
+def _at_upper(program: BoxProgram, partition: Partition) -> Array:
     """The dual point at a corner."""
-    return np.where(partition == AT_UPPER, program.signs * program.caps, 0.0)
+    return np.where(partition == AT_UPPER, program.signs * program.upper, 0.0)
 
 
 def _edges(
     program: BoxProgram, partition: Partition, signed: Array
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The intercept at which each margin of a corner reaches its goal, and whether that is an upper
-    bound of the intercept; otherwise it is a lower bound."""
+    """The intercept at which each margin of a corner reaches its target, and whether that is an
+    upper bound of the intercept; otherwise it is a lower bound."""
     bare, border = program.design.outer_gram() @ signed / program.l2, program.borders[:, 0]
-    return (program.signs * program.goal - bare) / border, partition * program.signs * border > 0
+    return (program.signs * program.target - bare) / border, partition * program.signs * border > 0
 
 
 def _solution_on_face(program: BoxProgram, partition: Partition) -> _FaceSolution | None:
     """The solution on a face; None if there is none."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
-    inside, signed = np.flatnonzero(partition == FREE), _at_caps(program, partition)
+    inside, signed = np.flatnonzero(partition == FREE), _at_upper(program, partition)
     if not inside.size:
         return _solution_at_corner(program, partition, signed)
     level = float(np.trace(kernel)) / len(kernel)
-    right = l2 * program.signs * program.goal - kernel @ signed
+    right = l2 * program.signs * program.target - kernel @ signed
     part = borders[inside]
     # F'v is known where f has no ridge: adding a multiple of F F' changes only f, and makes K
     # definite
     lift = np.where(program.ridge == 0, level, 0.0)
     matrix = kernel[np.ix_(inside, inside)] + (part * lift) @ part.T
-    matrix.flat[:: inside.size + 1] += l2 * program.bends[inside] + PROXIMAL * level
+    matrix.flat[:: inside.size + 1] += l2 * program.curvature[inside] + PROXIMAL * level
     factor = cholesky(matrix, overwrite=True)
     if factor is None:
         return None

@@ -34,14 +34,15 @@ WIDE = 1.9  # samples per feature up to which a system over the samples takes le
 
 
 class BoxProgram(NamedTuple):
-    """The program in units in which the largest cap and the typical margin are one.
+    """The program in units in which the largest upper bound and the typical margin are one.
 
     ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
 
     Attributes
     ----------
-    signs, caps, bends, goal : (n_samples,)
-        For the samples with positive weight.
+    signs, upper, curvature, target : (n_samples,)
+        Labels, upper bounds of the dual coordinates, curvatures of their terms and target margins,
+        of the samples with positive weight.
     borders : (n_samples, n_free)
         Columns of the free parameters f: intercept and threshold.
     pull, ridge : (n_free,)
@@ -55,9 +56,9 @@ class BoxProgram(NamedTuple):
     """
 
     signs: Array
-    caps: Array
-    bends: Array
-    goal: Array
+    upper: Array
+    curvature: Array
+    target: Array
     borders: Array
     pull: Array
     ridge: Array
@@ -225,9 +226,9 @@ def program_of(problem: Problem) -> BoxProgram:
 def _new_program(problem: Problem) -> BoxProgram:
     box, live, data = box_of(problem), live_samples(problem), problem.centred.design
     data = data if live.size == data.n_samples else data.rows(live)
-    signs, caps = box.signs[live], box.caps[live]
-    finite = np.isfinite(caps[0])
-    unit = float(caps.max()) if finite else float(1.0 / box.bends[live].max())
+    signs, upper = box.signs[live], box.caps[live]
+    finite = np.isfinite(upper[0])
+    unit = float(upper.max()) if finite else float(1.0 / box.bends[live].max())
     borders, pull, ridge = _borders(problem, box, signs)
     length = 1.0
     if box.pull:  # a homogeneous loss: coefficients scale as the data over l2
@@ -236,9 +237,9 @@ def _new_program(problem: Problem) -> BoxProgram:
     wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
     return BoxProgram(
         signs=signs,
-        caps=caps / unit,
-        bends=box.bends[live] * unit / length,
-        goal=box.goal[live],
+        upper=upper / unit,
+        curvature=box.bends[live] * unit / length,
+        target=box.goal[live],
         borders=borders,
         pull=pull / unit,
         ridge=ridge * length / unit,

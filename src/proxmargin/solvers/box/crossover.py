@@ -40,11 +40,11 @@ MANY_CHANGES = 10  # samples
 MANY_CHANGES_FRACTION = 0.1  # of the free samples
 # proximal regularisation of a singular system
 PROXIMAL_WEIGHT = 1e-10  # relative to the curvature of the dual
-MIN_DISTANCE = 1e-2  # to the sides of the box over the cap, in the scaling of the proximal term
+MIN_DISTANCE = 1e-2  # to the sides of the box over its width, in the scaling of the proximal term
 MIN_CURVATURE = 1e-10  # in units of the program, for data without variation
 PROXIMAL_STEPS = 12  # at most
 RESIDUAL_REDUCTION = 0.3  # ratio of residuals above which a step is the last one
-# violation that counts as rounding, over the cap for the box, over the scores for a margin
+# violation that counts as rounding, over the upper bound for the box, over the scores for a margin
 ROUNDING_TOLERANCE = 1e-9
 
 
@@ -71,7 +71,7 @@ class ExactSolution(NamedTuple):
     Attributes
     ----------
     coef, free, dual : arrays
-        In units of the program; zeros and caps are exact.
+        In units of the program; bounds are exact.
     gap : float
         Sum of the Fenchel-Young terms of the boxes, in units of the program.
     """
@@ -92,20 +92,20 @@ def implied_partition(
 ) -> Partition:
     """What the solution on a face implies: the next face of an active-set method."""
     dual, inside = program.signs * signed, partition == FREE
-    missing = program.goal - program.signs * scores - program.bends * dual
-    slack = ROUNDING_TOLERANCE * (np.abs(program.goal) + float(np.abs(scores).max()))
+    missing = program.target - program.signs * scores - program.curvature * dual
+    slack = ROUNDING_TOLERANCE * (np.abs(program.target) + float(np.abs(scores).max()))
     room = ROUNDING_TOLERANCE * dual_units(program, dual)
     lower = np.where(inside, dual < -room, (partition == AT_LOWER) & (missing <= slack))
     upper = np.where(
-        inside, dual > program.caps + room, (partition == AT_UPPER) & (missing >= -slack)
+        inside, dual > program.upper + room, (partition == AT_UPPER) & (missing >= -slack)
     )
     return partition_of(lower, upper)
 
 
 def dual_units(program: BoxProgram, dual: Array) -> Array:
-    """The units of dual coordinates: the caps, or the largest coordinate where there are none."""
+    """The units of dual coordinates: the upper bounds, or the largest one where there are none."""
     largest = float(np.abs(dual).max(initial=0.0))
-    return np.where(np.isfinite(program.caps), program.caps, largest)
+    return np.where(np.isfinite(program.upper), program.upper, largest)
 
 
 def work_of(program: BoxProgram, partition: Partition) -> float:
@@ -124,7 +124,7 @@ def cross_over(program: BoxProgram, face: Face, rounds: int) -> tuple[ExactSolut
 
     With signed duals ``v = y a``, known for samples that are not free, the conditions are linear,
 
-        bends v + X w + F f = y goal  (free samples),  l2 w = X'v,  F'v = pull + ridge f.
+        curvature v + X w + F f = y target  (free samples),  l2 w = X'v,  F'v = pull + ridge f.
 
     They may be singular (repeated rows, more free samples than features). Proximal steps from the
     interior point converge nevertheless, and leave the part of v in the null space unchanged. A
@@ -167,7 +167,7 @@ def _solved_face(program: BoxProgram, face: Face) -> _FacePoint | None:
     system = _proximal_system(program, face, inside)
     if system is None:
         return None
-    signed = program.signs * np.where(inside, face.dual, np.where(upper, program.caps, 0.0))
+    signed = program.signs * np.where(inside, face.dual, np.where(upper, program.upper, 0.0))
     coef = program.adjoint(signed) / program.l2
     scores = program.scores(coef) + program.borders @ face.free
     at, last = _FacePoint(coef, face.free, scores, signed), np.inf
@@ -187,12 +187,12 @@ def _solved_face(program: BoxProgram, face: Face) -> _FacePoint | None:
 
 def _proximal_system(program: BoxProgram, face: Face, inside: NDArray[np.bool_]) -> Solve | None:
     """The linear system of a proximal step, scaled by the distances to the sides of the box."""
-    caps = np.where(np.isfinite(program.caps), program.caps, max(float(face.dual.max()), TINY))
-    share = np.clip(np.minimum(face.dual, program.caps - face.dual) / caps, MIN_DISTANCE, 1.0)
+    width = np.where(np.isfinite(program.upper), program.upper, max(float(face.dual.max()), TINY))
+    share = np.clip(np.minimum(face.dual, program.upper - face.dual) / width, MIN_DISTANCE, 1.0)
     curvature = float(program.design.row_norms()[inside].mean()) if inside.any() else 1.0
     curvature = max(curvature / program.l2, MIN_CURVATURE)
-    theta = np.zeros_like(caps)
-    stiff = program.bends[inside] + PROXIMAL_WEIGHT * curvature / share[inside] ** 2
+    theta = np.zeros_like(width)
+    stiff = program.curvature[inside] + PROXIMAL_WEIGHT * curvature / share[inside] ** 2
     theta[inside] = 1.0 / stiff
     proximal = program._replace(ridge=program.ridge + PROXIMAL_WEIGHT / curvature)
     return proximal.system(theta)
@@ -202,7 +202,7 @@ def _proximal_step(
     program: BoxProgram, system: Solve, inside: NDArray[np.bool_], at: _FacePoint
 ) -> tuple[_FacePoint, float]:
     """The point after a proximal step, and the largest residual before it."""
-    r = program.signs * program.goal - at.scores - program.bends * at.signed
+    r = program.signs * program.target - at.scores - program.curvature * at.signed
     rp = program.l2 * at.coef - program.adjoint(at.signed)
     rf = program.pull + program.ridge * at.free - program.borders.T @ at.signed
     rest = float(np.abs(r[inside]).max(initial=0.0)) + float(np.abs(rf).max(initial=0.0))
@@ -211,12 +211,12 @@ def _proximal_step(
 
 
 def _exact_solution(program: BoxProgram, at: _FacePoint, partition: Partition) -> ExactSolution:
-    dual = np.clip(program.signs * at.signed, 0.0, program.caps)
-    dual = np.where(partition == FREE, dual, np.where(partition == AT_UPPER, program.caps, 0.0))
+    dual = np.clip(program.signs * at.signed, 0.0, program.upper)
+    dual = np.where(partition == FREE, dual, np.where(partition == AT_UPPER, program.upper, 0.0))
     scores = program.scores(at.coef) + program.borders @ at.free
-    missing = program.goal - program.signs * scores
-    best = np.where(missing > 0, program.caps, 0.0)
-    curved = program.bends > 0
-    best[curved] = np.clip(missing[curved] / program.bends[curved], 0.0, program.caps[curved])
-    terms = (best - dual) * (missing - 0.5 * program.bends * (best + dual))
+    missing = program.target - program.signs * scores
+    best = np.where(missing > 0, program.upper, 0.0)
+    curved = program.curvature > 0
+    best[curved] = np.clip(missing[curved] / program.curvature[curved], 0.0, program.upper[curved])
+    terms = (best - dual) * (missing - 0.5 * program.curvature * (best + dual))
     return ExactSolution(at.coef, at.free, dual, float(terms.sum()))

@@ -88,8 +88,8 @@ class BoxModel(PrimalDualModel):
     """The program of a loss with a box on its dual, and a penalty.
 
     The variables are those of the penalty, the free parameters, and the scores. The slacks are dual
-    coordinates a, ``u - a`` where there are caps, and those of the penalty; multipliers of the
-    first two are the slacks of the two sides of the kink.
+    coordinates a, ``u - a`` where there are upper bounds u, and those of the penalty; the
+    multipliers of the first two are the slacks of the two sides of the kink.
 
     Parameters
     ----------
@@ -98,18 +98,18 @@ class BoxModel(PrimalDualModel):
 
     def __init__(self, penalty: PenaltyModel) -> None:
         self.penalty, program = penalty, penalty.program
-        n, own = program.caps.size, penalty.first.variables.size
-        capped = bool(np.isfinite(program.caps[0]))
+        n, own = program.upper.size, penalty.first.variables.size
+        bounded = bool(np.isfinite(program.upper[0]))
         self.program = program
-        self._pairs = (n, n * (1 + capped))
+        self._pairs = (n, n * (1 + bounded))
         self._variables = (own, own + program.pull.size)
-        below = np.maximum(-program.goal, 0.0) + 1.0
-        above = np.maximum(program.goal, 0.0) + 1.0
-        if capped:
-            a = program.caps * (above / (below + above))
-            slacks, multipliers = [a, program.caps - a], [below, above]
+        below = np.maximum(-program.target, 0.0) + 1.0
+        above = np.maximum(program.target, 0.0) + 1.0
+        if bounded:
+            a = program.upper * (above / (below + above))
+            slacks, multipliers = [a, program.upper - a], [below, above]
         else:
-            slacks, multipliers = [1.0 / program.bends], [below]
+            slacks, multipliers = [1.0 / program.curvature], [below]
         rest = np.zeros(program.pull.size + n)
         self.first = Iterate(
             np.concatenate([penalty.first.variables, rest]),
@@ -118,7 +118,7 @@ class BoxModel(PrimalDualModel):
         )
 
     def of_pairs(self, pairs: Array) -> list[Array]:
-        """The parts of a, of ``u - a`` (empty without caps), and of the penalty."""
+        """The parts of a, of ``u - a`` (empty without upper bounds), and of the penalty."""
         first, second = self._pairs
         return [pairs[:first], pairs[first:second], pairs[second:]]
 
@@ -146,9 +146,9 @@ class BoxModel(PrimalDualModel):
         a, room, _ = self.of_pairs(at.slacks)
         below, above, _ = self.of_pairs(at.multipliers)
         signed = signs * a
-        missing = program.goal - signs * scores - program.bends * a
+        missing = program.target - signs * scores - program.curvature * a
         rf = program.pull + program.ridge * free - program.borders.T @ signed
-        stiff = below / a + program.bends
+        stiff = below / a + program.curvature
         if room.size:
             stiff += above / room
         factored = partial(program.system, 1.0 / stiff)

@@ -84,7 +84,7 @@ class InteriorPoint(Solver[InteriorPointState]):
     Losses whose margin terms are conjugates of linear or quadratic functions on an interval (hinge,
     huberized and squared hinge), and the tail mean of the nu-SVM, give with a penalty P the program
 
-        min  P(w) + pull'f + sum_i max_{0 <= a <= u_i} {a (goal_i - t_i) - d_i a^2 / 2},
+        min  P(w) + pull'f + sum_i max_{0 <= a <= u_i} {a (target_i - t_i) - d_i a^2 / 2},
 
     with margins ``t = y (X w + F f)`` and free parameters f (intercept, threshold). P is a ridge,
     an elastic net with factors and bounds of single features, whose kinks are boxes too, or a ball

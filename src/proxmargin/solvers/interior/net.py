@@ -15,7 +15,7 @@ __all__ = ["NetModel"]
 
 
 class NetModel(PenaltyModel):
-    """``sum_j l1_j w_j + l2_j w_j^2 / 2 + sum_k max_{0 <= b <= u_k} b (goal_k - m_k)``.
+    """``sum_j l1_j w_j + l2_j w_j^2 / 2 + sum_k max_{0 <= b <= u_k} b (target_k - m_k)``.
 
     The margins m are coefficients or their negatives. An l1 norm is ``l |w| = l w + max_{0 <= b <=
     2 l} -b w``, and a bound ``w <= u`` is ``max_{0 <= b} b (w - u)``. Features without a penalty
@@ -25,9 +25,9 @@ class NetModel(PenaltyModel):
     ----------
     held, bare : index arrays
         The features with a penalty, and those without.
-    owner, sign, goal : (n_boxes,)
+    owner, sign, target : (n_boxes,)
         For each box the index of its coefficient and the sign of it; those of the l1 norm first.
-    capped : int
+    bounded : int
         The number of boxes of the l1 norm; the others have no upper bound.
     scale : (n_held,)
         Coefficients of this size change the margins by one.
@@ -35,8 +35,8 @@ class NetModel(PenaltyModel):
 
     def __init__(self, program: BoxProgram, problem: Problem) -> None:
         net, design = problem.net, program.design
-        fixed, bounded = net.lower == net.upper, np.isfinite(net.lower) | np.isfinite(net.upper)
-        penalised = (net.l1 > 0) | (net.l2 > 0) | bounded
+        fixed, limited = net.lower == net.upper, np.isfinite(net.lower) | np.isfinite(net.upper)
+        penalised = (net.l1 > 0) | (net.l2 > 0) | limited
         self.size, self.lower, self.upper = design.n_features, net.lower, net.upper
         self.held = np.flatnonzero(penalised & ~fixed)
         self.bare = np.flatnonzero(~penalised & ~fixed)
@@ -44,10 +44,10 @@ class NetModel(PenaltyModel):
         lower, upper = net.lower[self.held], net.upper[self.held]
         kinks = np.flatnonzero(self.l1)
         low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
-        self.capped = kinks.size
+        self.bounded = kinks.size
         self.owner = np.concatenate([kinks, low, high])
         self.sign = np.where(np.arange(self.owner.size) < kinks.size + low.size, 1.0, -1.0)
-        self.goal = np.concatenate([np.zeros(kinks.size), lower[low], -upper[high]])
+        self.target = np.concatenate([np.zeros(kinks.size), lower[low], -upper[high]])
         sizes = np.hypot(design.column_bounds()[self.held], np.sqrt(self.l2))
         self.scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)  # a constant feature has size zero
         self.program = program._replace(
@@ -60,9 +60,9 @@ class NetModel(PenaltyModel):
 
     def _first_iterate(self) -> Iterate:
         """Zero coefficients, close to the central path."""
-        scale, half = self.scale[self.owner], self.l1[self.owner[: self.capped]]
-        kinks = np.minimum(2.0 * scale[: self.capped], 1.0 / half)
-        bounds = np.where(self.goal < 0, -self.goal, scale)[self.capped :]
+        scale, half = self.scale[self.owner], self.l1[self.owner[: self.bounded]]
+        kinks = np.minimum(2.0 * scale[: self.bounded], 1.0 / half)
+        bounds = np.where(self.target < 0, -self.target, scale)[self.bounded :]
         return Iterate(
             np.zeros(self.held.size),
             np.concatenate([half, 1.0 / bounds, half]),
@@ -77,8 +77,8 @@ class NetModel(PenaltyModel):
 
     def _is_zero(self, at: Iterate) -> NDArray[np.bool_]:
         """Which coefficients count as zero at the present accuracy: their kinks are not active."""
-        kinks, sizes = self.owner[: self.capped], np.abs(at.variables) / self.scale
-        low, high = at.slacks[: self.capped], at.slacks[self.owner.size :]
+        kinks, sizes = self.owner[: self.bounded], np.abs(at.variables) / self.scale
+        low, high = at.slacks[: self.bounded], at.slacks[self.owner.size :]
         share = 0.5 * np.minimum(low, high) / self.l1[kinks]
         zero = np.zeros(sizes.size, dtype=bool)
         zero[kinks] = sizes[kinks] < share * float(sizes.max(initial=0.0))
@@ -86,11 +86,11 @@ class NetModel(PenaltyModel):
 
     def newton(self, at: Iterate, pulled: Array, factored: Factored) -> PenaltyNewton | None:
         """The boxes eliminated: ``b / theta + m = missing`` leaves a ridge of theta."""
-        owner, sign, capped, size = self.owner, self.sign, self.capped, self.held.size
+        owner, sign, bounded, size = self.owner, self.sign, self.bounded, self.held.size
         slopes = at.multipliers / at.slacks
-        slopes[:capped] += slopes[owner.size :]
+        slopes[:bounded] += slopes[owner.size :]
         theta = 1.0 / slopes[: owner.size]
-        missing = self.goal - sign * at.variables[owner]
+        missing = self.target - sign * at.variables[owner]
         residual = self.l2 * at.variables + self.l1 - pulled
         residual -= np.bincount(owner, sign * at.slacks[: owner.size], size)
         solve = factored(self.l2 + np.bincount(owner, theta, size))
@@ -99,9 +99,9 @@ class NetModel(PenaltyModel):
 
         def step(r: Array, rf: Array, pressed: Array) -> PenaltyStep:
             aim = missing + pressed[: owner.size]
-            aim[:capped] -= pressed[owner.size :]
+            aim[:bounded] -= pressed[owner.size :]
             coef, *rest = solve(r, residual - np.bincount(owner, sign * theta * aim, size), rf)
             change = theta * (aim - sign * coef[owner])
-            return PenaltyStep(coef, np.concatenate([change, -change[:capped]]), *rest)
+            return PenaltyStep(coef, np.concatenate([change, -change[:bounded]]), *rest)
 
         return step
