@@ -125,6 +125,25 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
     TopologicalSorter(graph).prepare()
 
 
+def test_no_file_does_for_its_types_either() -> None:
+    names = {module.removesuffix(".__init__") for module in MODULES}
+    graph = {
+        module.removesuffix(".__init__"): {
+            target
+            for node in ast.walk(parsed(module))
+            if isinstance(node, ast.ImportFrom) and node.module in names
+            for alias in node.names
+            for whole in [f"{node.module}.{alias.name}"]
+            for target in [whole if whole in names else node.module]
+            if target != module.removesuffix(".__init__")
+        }
+        for module in MODULES
+        if not module.endswith(f".{TOP}")
+    }
+    graph["proxmargin.unpenalised"].discard("proxmargin.problem")  # the problem asks it for points
+    TopologicalSorter(graph).prepare()
+
+
 def test_a_family_of_solvers_imports_no_other() -> None:
     own = [f"proxmargin.solvers.{family}." for family in FAMILIES]
     guilty = {
