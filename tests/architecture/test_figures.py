@@ -8,13 +8,13 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 83_000,
-    "solver_names": 24,
-    "rules": 37,
-    "numeric_constants": 930,
+    "source_lines": 74_500,
+    "solver_names": 20,
+    "rules": 35,
+    "numeric_constants": 800,
 }
-MOST_FILES_OF_A_FIT = 54
-MOST_FUNCTIONS_OF_A_FIT = 300
+MOST_FILES_OF_A_FIT = 53
+MOST_FUNCTIONS_OF_A_FIT = 298
 # public names, and two of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State", "_Trial"}
 
