@@ -284,7 +284,7 @@ def test_the_gradient_and_hessian_of_the_dual_function_are_its_differences(
         ahead, behind = dual + h * direction, dual - h * direction
         value = [inner.at(q, inner.design.adjoint(q)).value for q in (ahead, behind)]
         slope = float(np.vdot(gradient(dual), direction))
-        assert (value[0] - value[1]) / (2 * h) == pytest.approx(slope, rel=1e-5, abs=1e-7)
+        assert (value[1] - value[0]) / (2 * h) == pytest.approx(slope, rel=1e-5, abs=1e-7)
         trial = inner.at(dual, inner.design.adjoint(dual))
         system = replace(inner.system(trial, gradient(dual)), floor=1e-12)
         bend = np.where(support, gradient(behind) - gradient(ahead), 0.0) / (2 * h)

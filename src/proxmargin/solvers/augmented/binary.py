@@ -19,7 +19,7 @@ from proxmargin.designs.base import Design
 from proxmargin.designs.dense import DenseDesign
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
-from proxmargin.rounding import EPS, TINY
+from proxmargin.rounding import EPS, OBJECTIVE_ROUNDING, TINY
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.augmented.hinge_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
@@ -72,6 +72,10 @@ class HingePoint(NamedTuple):
     dual: Array
     free: NDArray[np.intp]
     value: float
+
+    @property
+    def rounding(self) -> float:
+        return OBJECTIVE_ROUNDING * abs(self.value)
 
 
 class Slopes(NamedTuple):

@@ -13,6 +13,7 @@ from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
 from proxmargin.losses.base import Array
 from proxmargin.losses.classes.multinomial import CrammerSinger
 from proxmargin.problem import Point, Problem
+from proxmargin.rounding import OBJECTIVE_ROUNDING
 from proxmargin.solvers.augmented.block import Block, Live, class_coordinates
 from proxmargin.solvers.augmented.class_system import class_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
@@ -47,6 +48,10 @@ class ClassPoint(NamedTuple):
     masses: Array
     live: NDArray[np.intp]
     value: float
+
+    @property
+    def rounding(self) -> float:
+        return OBJECTIVE_ROUNDING * abs(self.value)
 
 
 class ClassSlopes(NamedTuple):

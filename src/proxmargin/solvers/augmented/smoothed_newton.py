@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
-from proxmargin.rounding import OBJECTIVE_ROUNDING
 
 __all__ = ["End", "line_search", "minimise"]
 
@@ -18,10 +17,12 @@ MAX_TRIALS = 60  # in all: with few samples curved, a Newton step can be far too
 
 
 class Valued(Protocol):
-    """A point of a smoothed problem."""
+    """A point of a smoothed problem, with a bound on the rounding of the decrease of its value."""
 
     @property
     def value(self) -> float: ...
+    @property
+    def rounding(self) -> float: ...
 
 
 class Measured(Protocol):
@@ -119,7 +120,7 @@ def line_search(
     ahead : callable
         The change that the slopes at a point predict for another step of the same length.
     """
-    slack, length = OBJECTIVE_ROUNDING * abs(here.value), 1.0
+    slack, length = here.rounding, 1.0
     for trial in range(MAX_TRIALS):
         there = along(length)
         drop = fall(there, length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS, SUM_ROUNDING
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
+from proxmargin.solvers.augmented.smoothed_newton import line_search, minimise
 from proxmargin.traits import Trait
 
 __all__ = ["Multipliers", "SemismoothNewton"]
@@ -44,9 +45,6 @@ NEWTON_STEPS = 50  # limit for one subproblem
 # residual, within
 MIN_DAMPING = 1e-9
 MAX_DAMPING = 0.5
-# line search
-ARMIJO_FRACTION = 1e-4  # of the slope, by which the dual function must increase
-HALVINGS = 40  # of the step length
 # convergence
 
 
@@ -92,10 +90,7 @@ class Multipliers(State):
 
 @dataclass(frozen=True, eq=False)
 class _DualTrial:
-    """The primal point of a dual point, and the dual function there.
-
-    ``size`` is the sum of the absolute terms of ``value``, to which its rounding is relative.
-    """
+    """The primal point of a dual point, and minus the dual function there."""
 
     design: Design
     dual: Array
@@ -105,7 +100,7 @@ class _DualTrial:
     scores: Array
     proven: Array
     value: float
-    size: float
+    rounding: float
 
     @cached_property
     def image(self) -> Array:
@@ -113,10 +108,13 @@ class _DualTrial:
         image: Array = self.design.scores(self.coef) + self.intercept
         return image
 
-    @property
-    def rounding(self) -> float:
-        """Bound on the rounding of ``value``."""
-        return SUM_ROUNDING * self.size
+
+class _DualSlopes(NamedTuple):
+    """The gradient of the dual function, and its norm."""
+
+    gradient: Array
+    residual: float
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -188,9 +186,11 @@ class SemismoothNewton(Solver[Multipliers]):
     def step(self, problem: Problem, state: Multipliers) -> Multipliers:
         """Solve one subproblem."""
         inner = _Subproblem(problem, state)
-        trial, steps, solved = inner.solved(self._limit(state))
-        n_iter = state.n_iter + max(steps, 1)
-        if not solved:
+        trial, _, end = minimise(
+            inner, inner.start(), inner.target, self._limit(state), state.stop.deadline
+        )
+        n_iter = state.n_iter + max(end.steps, 1)
+        if not end.solved:
             return replace(
                 state,
                 n_iter=n_iter,
@@ -200,7 +200,7 @@ class SemismoothNewton(Solver[Multipliers]):
                 ts=state.ts / STEP_RETREAT,
                 finished=state.idle + 1 >= self.max_stalled,
             )
-        growth = _growth(steps)
+        growth = _growth(end.steps)
         moved = np.linalg.norm(trial.coef - state.coef)
         return replace(
             state,
@@ -273,29 +273,35 @@ class _Subproblem:
         rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
         self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
-    def solved(self, limit: int) -> tuple[_DualTrial, int, bool]:
-        """The last trial point, the number of Newton steps, and whether it converged."""
+    def start(self) -> _DualTrial:
         dual = np.where(self.support, self.state.dual, 0.0)
-        trial = self.at(dual, self.design.adjoint(dual))
-        steps = 0
-        while True:
-            gradient = self.gradient(trial)
-            if float(np.linalg.norm(gradient)) <= self.target:
-                return trial, steps, True
-            if steps >= limit or self.state.stop.is_late():
-                return trial, steps, False
-            direction = newton_direction(self.system(trial, gradient), gradient)
-            reached = self.line_search(trial, gradient, direction)
-            steps += 1
-            if reached is None:
-                return trial, steps, False
-            trial = reached
+        return self.at(dual, self.design.adjoint(dual))
 
-    def gradient(self, trial: _DualTrial) -> Array:
-        return np.where(self.support, trial.image - trial.scores, 0.0)
+    def slopes(self, here: _DualTrial) -> _DualSlopes:
+        gradient = np.where(self.support, here.image - here.scores, 0.0)
+        return _DualSlopes(gradient, float(np.linalg.norm(gradient)))
+
+    def newton_step(
+        self, here: _DualTrial, slopes: _DualSlopes, deadline: float
+    ) -> tuple[_DualTrial, _DualSlopes] | None:
+        """A Newton step with a line search; None if the search fails."""
+        direction = newton_direction(self.system(here, slopes.gradient), slopes.gradient)
+        pulled = self.design.adjoint(direction)
+        first = float(np.vdot(slopes.gradient, direction))
+
+        def along(length: float) -> _DualTrial:
+            return self.at(here.dual + length * direction, here.pulled + length * pulled)
+
+        def fall(there: _DualTrial, length: float) -> float:
+            return length * first
+
+        def ahead(there: _DualTrial, end: _DualSlopes, length: float) -> float:
+            return -length * float(np.vdot(end.gradient, direction))
+
+        return line_search(here, along, self.slopes, first, fall, ahead)
 
     def at(self, dual: Array, pulled: Array) -> _DualTrial:
-        """The primal point and the dual function at a dual point; ``pulled`` is ``X'dual``."""
+        """The primal point at a dual point; ``pulled`` is ``X'dual``."""
         problem, state = self.problem, self.state
         sums = dual.sum(axis=0)
         coef = problem.penalty.prox(state.coef - state.tau * pulled, state.tau)
@@ -316,7 +322,15 @@ class _Subproblem:
         )
         size = sum(abs(term) for term in terms)
         return _DualTrial(
-            self.design, dual, pulled, coef, intercept, scores, proven, sum(terms), size
+            self.design,
+            dual,
+            pulled,
+            coef,
+            intercept,
+            scores,
+            proven,
+            -sum(terms),
+            2 * SUM_ROUNDING * size,
         )
 
     def system(self, trial: _DualTrial, gradient: Array) -> DualNewtonSystem:
@@ -343,33 +357,6 @@ class _Subproblem:
         samples = float(np.count_nonzero(self.problem.loss.shares))
         residual = float(np.linalg.norm(gradient)) / np.sqrt(count)
         return float(np.clip(samples * residual / self.state.ts, MIN_DAMPING, MAX_DAMPING))
-
-    def line_search(
-        self, trial: _DualTrial, gradient: Array, direction: Array
-    ) -> _DualTrial | None:
-        """The first point of a halving line search that increases enough; None if none does."""
-        pulled = self.design.adjoint(direction)
-        slope = float(np.vdot(gradient, direction))
-        length = 1.0
-        for _ in range(HALVINGS):
-            reached = self.at(trial.dual + length * direction, trial.pulled + length * pulled)
-            if self.rises(trial, reached, direction, slope, length):
-                return reached
-            length *= 0.5
-        return None
-
-    def rises(
-        self, trial: _DualTrial, reached: _DualTrial, direction: Array, slope: float, length: float
-    ) -> bool:
-        """Armijo's rule; by slopes where values differ by no more than their rounding.
-
-        The latter is (4.1) of Hager and Zhang (2005), equivalent for a quadratic function.
-        """
-        rounding = trial.rounding + reached.rounding
-        if length * slope > rounding:
-            return reached.value >= trial.value + ARMIJO_FRACTION * length * slope - rounding
-        left = float(np.vdot(self.gradient(reached), direction))
-        return left >= (2.0 * ARMIJO_FRACTION - 1.0) * slope
 
 
 def _square(values: Array) -> float:
