@@ -18,6 +18,7 @@ from sklearn.base import clone
 from benchmarks.multiclass_data import load_split, seen
 from benchmarks.report import RESULTS, seconds, table, write_section
 from proxmargin.loop.solver import UnsuitableSolverError
+from proxmargin.unpenalised import null_point
 
 TOL = 1e-6
 # auto may be slower than the best named solver by so much
@@ -194,7 +195,7 @@ def _formula() -> Iterator[Case]:
 def _least_strength(estimator: Any, X: Any, y: Any) -> float:
     """The l1 strength from which all coefficients are zero."""
     problem = estimator._assemble(X, y, None).problems[0]
-    null = problem.null_point()
+    null = null_point(problem)
     scores = problem.design.scores(null.coef) + null.intercept
     dual = problem.loss.value_and_gradient(scores)[1]
     return float(np.abs(problem.design.adjoint(dual)).max())

@@ -20,12 +20,17 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.rounding import EPS, TINY
 from proxmargin.runtime.memoisation import Remembers, cached_property
 from proxmargin.traits import Trait
-from proxmargin.unpenalised import are_determined, settled
 
-__all__ = ["Centred", "Point", "Problem"]
+__all__ = ["Centred", "Point", "Problem", "UnitColumns", "unit_columns"]
 
 SOLVED_WITHOUT_PENALTY = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
 SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)
+# singular value, of columns of unit mean square, below which the rounding of a dual point does not
+# bound what their best coefficients could still gain
+LEAST_SINGULAR_VALUE = 1e-7
+# where no feature has a penalty: a dense copy of all of them and Newton steps on it are cheap
+MOST_FEATURES = 256
+MOST_ENTRIES = 8_000_000  # 64 MB
 
 
 class Point(NamedTuple):
@@ -59,6 +64,29 @@ class Centred(NamedTuple):
     def point(self, coef: Array, intercept: Array) -> Point:
         """The point, in the given units, of coefficients and intercept of centred features."""
         return Point(coef, intercept - self.centre @ coef)
+
+
+class UnitColumns(NamedTuple):
+    """Columns of some features, ``(x_j - mean_j) / unit_j``.
+
+    Attributes
+    ----------
+    matrix : (n_samples, k)
+        Centred if the intercept is free, which absorbs the shift; of unit weighted mean square.
+    mean, unit : (k,)
+    lower, upper : (k,)
+        Bounds of the coefficients of these columns.
+    least : float
+        Their least singular value, over the root of the sum of the shares: coefficients u of these
+        columns are at most the root mean square of the scores ``matrix u`` over it.
+    """
+
+    matrix: Array
+    mean: Array
+    unit: Array
+    lower: Array
+    upper: Array
+    least: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +142,7 @@ class Problem(Remembers):
             return found
         known = SOLVED_WITHOUT_PENALTY in self.loss.traits and found.size < self.design.n_samples
         if known and Trait.UNIFORM_NET in self.penalty.traits:
-            known = are_determined(self)
+            known = _are_determined(self)
         return found if known else found[:0]
 
     @cached_property
@@ -193,13 +221,6 @@ class Problem(Remembers):
         outputs = self.loss.n_outputs
         return Point(np.zeros((self.design.n_features, outputs)), np.zeros(outputs))
 
-    def null_point(self) -> Point:
-        """Zero coefficients with the best intercept: where a regularisation path starts.
-
-        Unpenalised features have their best coefficients.
-        """
-        return self.remembered(_null_point) if self.unpenalised.size else _null_point(self)
-
     def projected(self, point: Point) -> Point:
         """The point projected onto the domains of the penalties."""
         return Point(
@@ -207,11 +228,6 @@ class Problem(Remembers):
             self.intercept.into_domain(point.intercept[None, :])[0],
             point.dual,
         )
-
-    def better_start(self, point: Point) -> Point:
-        """``point`` moved into the domain, or the null model if that has a lower objective."""
-        start, null = self.projected(point), self.null_point()
-        return start if self.value(start) <= self.value(null) else null
 
     def value(self, point: Point) -> float:
         """The objective at ``point``."""
@@ -228,8 +244,8 @@ class Problem(Remembers):
     def best_multiple(self, point: Point, value: float) -> float:
         """The optimal multiple of a point, for a homogeneous loss with this value there."""
         l2, b = self.intercept.l2, point.intercept
-        bend = l2 * float(b @ b) if l2 > 0 else 0.0  # the square of a large intercept may overflow
-        return self.penalty.best_multiple(point.coef, value, bend)
+        curvature = l2 * float(b @ b) if l2 > 0 else 0.0  # its square may overflow
+        return self.penalty.best_multiple(point.coef, value, curvature)
 
     @cached_property
     def negligible(self) -> float:
@@ -251,27 +267,46 @@ class Problem(Remembers):
         length = spread / l2 if l2 > 0 else self.penalty.conjugate(np.array([[1.0]]))
         return max(0.5 * spread * length, TINY)
 
-    def critical_strength(self) -> float:
-        """The least l1 strength for which zero coefficients are optimal."""
-        null = self.null_point()
-        shape = self.design.n_samples, self.loss.n_outputs
-        bare = self.design.scores(null.coef) if null.coef.any() else np.zeros(shape)
-        _, dual = self.loss.value_and_gradient(bare + null.intercept)
-        return self.penalty.critical_strength(-self.design.adjoint(dual))
-
     def on_columns(self, index: NDArray[np.intp]) -> Problem:
         """The same problem with only some of the features."""
         design, penalty = self.design.columns(index), self.penalty.restricted(index)
         return replace(self, design=design, penalty=penalty)
 
 
-def _null_point(problem: Problem) -> Point:
-    origin = problem.origin()
-    scores = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
-    best = problem.loss.best_intercept(scores, problem.intercept, origin.intercept)
-    null = Point(origin.coef, best)
-    return settled(problem, null, scores + best)[0] if problem.unpenalised.size else null
-
-
 def _uniform_net(design: Design, key: NDArray[np.float64], *, penalty: Penalty) -> Net:
     return penalty.net(design.n_features)
+
+
+def _are_determined(problem: Problem) -> bool:
+    """Whether unpenalised features are few and linearly independent, of a free intercept too: only
+    then are their best coefficients determined."""
+    n, p = problem.design.n_samples, problem.design.n_features
+    if p > MOST_FEATURES or n * p > MOST_ENTRIES:
+        return False
+    columns, sizes = unit_columns(problem, np.arange(p)), problem.design.column_bounds()
+    varies = columns.matrix.any(axis=0) & (columns.unit > LEAST_SINGULAR_VALUE * sizes)
+    return columns.least >= LEAST_SINGULAR_VALUE and bool(np.all(varies | (sizes == 0)))
+
+
+def unit_columns(problem: Problem, index: NDArray[np.intp]) -> UnitColumns:
+    """The columns of the features ``index``, copied."""
+    shares, net = problem.loss.shares, problem.net
+    matrix = problem.design.columns(index).scores(np.eye(index.size))
+    mean = np.zeros(index.size)
+    if problem.intercept.is_shift_invariant:
+        mean = shares @ matrix
+        matrix = matrix - mean
+    unit = np.sqrt(shares @ matrix**2)
+    unit[unit == 0] = 1.0
+    matrix = matrix / unit
+    least = _least_singular_value(matrix * np.sqrt(shares)[:, None])
+    return UnitColumns(matrix, mean, unit, net.lower[index] * unit, net.upper[index] * unit, least)
+
+
+def _least_singular_value(matrix: Array) -> float:
+    """The least singular value of the nonzero columns; 1 if there are none."""
+    live = matrix[:, np.any(matrix != 0, axis=0)]
+    if not live.shape[1]:
+        return 1.0
+    triangle = np.linalg.qr(live, mode="r")
+    return float(np.linalg.svd(triangle, compute_uv=False)[-1])

@@ -7,24 +7,22 @@ that, whatever the other coefficients are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.losses.base import Array
 from proxmargin.losses.intercept import Slope, halved_slope
-
-if TYPE_CHECKING:
-    from proxmargin.problem import Point, Problem
+from proxmargin.problem import LEAST_SINGULAR_VALUE, Point, Problem, UnitColumns, unit_columns
+from proxmargin.rounding import EPS
 
 __all__ = [
     "DependentError",
-    "Unpenalised",
-    "are_determined",
     "are_separated",
-    "settled",
+    "better_start",
+    "null_point",
+    "smooth_critical_strength",
     "unpenalised_columns",
+    "with_optimal_unpenalised",
 ]
 
 MAX_STEPS = 60  # of Newton's method
@@ -33,51 +31,21 @@ STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separ
 LISTED = 5  # features that an error names
 MAX_DOUBLINGS = 40  # of the coefficients in a trial
 NO_LOSS = 1e-14  # loss over the negligible objective, below which a trial ends
-SLOPE_ROUNDING = 2e-16  # slope over `_slope_sizes`, below which it is zero
-STALLED_SLOPE = 1e-12  # the same, below which a slope that no step halves is accepted
+STALLED_SLOPE = 1e-12  # slope over `_slope_sizes`, below which one that no step halves is accepted
 # lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one
 # leaves linear pieces of the loss, which have no curvature
 CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
 LEVEL_ROUNDING = 1e-12  # relative rounding of an objective
 HESSIAN_SHIFT = 1e-13  # ridge over the mean diagonal: dependent columns share their coefficient
 LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is line-searched
-# singular value, of columns of unit mean square, below which the rounding of a dual point does not
-# bound what their best coefficients could still gain
-LEAST_SINGULAR_VALUE = 1e-7
 SEPARATED_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
-# where no feature has a penalty: a dense copy of all of them and Newton steps on it are cheap
-MOST_FEATURES = 256
-MOST_ENTRIES = 8_000_000  # 64 MB
 
 
 class DependentError(ValueError):
     """Unpenalised features are linearly dependent, or nearly so."""
 
 
-class Unpenalised(NamedTuple):
-    """The columns of the unpenalised features, ``(x_j - mean_j) / unit_j``.
-
-    Attributes
-    ----------
-    matrix : (n_samples, k)
-        Centred if the intercept is free, which absorbs the shift; of unit weighted mean square.
-    mean, unit : (k,)
-    lower, upper : (k,)
-        Bounds of the coefficients of these columns.
-    least : float
-        Their least singular value, over the root of the sum of the shares: coefficients u of these
-        columns are at most the root mean square of the scores ``matrix u`` over it.
-    """
-
-    matrix: Array
-    mean: Array
-    unit: Array
-    lower: Array
-    upper: Array
-    least: float
-
-
-def unpenalised_columns(problem: Problem) -> Unpenalised:
+def unpenalised_columns(problem: Problem) -> UnitColumns:
     """The columns of the unpenalised features, copied once a problem.
 
     Raises
@@ -88,8 +56,8 @@ def unpenalised_columns(problem: Problem) -> Unpenalised:
     return problem.remembered(_columns)
 
 
-def _columns(problem: Problem) -> Unpenalised:
-    columns = _columns_of(problem, problem.unpenalised)
+def _columns(problem: Problem) -> UnitColumns:
+    columns = unit_columns(problem, problem.unpenalised)
     if columns.least < LEAST_SINGULAR_VALUE:
         raise DependentError(
             f"the {columns.unit.size} features without a penalty are linearly dependent, or all "
@@ -106,47 +74,46 @@ def _listed(index: NDArray[np.intp]) -> str:
     return f"numbers {shown}{', ...' if index.size > LISTED else ''}, counted from 0"
 
 
-def are_determined(problem: Problem) -> bool:
-    """Whether unpenalised features are few and linearly independent, of a free intercept too: only
-    then are their best coefficients determined."""
-    n, p = problem.design.n_samples, problem.design.n_features
-    if p > MOST_FEATURES or n * p > MOST_ENTRIES:
-        return False
-    columns, sizes = _columns_of(problem, np.arange(p)), problem.design.column_bounds()
-    varies = columns.matrix.any(axis=0) & (columns.unit > LEAST_SINGULAR_VALUE * sizes)
-    return columns.least >= LEAST_SINGULAR_VALUE and bool(np.all(varies | (sizes == 0)))
-
-
-def _columns_of(problem: Problem, index: NDArray[np.intp]) -> Unpenalised:
-    shares, net = problem.loss.shares, problem.net
-    matrix = problem.design.columns(index).scores(np.eye(index.size))
-    mean = np.zeros(index.size)
-    if problem.intercept.is_shift_invariant:
-        mean = shares @ matrix
-        matrix = matrix - mean
-    unit = np.sqrt(shares @ matrix**2)
-    unit[unit == 0] = 1.0
-    matrix = matrix / unit
-    least = _least_singular_value(matrix * np.sqrt(shares)[:, None])
-    return Unpenalised(matrix, mean, unit, net.lower[index] * unit, net.upper[index] * unit, least)
-
-
-def _least_singular_value(matrix: Array) -> float:
-    """The least singular value of the nonzero columns; 1 if there are none."""
-    live = matrix[:, np.any(matrix != 0, axis=0)]
-    if not live.shape[1]:
-        return 1.0
-    triangle = np.linalg.qr(live, mode="r")
-    return float(np.linalg.svd(triangle, compute_uv=False)[-1])
-
-
 def are_separated(problem: Problem) -> bool:
     """Whether unpenalised features alone separate the classes: the loss of the null model is
     negligible, and no strength is needed to keep the other coefficients at zero."""
-    return bool(problem.unpenalised.size) and problem.value(problem.null_point()) < SEPARATED_LOSS
+    return bool(problem.unpenalised.size) and problem.value(null_point(problem)) < SEPARATED_LOSS
 
 
-def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
+def null_point(problem: Problem) -> Point:
+    """Zero coefficients with the best intercept: where a regularisation path starts.
+
+    Unpenalised features have their best coefficients.
+    """
+    return problem.remembered(_null_point) if problem.unpenalised.size else _null_point(problem)
+
+
+def _null_point(problem: Problem) -> Point:
+    origin = problem.origin()
+    scores = np.zeros((problem.design.n_samples, problem.loss.n_outputs))
+    best = problem.loss.best_intercept(scores, problem.intercept, origin.intercept)
+    null = Point(origin.coef, best)
+    if not problem.unpenalised.size:
+        return null
+    return with_optimal_unpenalised(problem, null, scores + best)[0]
+
+
+def better_start(problem: Problem, point: Point) -> Point:
+    """``point`` moved into the domain, or the null model if that has a lower objective."""
+    start, null = problem.projected(point), null_point(problem)
+    return start if problem.value(start) <= problem.value(null) else null
+
+
+def smooth_critical_strength(problem: Problem) -> float:
+    """The least l1 strength for which zero coefficients are optimal, of a smooth loss."""
+    null = null_point(problem)
+    shape = problem.design.n_samples, problem.loss.n_outputs
+    bare = problem.design.scores(null.coef) if null.coef.any() else np.zeros(shape)
+    _, dual = problem.loss.value_and_gradient(bare + null.intercept)
+    return problem.penalty.critical_strength(-problem.design.adjoint(dual))
+
+
+def with_optimal_unpenalised(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
     """The point with the best coefficients of the unpenalised features, and its scores.
 
     By Newton's method in these coefficients and the intercept, with bounds as an active set.
@@ -172,7 +139,7 @@ def settled(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array
         size, rounded = _slope_sizes(problem, columns, here, dual)
         residual = float(np.abs(slope[free]).max(initial=0.0))
         stalled = residual <= STALLED_SLOPE * size and residual > 0.5 * last
-        if stalled or residual <= SLOPE_ROUNDING * (size + rounded):
+        if stalled or residual <= EPS * (size + rounded):
             break
         last = residual
         direction, shift = _newton(problem, columns, here, intercept, slope, free, _floor(step))
@@ -201,7 +168,7 @@ def _floor(step: int) -> float:
 
 
 def _separating(
-    problem: Problem, columns: Unpenalised, at: Array, bare: Array, intercept: Array
+    problem: Problem, columns: UnitColumns, at: Array, bare: Array, intercept: Array
 ) -> tuple[Array, Array] | None:
     """A multiple of the coefficients that makes the loss negligible, with its intercept; or None.
 
@@ -224,12 +191,12 @@ def _separating(
 
 
 def _slope_sizes(
-    problem: Problem, columns: Unpenalised, scores: Array, dual: Array
+    problem: Problem, columns: UnitColumns, scores: Array, dual: Array
 ) -> tuple[float, float]:
     """The largest sum of the absolute terms of a slope, and what a relative error of the scores is
     multiplied by in it: the larger one where dual coordinates are small differences of scores."""
-    bends = problem.loss.curvatures(scores) * (np.abs(scores) + problem.loss.largest_offset)
-    terms = np.abs(columns.matrix).T @ np.hstack([np.abs(dual), bends])
+    curvatures = problem.loss.curvatures(scores) * (np.abs(scores) + problem.loss.largest_offset)
+    terms = np.abs(columns.matrix).T @ np.hstack([np.abs(dual), curvatures])
     size, rounded = terms.max(axis=0, initial=0.0)
     return float(size), float(rounded)
 
@@ -247,7 +214,7 @@ def _with_free_coefficients(
 
 def _newton(
     problem: Problem,
-    columns: Unpenalised,
+    columns: UnitColumns,
     scores: Array,
     intercept: Array,
     slope: Array,
@@ -255,12 +222,12 @@ def _newton(
     floor: float,
 ) -> tuple[Array, Array]:
     """The Newton step of the free coefficients, (k,), and of the intercept, (1,)."""
-    bend, most = problem.loss.curvatures(scores)[:, 0], problem.loss.row_curvatures
-    bend = np.maximum(bend, floor * most)
+    curvature, most = problem.loss.curvatures(scores)[:, 0], problem.loss.row_curvatures
+    curvature = np.maximum(curvature, floor * most)
     matrix = columns.matrix[:, free]
-    hessian = matrix.T @ (bend[:, None] * matrix)
-    total = float(bend.sum()) + problem.intercept.l2 if problem.fits_intercept else 0.0
-    cross = bend @ matrix
+    hessian = matrix.T @ (curvature[:, None] * matrix)
+    total = float(curvature.sum()) + problem.intercept.l2 if problem.fits_intercept else 0.0
+    cross = curvature @ matrix
     mean = cross / total if total > 0 else np.zeros_like(cross)
     hessian -= np.outer(cross, mean)
     shift = HESSIAN_SHIFT * float(np.trace(hessian)) / max(free.size, 1)

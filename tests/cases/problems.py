@@ -38,6 +38,7 @@ from proxmargin.penalties import (
 )
 from proxmargin.problem import Problem
 from proxmargin.solvers.names import SOLVERS as NAMED
+from proxmargin.unpenalised import null_point
 
 
 def binary_problem(
@@ -317,7 +318,7 @@ def class_l1_problem(rng: np.random.Generator) -> Problem:
 def level_set_problem(rng: np.random.Generator) -> Problem:
     """`ridge_problem` with the huberized hinge within a budget."""
     inner = ridge_problem(rng)
-    scores = np.tile(inner.null_point().intercept, (inner.design.n_samples, 1))
+    scores = np.tile(null_point(inner).intercept, (inner.design.n_samples, 1))
     return replace(inner, loss=LevelSet(inner.loss, 0.6 * inner.loss.value(scores), 1.0))
 
 

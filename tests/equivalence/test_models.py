@@ -18,6 +18,7 @@ from proxmargin.losses import HuberizedHinge, MarginSum, wrong_classes
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.problem import Problem
 from proxmargin.solvers.names import SOLVERS, suitable
+from proxmargin.unpenalised import smooth_critical_strength
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, PENALISED, SMOOTH_LOSSES
 from tests.oracles.models import binary_optimum
 
@@ -65,7 +66,9 @@ def test_two_classes_together_are_the_binary_model_with_doubled_penalties(phi, i
     np.testing.assert_allclose(W[:, 1], w, atol=1e-4)
     np.testing.assert_allclose(W[:, 0], -W[:, 1], atol=1e-14)
     np.testing.assert_allclose(joint.point.intercept, [-1, 1] * binary.point.intercept, atol=1e-4)
-    assert pair.critical_strength() == pytest.approx(one.critical_strength() / 2, rel=1e-9)
+    assert smooth_critical_strength(pair) == pytest.approx(
+        smooth_critical_strength(one) / 2, rel=1e-9
+    )
 
 
 def test_the_huberized_optimum_approaches_that_of_the_hinge_at_half_of_delta() -> None:

@@ -18,6 +18,7 @@ from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.rules import PASS_RULES, RULES
+from proxmargin.unpenalised import smooth_critical_strength
 from tests.cases import MARGIN_LOSSES
 
 CHOSEN = list(dict.fromkeys(rule.use for rule in (*RULES, *PASS_RULES)))
@@ -60,7 +61,7 @@ def test_no_solver_of_a_rule_stalls_on_classes_of_equal_size(
 ) -> None:
     even, odd = (problem_of(phi, shape, more, intercept) for more in (0, 1))
     tried = 0
-    for penalty in penalties(0.1 * even.critical_strength()):
+    for penalty in penalties(0.1 * smooth_critical_strength(even)):
         for name in CHOSEN:
             solver = SOLVERS[name]()
             pair = [replace(problem, penalty=penalty) for problem in (even, odd)]

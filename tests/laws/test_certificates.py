@@ -23,6 +23,7 @@ from proxmargin.losses import (
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
+from proxmargin.unpenalised import smooth_critical_strength
 from tests.oracles.models import binary_optimum, joint_optimum
 
 PHIS = {
@@ -173,7 +174,7 @@ def test_the_gap_is_finite_and_valid_at_extreme_margins(margin: float, l2: float
 def test_the_critical_strength_is_where_coefficients_appear(rng) -> None:
     for make in (binary, joint):
         problem, _ = make("huberized", "l1", "free", True)
-        critical = problem.critical_strength()
+        critical = smooth_critical_strength(problem)
         for factor, expected in ((1 + 1e-9, False), (1 - 1e-3, True)):
             net = ElasticNet(critical * factor, 0.01)
             penalty = SumToZero(net) if make is joint else net

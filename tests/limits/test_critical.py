@@ -21,6 +21,7 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.fallback import solve
 from proxmargin.solvers.names import choose
 from proxmargin.solvers.programs.linear_program import LinearProgram
+from proxmargin.unpenalised import null_point, smooth_critical_strength
 from tests.cases import binary_problem
 from tests.data import load_set, needs_data
 from tests.solvers.programs.test_linear_program import (
@@ -51,9 +52,7 @@ def assert_critical(problem: Problem, strength: float) -> None:
     assert not above.point.coef.any()
     assert below.point.coef.any()
     # and the null model is worse than that, by more than rounding
-    null = problem.loss.value(
-        np.tile(problem.null_point().intercept, (problem.design.n_samples, 1))
-    )
+    null = problem.loss.value(np.tile(null_point(problem).intercept, (problem.design.n_samples, 1)))
     assert below.gap.primal < null * (1.0 - 1e-9)
 
 
@@ -158,7 +157,7 @@ def test_a_class_without_weight_does_not_count() -> None:
 
 def test_smooth_losses_have_one_gradient_at_the_null_model() -> None:
     problem = binary_problem(np.random.default_rng(8), HuberizedHinge(0.5), ElasticNet(0.1))
-    assert critical_strength(problem) == problem.critical_strength()
+    assert critical_strength(problem) == smooth_critical_strength(problem)
 
 
 def test_features_that_say_nothing_have_no_strength() -> None:

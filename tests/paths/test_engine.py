@@ -20,10 +20,10 @@ from proxmargin import (
     SquaredHingeSVC,
     margin_path,
 )
-from proxmargin.compiled.paths import state
 from proxmargin.designs import SparseDesign
 from proxmargin.paths.engine import NAME, Engine
 from proxmargin.solvers.smooth import chord_engine as engine
+from proxmargin.unpenalised import smooth_critical_strength
 
 MODELS = [SparseLogisticRegression, SquaredHingeSVC, HuberizedSVC]
 Data = tuple[Any, np.ndarray]
@@ -389,7 +389,7 @@ def test_strengths_that_are_far_apart_or_tiny(alphas: list[float]) -> None:
 
 def test_a_strength_far_below_the_last_one_is_left_to_a_single_fit() -> None:
     (problem,) = SparseLogisticRegression(l1_ratio=1.0)._assemble(*wide(), None).problems
-    path, top = Engine(problem, 1e-6), problem.critical_strength()
+    path, top = Engine(problem, 1e-6), smooth_critical_strength(problem)
     strengths = top * np.array([0.5, 0.25, 1e-7])
     assert path.solved(strengths, np.zeros(3)).count == 2
     assert path.solved(strengths[2:], np.zeros(1)).count == 0
@@ -405,17 +405,18 @@ def test_a_revised_model_is_that_of_its_curvatures(
     model = SquaredHingeSVC(standardize=True, fit_intercept=fit_intercept)
     (problem,) = model._assemble(X, y, None).problems
     path = Engine(problem, 1e-6)
-    strengths = problem.critical_strength() * np.geomspace(1.0, 0.2, 12)
+    strengths = smooth_critical_strength(problem) * np.geomspace(1.0, 0.2, 12)
     assert path.solved(strengths, np.zeros(12)).count == 12
-    m = path.counts[state.MEMBERS]
-    assert 0 < path.counts[state.MODELS] < path.counts[state.STEPS]
-    features, bends = path.candidates.feature[path.buffers.members[:m]], path.buffers.bends
+    quadratic, candidates = path.progress.model, path.progress.candidates
+    m, curvatures = int(quadratic.scalars["size"]), quadratic.curvatures
+    assert 0 < quadratic.scalars["formed"] < path.progress.scalars["steps"]
+    features = candidates.feature[quadratic.members[:m]]
     columns = problem.design.dense_columns(features)
     if fit_intercept:
-        columns = columns - np.average(columns, axis=0, weights=bends)
-    expected = columns.T @ (bends[:, None] * columns)
+        columns = columns - np.average(columns, axis=0, weights=curvatures)
+    expected = columns.T @ (curvatures[:, None] * columns)
     np.testing.assert_allclose(
-        path.quadratic.hessian[:m, :m], expected, rtol=1e-10, atol=1e-12 * expected.max()
+        quadratic.quadratic.hessian[:m, :m], expected, rtol=1e-10, atol=1e-12 * expected.max()
     )
 
 
@@ -436,13 +437,13 @@ def test_the_effort_before_there_was_room_is_told(
     model = SparseLogisticRegression(l1_ratio=l1_ratio)
     (problem,) = model._assemble(X, y, None).problems
     path = Engine(problem, 1e-6)
-    begun = path.levels[state.READ]
-    strengths = problem.critical_strength() * np.geomspace(1.0, 0.1, 12)
+    begun = float(path.progress.scalars["read"])
+    strengths = smooth_critical_strength(problem) * np.geomspace(1.0, 0.1, 12)
     found = path.solved(strengths, strengths / l1_ratio - strengths)
     told = [found.certify(number) for number in range(12)]
     assert all(one.n_iter > 0 for one in told[1:])
-    assert sum(one.n_iter for one in told) == path.counts[state.STEPS]
-    assert sum(one.n_passes for one in told) == pytest.approx(path.levels[state.READ] - begun)
+    assert sum(one.n_iter for one in told) == path.progress.scalars["steps"]
+    assert sum(one.n_passes for one in told) == pytest.approx(path.progress.scalars["read"] - begun)
 
 
 def test_features_that_a_bound_keeps_at_zero_are_not_read_for_it() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from proxmargin import SVC, ElasticNetSVC, margin_path
-from proxmargin.paths import extrapolation
-from proxmargin.paths.descent import _fitted
-from proxmargin.paths.extrapolation import extrapolated
+from proxmargin.paths import descent
+from proxmargin.paths.descent import _fitted, extrapolated
 from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Point, Problem
+from proxmargin.unpenalised import null_point
 
 
 def wide() -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,7 @@ def solved(model: Any, grid: list[float]) -> list[tuple[Problem, Point]]:
     for strength in grid:
         one = at_strength(model, strength)
         problems = problems_of(one, assembly)
-        (solution,) = _fitted(one, assembly, problems, [problems[0].null_point()])
+        (solution,) = _fitted(one, assembly, problems, [null_point(problems[0])])
         found.append((problems[0], solution.point))
     return found
 
@@ -61,8 +61,8 @@ def test_where_the_line_tells_nothing_the_last_solution_is_the_start() -> None:
 def test_paths_take_fewer_steps_and_lead_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wide()
     paths = []
-    for furthest in (extrapolation.FURTHEST, 0.0):
-        monkeypatch.setattr(extrapolation, "FURTHEST", furthest)
+    for furthest in (descent.FURTHEST, 0.0):
+        monkeypatch.setattr(descent, "FURTHEST", furthest)
         paths.append(margin_path(ElasticNetSVC(l1_ratio=0.5, tol=1e-8), X, y, n_alphas=60, eps=0.1))
     new, old = paths
     steps = [sum(one.n_iter for one in path.certificates) for path in paths]

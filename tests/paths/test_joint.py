@@ -58,8 +58,8 @@ def test_a_strength_that_is_not_solved_is_a_single_fit(monkeypatch) -> None:
     solved = JointPath.solved
     last = expected.alphas[1] * 0.9
 
-    def at_first(self, problem):
-        return solved(self, problem) if problem.penalty.l1 != last * 0.9 else None
+    def at_first(self, problems):
+        return solved(self, problems) if problems[0].penalty.l1 != last * 0.9 else []
 
     monkeypatch.setattr(JointPath, "solved", at_first)
     path = margin_path(template, X, y, alphas=[*expected.alphas[:2], last, *expected.alphas[2:]])
@@ -71,7 +71,7 @@ def test_a_strength_that_is_not_solved_is_a_single_fit(monkeypatch) -> None:
 def test_more_coefficients_than_the_solver_takes_are_not_solved(rng) -> None:
     path = JointPath(1e-6, polish=True)
     path.solver = ClassNewton(smallest=1, largest=2)
-    assert path.solved(smooth_class_problem(rng, penalty=ElasticNet(1e-3))) is None
+    assert path.solved([smooth_class_problem(rng, penalty=ElasticNet(1e-3))]) == []
 
 
 @needs_data("data/srbct.npz")

@@ -21,6 +21,7 @@ from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.working_set import WorkingSet
 from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.unpenalised import null_point
 
 LIMITS = [
     (name, option)
@@ -54,7 +55,7 @@ def test_a_limit_that_is_no_number_is_refused_by_name(value) -> None:
 @pytest.mark.parametrize(("limit", "ends"), [(5, True), (1000, False), (np.inf, False)])
 def test_accelerated_steps_end_without_a_new_least_objective(limit, ends, problem) -> None:
     solver = FastProximalGradient(max_stalled=limit)
-    state = solver.init(problem, problem.null_point(), Stop())
+    state = solver.init(problem, null_point(problem), Stop())
     old = replace(state, n_iter=30, lowest=-1.0, lowest_at=1)
     assert solver.step(problem, old).finished is ends
 

@@ -30,7 +30,7 @@ from proxmargin.penalties.base import Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.runtime.memory import empty_beside
-from proxmargin.unpenalised import settled
+from proxmargin.unpenalised import with_optimal_unpenalised
 
 __all__ = ["certify", "certify_together", "gap_to_zero"]
 
@@ -167,7 +167,7 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
     scores += intercept
     point = Point(coef, intercept)
     if problem.unpenalised.size:
-        point, scores = settled(problem, point, scores)
+        point, scores = with_optimal_unpenalised(problem, point, scores)
         coef, intercept = point.coef, point.intercept
     enclosed = problem.design.enclosed(coef, intercept, scores)
     face = _loss_face(problem, enclosed, dual)

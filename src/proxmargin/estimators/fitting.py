@@ -47,6 +47,7 @@ from proxmargin.runtime.memory import free_bytes
 from proxmargin.runtime.threads import quiet_threads, threads_here
 from proxmargin.solvers.fallback import Choice, solve
 from proxmargin.solvers.names import choose, named_solver
+from proxmargin.unpenalised import better_start
 
 __all__ = ["CertifyOnly", "FitContext", "Guard", "SolvesProblems", "for_each"]
 
@@ -263,7 +264,7 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         if getattr(self, "coef_", np.empty(0)).shape != shape:
             return [None] * len(problems)
         points = self._points(assembly, self.coef_, self.intercept_)
-        return for_each(problems, lambda k, problem: problem.better_start(points[k]))
+        return for_each(problems, lambda k, problem: better_start(problem, points[k]))
 
     def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
         """The points of the problems with these published coefficients and intercepts."""

@@ -13,6 +13,7 @@ from proxmargin.loop.outcome import Solution
 from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.traits import Trait
+from proxmargin.unpenalised import null_point
 
 __all__ = ["UnattainableError", "at_sufficient_price", "brought_within", "budgeted", "overspent"]
 
@@ -48,7 +49,7 @@ def budgeted(problem: Problem, budget: float) -> Problem:
     The price is far above the multiplier at which coefficients first appear;
     `at_sufficient_price` raises it where that is not enough.
     """
-    null = problem.null_point()
+    null = null_point(problem)
     scores = np.broadcast_to(null.intercept, (problem.design.n_samples, null.intercept.size))
     _, dual = problem.loss.value_and_gradient(np.ascontiguousarray(scores))
     dual = problem.loss.balanced(dual, problem.intercept)

@@ -28,6 +28,7 @@ from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.linear_program import columns_a_round
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
+from proxmargin.unpenalised import null_point, smooth_critical_strength
 
 __all__ = ["critical_strength"]
 
@@ -76,7 +77,7 @@ def critical_strength(problem: Problem) -> float:
     problem = replace(problem, penalty=problem.penalty.near_zero())
     program = hinge_program(problem)
     if program is None or program.level is not None or not problem.has_unpenalised_intercept:
-        return problem.critical_strength()
+        return smooth_critical_strength(problem)
     gauge = gauge_columns(_unit_norm(problem.penalty))
     assert gauge is not None
     units = gauge.in_units(problem.design.column_bounds())
@@ -106,7 +107,7 @@ class _TiedPieces:
     @classmethod
     def of(cls, program: HingeProgram) -> _TiedPieces:
         rows, problem = program.rows, program.problem
-        null = problem.null_point().intercept
+        null = null_point(problem).intercept
         shortfalls = rows.shortfalls(np.tile(null, (len(rows.goals), 1)))
         hinges = rows.hinges(np.arange(shortfalls.size)).reshape(shortfalls.shape)
         sizes = np.zeros(rows.costs.size)
@@ -204,9 +205,9 @@ def _by_ratios(problem: Problem) -> float:
     optimal. The loss is piecewise linear, so that this takes few steps. Each point has a ratio, of
     which the strength is the largest: fits are as accurate as it takes to find a larger one.
     """
-    at_null = _loss_of(problem, problem.null_point())
+    at_null = _loss_of(problem, null_point(problem))
     norm = _unit_norm(problem.penalty)
-    bound = problem.critical_strength()
+    bound = smooth_critical_strength(problem)
     if _is_flat(problem):
         return 0.0
     strength, largest, point, gap = FIRST_DECREASE * bound, 0.0, None, FIRST_GAP
@@ -236,7 +237,7 @@ def _by_ratios(problem: Problem) -> float:
 
 def _is_flat(problem: Problem) -> bool:
     """Whether the pulled-back subgradient of the loss at the null model is zero up to rounding."""
-    null = problem.null_point()
+    null = null_point(problem)
     scores = problem.design.scores(null.coef) + null.intercept
     _, dual = problem.loss.value_and_gradient(scores)
     pulled = _soft_thresholded_adjoint(ZERO_PRODUCT, problem.design, dual)

@@ -24,6 +24,7 @@ from proxmargin.solvers.programs.hinge_program import HingeProgram, HingeRows, h
 from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 from proxmargin.traits import Trait
+from proxmargin.unpenalised import null_point
 
 __all__ = ["Enclosure", "Least", "enclosed_least", "least_loss", "least_point"]
 
@@ -156,7 +157,7 @@ def _value_in_units(loss: Loss, unit: float) -> Callable[[Array], float]:
 
 def _with_intercept(problem: Problem, coef: Array) -> Point:
     """Coefficients projected into the domain of the penalty, with their best intercept."""
-    nothing = problem.null_point().intercept
+    nothing = null_point(problem).intercept
     coef = problem.projected(Point(coef, nothing)).coef
     scores = problem.design.scores(coef)
     return Point(coef, problem.loss.best_intercept(scores, problem.intercept, nothing))
@@ -246,7 +247,7 @@ def _minimise_smooth(
 
     Or until ``|gradient| (1 + |point|)`` is at most ``accuracy`` times the loss.
     """
-    design, null = problem.design, problem.null_point()
+    design, null = problem.design, null_point(problem)
     free = int(problem.fits_intercept)
     shape = design.n_features + free, null.intercept.size
     if start is None:

@@ -14,7 +14,6 @@ from proxmargin.estimators.base import MarginEstimator
 from proxmargin.estimators.fitting import FitContext
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.paths.engine import Engine
-from proxmargin.paths.extrapolation import extrapolated
 from proxmargin.paths.found import Found
 from proxmargin.paths.inner_products import InnerProducts
 from proxmargin.paths.joint import JointPath
@@ -22,12 +21,18 @@ from proxmargin.paths.strength import ALPHA, at_strength, problems_of, strength_
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.traits import Trait
+from proxmargin.unpenalised import null_point
 
-__all__ = ["solve_grid"]
+__all__ = ["extrapolated", "solve_grid"]
 
 Array = NDArray[np.float64]
 
 LOOSE_TOL = 1e-5  # relative gap above which a path is to choose a strength
+FURTHEST = (
+    3.0  # step in the reciprocal strength over the last; beyond it there are many breakpoints
+)
+EXTRAPOLATED = Trait.HINGE | Trait.SINGLE_OUTPUT | Trait.NET
 # (template, assembly, grid, k) -> the solutions of problem k, some strengths at a time
 Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
@@ -124,7 +129,9 @@ def _one_by_one(
     first: Sequence[Callable[[], Point]] | None = None,
 ) -> Iterator[list[Found]]:
     """The path as single fits with warm starts; ``first`` make those of the first strength."""
-    starts = [make() for make in first or [problem.null_point for problem in assembly.problems]]
+    starts = [
+        make() for make in first or [partial(null_point, problem) for problem in assembly.problems]
+    ]
     reach = 1.0 / np.maximum(grid, TINY) if strength_of(template).falls else grid
     before = starts
     for k, strength in enumerate(grid.tolist()):
@@ -163,7 +170,7 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
     unit = _of_unit_strength(template, assembly)[k]
     engine = Engine(unit, template.tol)
     l1, l2 = (float(each.max()) * grid for each in (unit.net.l1, unit.net.l2))
-    last, at = unit.null_point, 0
+    last, at = partial(null_point, unit), 0
     while at < grid.size and not interrupts.pending:
         part = slice(at, at + engine.chunk(grid.size - at))
         found = engine.solved(l1[part], l2[part])
@@ -179,14 +186,33 @@ def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) ->
 
 
 def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
-    """The path of problem k by inner products; where they do not solve it, by a single fit."""
+    """The path of problem k by inner products."""
     path = InnerProducts(assembly.problems[k], template.tol)
-    point, at = assembly.problems[k].null_point(), 0
+    return _in_chunks(path, template, assembly, grid, k)
+
+
+def _joint(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+    """The path of problem k, of all classes."""
+    path = JointPath(template.tol, _polishes(template))
+    return _in_chunks(path, template, assembly, grid, k)
+
+
+def _in_chunks(
+    path: InnerProducts | JointPath,
+    template: MarginEstimator,
+    assembly: Assembly,
+    grid: Array,
+    k: int,
+) -> Iterator[Found]:
+    """The path of problem k; a strength that is not solved by it is solved by a single fit."""
+    point, at = null_point(assembly.problems[k]), 0
     while at < grid.size and not interrupts.pending:
         part = grid[at : at + path.chunk(grid.size - at)]
         models = [at_strength(template, strength) for strength in part]
         problems = [problems_of(model, assembly)[k] for model in models]
         solutions = path.solved(problems)
+        if interrupts.pending and not solutions:
+            return
         if solutions:
             solved = zip(models, problems, solutions, strict=False)
             solutions = [_stated(*each) for each in solved]
@@ -197,27 +223,6 @@ def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int)
             path.go_on_from(problems[0], solutions[0].point)
         yield from _with_weights(template, problems, solutions)
         point, at = solutions[-1].point, at + len(solutions)
-
-
-def _joint(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
-    """The path of problem k, of all classes; where a strength is not solved, by a single fit."""
-    path, point = JointPath(template.tol, _polishes(template)), assembly.problems[k].null_point()
-    for strength in grid.tolist():
-        model = at_strength(template, strength)
-        problem = problems_of(model, assembly)[k]
-        solution = path.solved(problem)
-        if interrupts.pending:
-            return
-        if solution is not None:
-            solution = _stated(model, problem, solution)
-        else:
-            fitted = _fitted(model, assembly, [problem], [point])
-            if not fitted:
-                return
-            solution = fitted[0]
-            path.go_on_from(problem, solution.point)
-        yield from _with_weights(model, [problem], [solution])
-        point = solution.point
 
 
 def _with_weights(
@@ -234,3 +239,46 @@ def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Sol
     """The solution with its certificate scaled to the model's objective, as in single fits."""
     certificate = solution.certificate.scaled(model._objective_scale(problem))
     return replace(solution, certificate=certificate)
+
+
+def extrapolated(
+    problem: Problem, last: Point, before: Point, at: tuple[float, float, float]
+) -> Point:
+    """The predictor at the next strength of a path of hinges; ``last`` where it does not apply.
+
+    As long as the samples on the kink of the hinge and the features with a nonzero coefficient stay
+    the same, the optimality conditions are linear equations in ``(w, b, c q)``, ``c = 1 / alpha``
+    and q the dual point, whose right-hand side is affine in c. So these are piecewise linear in c
+    (Hastie, Rosset, Tibshirani and Zhu 2004; Wang, Zhu and Zou 2006, section 3), and the predictor
+
+        w_2 + (c_3 - c_2) / (c_2 - c_1) (w_2 - w_1),
+
+    likewise for b and c q, is exact if there is no breakpoint between ``c_1`` and ``c_3``. Without
+    a ridge the coefficients are piecewise constant in c, and the last solution is a better start.
+
+    It does not for losses other than the binary hinge, without a ridge, without dual points, or
+    where the next step is more than `FURTHEST` times the last one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any of the strengths.
+    last, before : Point
+        The solutions at ``c_2`` and ``c_1``.
+    at : three numbers
+        ``c_1 < c_2 < c_3``, reciprocals of the strengths.
+    """
+    first, second, third = at
+    if EXTRAPOLATED not in problem.traits or not problem.penalty.l2 > 0 or not 0 < first < second:
+        return last
+    step = (third - second) / (second - first)
+    if last.dual is None or before.dual is None or not 0 < step <= FURTHEST:
+        return last
+    coef = last.coef + step * (last.coef - before.coef)
+    coef[coef * last.coef <= 0] = 0.0  # a sign would change: the breakpoint at zero comes first
+    scaled = second * last.dual
+    return Point(
+        coef,
+        last.intercept + step * (last.intercept - before.intercept),
+        (scaled + step * (scaled - first * before.dual)) / third,
+    )

@@ -18,7 +18,7 @@ from proxmargin.compiled.paths.state import Strengths
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.found import Found
 from proxmargin.rounding import TINY
-from proxmargin.solvers.smooth.chord_engine import ChordEngine
+from proxmargin.solvers.smooth.chord_engine import ChordEngine, stepwise
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 
 __all__ = ["Engine"]
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 NAME = ChordNewton.name
-BECAUSE = "on a path of strengths chord Newton steps and spans of dual points read the data least"
+BECAUSE = "on a path of strengths chord Newton steps and former dual points read the data least"
 
 
 class Engine(ChordEngine):
@@ -50,8 +50,8 @@ class Engine(ChordEngine):
             Strengths for the features with the largest factor.
         """
         last, started = np.arange(l1.size), clock()
-        if self.caches:
-            l1, l2, last = self.stepwise(l1, l2)
+        if self.copies:
+            l1, l2, last = stepwise(float(self.progress.scalars["strength"]), l1, l2)
         found, first, _ = self.advanced(self.blank(l1, l2), 0)
         last = last[last < first]
         seconds = (clock() - started) / max(last.size, 1)

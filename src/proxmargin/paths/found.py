@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.certificates.certificate import Certificate, CertificateList, combined
+from proxmargin.certificates.gap import Gap
 from proxmargin.estimators.assembly import Assembly
 from proxmargin.estimators.base import MarginEstimator
 from proxmargin.loop.outcome import Solution, Status
 from proxmargin.problem import Point
 from proxmargin.rows import live_rows
 
-__all__ = ["Certificates", "Found", "listed", "published", "weights_of_samples"]
+__all__ = ["Certificates", "Found", "listed", "published", "solution_of", "weights_of_samples"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
@@ -104,6 +105,27 @@ class Found:
         coef = np.zeros((n_features, self.coef.shape[1]))
         coef[self.features[own]] = self.coef[own]
         return Point(coef, self.intercepts[number])
+
+
+def solution_of(
+    gap: Gap, *, steps: int, passes: float, seconds: float, solver: str, because: str
+) -> Solution:
+    """The solution at which a path has met its tolerance."""
+    certificate = Certificate(
+        primal=gap.primal,
+        dual=gap.dual,
+        gap=gap.gap,
+        relative_gap=gap.relative_gap,
+        kkt_residual=gap.kkt_residual,
+        converged=True,
+        stop_reason=Status.CONVERGED.value,
+        n_iter=steps,
+        n_passes=passes,
+        seconds=seconds,
+        solver=solver,
+        because=because,
+    )
+    return Solution(gap.point, gap, Status.CONVERGED, certificate, None)
 
 
 class Certificates(Sequence[Certificate | CertificateList]):

@@ -18,7 +18,7 @@ from proxmargin.limits.critical import critical_strength
 from proxmargin.losses import Logistic
 from proxmargin.paths.strength import ALPHA, parameters_of, strength_of
 from proxmargin.penalties import ElasticNet, Ridge
-from proxmargin.unpenalised import are_separated
+from proxmargin.unpenalised import are_separated, smooth_critical_strength
 
 __all__ = ["alpha_grid", "alpha_max", "critical_C", "default_grid", "unfitted"]
 
@@ -176,4 +176,4 @@ def _typical_strength(assembly: Assembly) -> float:
     (first, *_), targets = assembly.problems, assembly.targets
     bare = replace(first, penalty=ElasticNet(1.0, 0.0), intercept=Ridge(0.0))
     losses = margin_sums(Logistic(), targets, joint=False)
-    return max(replace(bare, loss=loss).critical_strength() for loss in losses)
+    return max(smooth_critical_strength(replace(bare, loss=loss)) for loss in losses)

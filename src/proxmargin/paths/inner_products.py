@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify_together
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.outcome import Solution
 from proxmargin.loop.stopping import Stop
+from proxmargin.paths.found import solution_of
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.pace import factor_work
 from proxmargin.runtime.threads import quiet_threads
@@ -105,7 +105,14 @@ class InnerProducts:
         seconds = (clock() - started) / max(len(gaps), 1)
         read = (self.design.counter.passes - passes) / max(len(gaps), 1)
         return [
-            _solution(gap, self.way.name, model.steps, read, seconds)
+            solution_of(
+                gap,
+                steps=model.steps,
+                passes=read,
+                seconds=seconds,
+                solver=self.way.name,
+                because=BECAUSE,
+            )
             for gap, model in zip(gaps[:count], models[:count], strict=True)
         ]
 
@@ -140,21 +147,3 @@ def _way_for(problem: Problem) -> Any:
     """The method for this loss, if it forms inner products of so many samples."""
     way = next((way for way in WAYS if way.objection(problem) is None), None)
     return None if isinstance(way, RidgeNewton) and not way.is_in_samples(problem) else way
-
-
-def _solution(gap: Gap, name: str, steps: int, passes: float, seconds: float) -> Solution:
-    certificate = Certificate(
-        primal=gap.primal,
-        dual=gap.dual,
-        gap=gap.gap,
-        relative_gap=gap.relative_gap,
-        kkt_residual=gap.kkt_residual,
-        converged=True,
-        stop_reason=Status.CONVERGED.value,
-        n_iter=steps,
-        n_passes=passes,
-        seconds=seconds,
-        solver=name,
-        because=BECAUSE,
-    )
-    return Solution(gap.point, gap, Status.CONVERGED, certificate, None)

@@ -5,19 +5,22 @@ From one strength to the next the products with the data stay valid, as only the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from proxmargin.certificates.certificate import Certificate
 from proxmargin.certificates.certify import certify
 from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.clock import clock
-from proxmargin.loop.outcome import Solution, Status
+from proxmargin.loop.outcome import Solution
 from proxmargin.loop.stopping import Stop
+from proxmargin.paths.found import solution_of
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.names import choose
 from proxmargin.solvers.smooth.class_newton import ClassNewton, ClassNewtonState
+from proxmargin.unpenalised import null_point
 
 __all__ = ["JointPath"]
 
@@ -48,31 +51,30 @@ class JointPath:
         """Whether all strengths like this one can be solved here."""
         return choose(problem).name == ClassNewton.name
 
-    def solved(self, problem: Problem) -> Solution | None:
-        """The solution for the next strength; None if it was not found, or interrupted."""
+    def chunk(self, strengths: int) -> int:
+        """How many strengths a call may take."""
+        return min(strengths, 1)
+
+    def solved(self, problems: Sequence[Problem]) -> list[Solution]:
+        """The solution for the next strength, alone; none if not found, or interrupted."""
+        (problem,) = problems
         started, passes = clock(), problem.design.counter.passes
         # overflow and NaN are detected by checks, not by warnings
         silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
         with quiet_threads(self.solver.product_bytes(problem)), silent:
             gap = self._certified(problem)
         if gap is None:
-            return None
+            return []
         assert self.state is not None
-        certificate = Certificate(
-            primal=gap.primal,
-            dual=gap.dual,
-            gap=gap.gap,
-            relative_gap=gap.relative_gap,
-            kkt_residual=gap.kkt_residual,
-            converged=True,
-            stop_reason=Status.CONVERGED.value,
-            n_iter=self.state.n_iter,
-            n_passes=problem.design.counter.passes - passes,
+        solution = solution_of(
+            gap,
+            steps=self.state.n_iter,
+            passes=problem.design.counter.passes - passes,
             seconds=clock() - started,
             solver=self.solver.name,
             because=BECAUSE,
         )
-        return Solution(gap.point, gap, Status.CONVERGED, certificate, None)
+        return [solution]
 
     def go_on_from(self, problem: Problem, point: Point) -> None:
         """Continue from a solution that was found elsewhere."""
@@ -82,7 +84,7 @@ class JointPath:
         """The gap of the solution, with the state at it; None if the steps stall before."""
         solver = self.solver
         if self.state is None:
-            state = solver.init(problem, problem.null_point(), self.stop)
+            state = solver.init(problem, null_point(problem), self.stop)
         else:
             state = solver.onward(problem, self.state, self.stop)
         while True:

@@ -27,11 +27,10 @@ from proxmargin.inputs.aligned import by_sample
 from proxmargin.inputs.validation import validated_features
 from proxmargin.loop.outcome import Status
 from proxmargin.paths.descent import solve_grid
-from proxmargin.paths.fit_by_fit import template_of, values_of, walked
+from proxmargin.paths.fit_by_fit import stacked, template_of, values_of, walked
 from proxmargin.paths.found import Certificates, Found, listed, published, weights_of_samples
 from proxmargin.paths.grid import default_grid, unfitted
 from proxmargin.paths.saturation import Ending, Saturation
-from proxmargin.paths.settings import stacked
 from proxmargin.paths.strength import (
     Strength,
     at_strength,
@@ -377,10 +376,7 @@ def margin_path(
         if interrupts.pending:
             _note_interruption(path, grid)
     warn_if_separated(assembly.problems)
-    short = unmet_of(path.certificates)
-    warn_of_unmet(f"the {type(template).__name__} path", template.tol, len(path), short)
-    taken = order[: len(path)]
-    return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
+    return _in_given_order(path, order)
 
 
 def _path_of_fits(
@@ -415,9 +411,14 @@ def _path_of_fits(
     )
     if done < grid.size:
         _note_interruption(path, grid)
-    short = unmet_of(path.certificates)
-    warn_of_unmet(f"the {type(template).__name__} path", template.tol, done, short)
-    taken = order[:done]
+    return _in_given_order(path, order)
+
+
+def _in_given_order(path: Path, order: NDArray[np.intp]) -> Path:
+    """The path in the order of the caller's grid; warns of strengths that missed the tolerance."""
+    short, name = unmet_of(path.certificates), type(path.template).__name__
+    warn_of_unmet(f"the {name} path", path.template.tol, len(path), short)
+    taken = order[: len(path)]
     return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
 
 
@@ -494,8 +495,8 @@ def unmet_of(
 def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
     """Relative gaps of the problems that should have met the gap ``tol`` but did not."""
     each = certificate if isinstance(certificate, CertificateList) else [certificate]
-    settled = Status.RULE_MET.value
-    return [one.relative_gap for one in each if not one.converged and one.stop_reason != settled]
+    by_rule = Status.RULE_MET.value
+    return [one.relative_gap for one in each if not one.converged and one.stop_reason != by_rule]
 
 
 def _note_interruption(path: Path, grid: Array) -> None:

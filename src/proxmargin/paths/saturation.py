@@ -14,6 +14,7 @@ from proxmargin.inputs.parameters import check_number
 from proxmargin.paths.found import Found
 from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Problem
+from proxmargin.unpenalised import null_point
 
 __all__ = ["Ending", "Saturation"]
 
@@ -115,5 +116,5 @@ class Saturation:
 
 
 def _null_loss(problem: Problem) -> float:
-    null = problem.null_point()
+    null = null_point(problem)
     return problem.loss.value(problem.design.scores(null.coef) + null.intercept)

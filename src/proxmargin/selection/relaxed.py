@@ -29,7 +29,7 @@ from proxmargin.paths.strength import at_strength, problems_of
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.runtime.brief import shown
-from proxmargin.unpenalised import are_separated
+from proxmargin.unpenalised import are_separated, null_point
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -182,7 +182,7 @@ class _Refits:
             if used.size and (part.unpenalised.size < used.size or are_separated(part)):
                 self._failing.append(features)
             else:
-                point = part.null_point()
+                point = null_point(part)
                 self._known[key] = _found(used, point.coef, point.intercept)
         return self._known.get(key)
 

@@ -24,6 +24,7 @@ from proxmargin.rounding import OBJECTIVE_ROUNDING, TINY
 from proxmargin.runtime.pace import affordable
 from proxmargin.solvers.rules import Rule
 from proxmargin.traits import Trait
+from proxmargin.unpenalised import null_point
 
 __all__ = ["Choice", "RuleTable", "better_with_all_work", "solve"]
 
@@ -183,7 +184,7 @@ def _is_unprovable(problem: Problem, gap: Gap) -> bool:
         return False
     if not gap.kkt_residual <= STATIONARY * problem.slope_size:
         return False
-    return gap.primal > NEGLIGIBLE_LOSS * problem.value(problem.null_point())
+    return gap.primal > NEGLIGIBLE_LOSS * problem.value(null_point(problem))
 
 
 def _with_status(solution: Solution, status: Status) -> Solution:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.class_forms import bends, best_shift, evaluated
+from proxmargin.compiled.losses.class_forms import best_shift, curvatures, evaluated
 from proxmargin.losses import Multinomial, PairwiseSquaredHinge
 from proxmargin.losses.classes.comparison import SmoothComparison
 
@@ -26,8 +26,8 @@ def evaluate(form, scores, codes, shares, rates, dual):
 
 
 @njit()
-def bend(form, rates, dual, codes, shares, k, other, out):
-    bends(form, rates, dual, codes, shares, k, other, out)
+def curvature(form, rates, dual, codes, shares, k, other, out):
+    curvatures(form, rates, dual, codes, shares, k, other, out)
 
 
 def drawn(make, rng) -> tuple[SmoothComparison, np.ndarray]:
@@ -66,7 +66,7 @@ def test_curvatures_are_differences_of_the_gradient(make, rng) -> None:
         moved = h * (np.arange(CLASSES) == other)
         ahead, behind = (told(loss, scores + sign * moved)[2] for sign in (1.0, -1.0))
         for k in range(CLASSES):
-            bend(loss.form, rates, dual, loss.codes, loss.shares, k, other, out)
+            curvature(loss.form, rates, dual, loss.codes, loss.shares, k, other, out)
             np.testing.assert_allclose(out, (ahead[k] - behind[k]) / (2.0 * h), atol=1e-9)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from proxmargin import LogisticRegression, SparseLogisticRegression
-from proxmargin.compiled.losses.logistic import logistic, logistic_descent, logistic_shares
+from proxmargin.compiled.losses.evaluation import logistic, logistic_descent, logistic_shares
 from proxmargin.losses import Logistic
 
 ULP = np.finfo(float).eps

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import driver, loss_passes
+from proxmargin.compiled.paths.state import POINT, PathPoint, record
 from proxmargin.losses import HuberizedHinge, Logistic, SquaredHinge
 
 LOSSES = [Logistic(), SquaredHinge(), HuberizedHinge(0.5)]
 
 
+class Data(NamedTuple):
+    """What the passes read of `proxmargin.compiled.paths.state.Data`."""
+
+    loss: Any
+    signs: Any
+    weights: Any
+
+
 @njit()
-def all_passes(loss, scores, signs, weights, theta, curvature, result):
-    sums = loss_passes.at_scores(loss, scores, 0.3, signs, weights, theta, curvature)
-    best = loss_passes.settled(loss, scores, 0.3, signs, weights, result.copy())
-    bounds = loss_passes.bounds(loss, theta, curvature, signs)
-    shares = loss_passes.gap_of_shares(loss, scores, 0.3, signs, weights, 0.9, 0.8)
-    dual = loss_passes.gap_of_dual(loss, scores, 0.3, signs, weights, theta, 0.9)
-    loss_passes.majorised(loss, scores, 0.3, signs, weights, 0.5, curvature, result)
-    along = loss_passes.descent_along(loss, scores, scores, 0.3, 0.1, signs, weights)
+def all_passes(data, point, result):
+    sums = loss_passes.at_scores(data, point, 0.3)
+    dual_point = point.dual.copy()
+    best = loss_passes.best_intercept(data, point, 0.3)
+    point.dual[:] = dual_point
+    bounds = loss_passes.bounds(data, point)
+    shares = loss_passes.gap_of_shares(data, point, 0.9, 0.8)
+    dual = loss_passes.gap_of_dual(data, point, 0.9)
+    loss_passes.majorised(data, point, 0.5, result)
+    along = loss_passes.descent_along(data, point, 0.1)
     return sums, best, bounds, shares, dual, along
 
 
@@ -32,9 +45,9 @@ def test_passes_are_those_of_the_loss(phi):
     weights[3] = 0.0
     theta, curvature, result = np.zeros(40), np.zeros(40), np.zeros(40)
     loss, kept = loss_passes.loss_of(phi.scalars)
-    sums, best, bounds, shares, dual, along = all_passes(
-        loss, scores, signs, weights, theta, curvature, result
-    )
+    point = PathPoint(scores, theta, curvature, scores, record(POINT))
+    point.scalars["intercept"] = 0.3
+    sums, best, bounds, shares, dual, along = all_passes(Data(loss, signs, weights), point, result)
     s = phi.scalars
     t = signs * (scores + 0.3)
     forces = np.array([s.descent(each) for each in t])
@@ -61,7 +74,8 @@ def test_passes_are_those_of_the_loss(phi):
     assert along == pytest.approx(weights * signs * (scores + 0.1) @ far, rel=1e-9)
 
 
-def test_a_path_is_compiled_once_for_all_losses():
+def test_a_path_is_compiled_once_for_all_losses_and_data():
+    from scipy.sparse import csr_array
     from sklearn.datasets import load_breast_cancer
 
     from proxmargin import HuberizedSVC, SparseLogisticRegression, margin_path
@@ -70,4 +84,5 @@ def test_a_path_is_compiled_once_for_all_losses():
     margin_path(SparseLogisticRegression(), X[:60, :5], y[:60], alphas=[0.1, 0.05])
     known = len(driver.advance.signatures)
     margin_path(HuberizedSVC(), X[:60, :5], y[:60], alphas=[0.1, 0.05])
+    margin_path(HuberizedSVC(), csr_array(X[:60, :5]), y[:60], alphas=[0.1, 0.05])
     assert len(driver.advance.signatures) == known

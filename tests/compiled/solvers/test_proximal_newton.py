@@ -10,13 +10,13 @@ from scipy.optimize import minimize_scalar
 from proxmargin.certificates.certify import certify
 from proxmargin.compiled.losses.margins import (
     best_shift,
-    settle,
+    optimal_intercept_and_gradient,
     value_and_gradient,
     value_sum,
 )
 from proxmargin.compiled.products.columns import Compressed, pull
 from proxmargin.compiled.products.columns import forward as forward_kernel
-from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
+from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
 from proxmargin.designs import as_design
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
 from proxmargin.losses.margins.hinge import CappedScalars
@@ -63,7 +63,10 @@ def test_the_best_shift_minimises(phi, l2, rng) -> None:
     scores, at = 3.0 * rng.standard_normal(40), 0.7
     dual, settled = np.empty((2, 40)), scores.copy()
     shift = best_shift(phi.scalars, scores, signs, weights, l2, at, dual[0])
-    assert settle(phi.scalars, settled, signs, weights, True, l2, at, dual[1]) == shift
+    assert (
+        optimal_intercept_and_gradient(phi.scalars, settled, signs, weights, True, l2, at, dual[1])
+        == shift
+    )
     gradient = np.empty((40, 1))
     value_and_gradient(
         phi.scalars, (scores + shift)[:, None], signs[:, None], weights[:, None], gradient
@@ -71,7 +74,10 @@ def test_the_best_shift_minimises(phi, l2, rng) -> None:
     np.testing.assert_allclose(settled, scores + shift, rtol=1e-15)
     np.testing.assert_allclose(dual[0], gradient[:, 0], rtol=1e-12)
     np.testing.assert_allclose(dual[1], gradient[:, 0], rtol=1e-12)
-    assert settle(phi.scalars, settled, signs, weights, False, l2, at, dual[0]) == 0.0
+    assert (
+        optimal_intercept_and_gradient(phi.scalars, settled, signs, weights, False, l2, at, dual[0])
+        == 0.0
+    )
     np.testing.assert_allclose(dual[0], gradient[:, 0], rtol=1e-12)
 
     def value(step):
@@ -97,7 +103,7 @@ def test_pricing_agrees_with_the_certificate(phi, l1, l2, size, rng) -> None:
     value_and_gradient(phi.scalars, scores[:, None], loss.signs, loss.weights, dual)
     slope, out = (Z * unit).T @ dual[:, 0], np.empty(7)
     curvature = phi.smoothness * weights @ (Z * unit) ** 2
-    worst, objective, found = pricing(
+    worst, objective, found = violations_and_gap(
         phi.scalars, scores, signs, weights, slope, coef, curvature, penalty.net(7), False, out
     )
     assert objective == pytest.approx(gap.primal, rel=1e-12)
@@ -125,7 +131,7 @@ def test_without_a_penalty_pricing_claims_no_more_than_the_certificate(phi, size
     dual = np.empty((40, 1))
     value_and_gradient(phi.scalars, scores[:, None], loss.signs, loss.weights, dual)
     curvature = phi.smoothness * weights @ (Z * unit) ** 2
-    _, objective, found = pricing(
+    _, objective, found = violations_and_gap(
         phi.scalars, scores, signs, weights, (Z * unit).T @ dual[:, 0], coef, curvature,
         problem.net, False, np.empty(7),
     )  # fmt: skip

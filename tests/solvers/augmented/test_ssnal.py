@@ -43,6 +43,7 @@ from proxmargin.problem import Problem
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton, _Subproblem
 from proxmargin.solvers.names import SOLVERS
 from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.unpenalised import null_point, smooth_critical_strength
 from tests.data import load_instance, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0))
@@ -267,7 +268,7 @@ def test_the_gradient_and_hessian_of_the_dual_function_are_its_differences(
     loss: str, penalty: str, rng
 ) -> None:
     problem = small(loss, penalty, rng)
-    state = SemismoothNewton().init(problem, problem.null_point(), Stop())
+    state = SemismoothNewton().init(problem, null_point(problem), Stop())
     state = replace(
         state, coef=problem.penalty.prox(0.3 * rng.standard_normal((12, 3)), 1.0), tau=0.7, ts=9.0
     )
@@ -355,7 +356,7 @@ def test_two_classes_are_the_binary_model(l2: float, rng) -> None:
 
 def test_a_strength_above_the_critical_one_gives_zero(rng) -> None:
     problem = small("huberized", "sum-to-zero", rng)
-    critical = problem.critical_strength()
+    critical = smooth_critical_strength(problem)
     at = replace(problem, penalty=SumToZero(ElasticNet(1.001 * critical)))
     assert not np.any(solved(at).point.coef)
     below = replace(problem, penalty=SumToZero(ElasticNet(0.98 * critical)))

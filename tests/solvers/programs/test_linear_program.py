@@ -24,6 +24,7 @@ from proxmargin.penalties.groups import GroupLinf, Groups
 from proxmargin.problem import Point, Problem
 from proxmargin.solvers.programs import linear_program
 from proxmargin.solvers.programs.linear_program import LinearProgram
+from proxmargin.unpenalised import null_point, smooth_critical_strength
 from tests.data import load_instance, load_set, needs_data, reference_instances
 from tests.oracles.programs import whole_program
 
@@ -384,7 +385,7 @@ def test_thousands_of_genes_are_solved_to_rounding_in_few_rounds(name: str, time
     y = np.unique(y, return_inverse=True)[1]
     shares = np.full(y.size, 1 / y.size)
     problem = worst_class(standardized(as_design(X), shares), y, ElasticNet(1.0))
-    strength = problem.critical_strength() / times
+    strength = smooth_critical_strength(problem) / times
     found = solved(replace(problem, penalty=ElasticNet(strength)), tol=1e-11)
     assert found.certificate.n_iter <= 12
     assert np.count_nonzero(found.point.coef) < 3 * y.size
@@ -422,7 +423,7 @@ def test_constrained_optima_are_those_of_the_whole_program(
         "binary": lambda: two_classes(X, y.astype(float), 1.0, np.ones(18)),
     }
     problem = make[loss]()
-    budget = share * loss_of(problem, problem.null_point())
+    budget = share * loss_of(problem, null_point(problem))
     found = solved(within(problem, budget))
     best = whole_program(X, y, 1.0, loss=loss, budget=budget).value
     assert found.gap.primal == pytest.approx(best, rel=1e-9)
@@ -447,7 +448,7 @@ def test_a_budget_between_two_vertices_is_met_by_no_strength() -> None:
     """The multiplier has the right objective, but vertices on either side of the budget."""
     X, y = sample(np.random.default_rng(24), 24, 15, 3)
     problem = worst_class(X, y, ElasticNet(1.0))
-    budget = 0.31 * loss_of(problem, problem.null_point())
+    budget = 0.31 * loss_of(problem, null_point(problem))
     found = solved(within(problem, budget))
     multiplier = found.state.multiplier  # type: ignore[attr-defined]
     above, at, below = (
@@ -463,7 +464,7 @@ def test_a_budget_between_two_vertices_is_met_by_no_strength() -> None:
 def test_a_budget_above_the_null_loss_leaves_the_null_model() -> None:
     X, y = sample(np.random.default_rng(25), 24, 15, 3)
     problem = worst_class(X, y, ElasticNet(1.0))
-    found = solved(within(problem, 1.001 * loss_of(problem, problem.null_point())))
+    found = solved(within(problem, 1.001 * loss_of(problem, null_point(problem))))
     assert not found.point.coef.any()
     assert found.gap.primal == 0.0
 

@@ -19,6 +19,7 @@ from proxmargin.solvers.names import choose
 from proxmargin.solvers.smooth import chord_newton
 from proxmargin.solvers.smooth.chord_newton import ChordNewton
 from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.unpenalised import null_point
 from tests.solvers.smooth.test_newton import LOSSES, clouds, problem_of
 
 
@@ -66,7 +67,7 @@ def test_the_limit_of_iterations_is_that_of_newton_steps(limit, rng) -> None:
     solution = minimize(problem, ChordNewton(), stop=Stop(tol=1e-9, max_iter=limit))
     assert solution.status is Status.ITERATION_LIMIT
     assert solution.certificate.n_iter == limit
-    assert solution.certificate.primal < problem.value(problem.null_point())
+    assert solution.certificate.primal < problem.value(null_point(problem))
 
 
 def test_from_a_solution_nearby_it_takes_fewer_steps(rng) -> None:

@@ -17,6 +17,7 @@ from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.problem import Problem
 from proxmargin.solvers.smooth.column_set import ColumnSet
 from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.unpenalised import smooth_critical_strength
 
 LOSSES = {
     "huberized": (HuberizedHinge(0.5), 0.001),
@@ -31,7 +32,7 @@ def problem_of(X, y, phi, share, intercept=None, ratio=1.0) -> Problem:
     weights = np.full((y.size, 1), 1.0 / y.size)
     loss = MarginSum(phi, y[:, None].astype(float), weights)
     problem = Problem(loss, ElasticNet(1.0), as_design(X), intercept or Ridge())
-    alpha = share * problem.critical_strength()
+    alpha = share * smooth_critical_strength(problem)
     penalty = ElasticNet(ratio * alpha, (1 - ratio) * alpha)
     return Problem(loss, penalty, problem.design, problem.intercept)
 
@@ -99,7 +100,7 @@ def test_a_sparse_column_without_zeros_and_with_a_large_mean(kind, standardize, 
         if standardize:
             design = standardized(problem.design, problem.loss.shares)
             problem = replace(problem, design=design)
-            penalty = ElasticNet(1e-3 * problem.critical_strength())
+            penalty = ElasticNet(1e-3 * smooth_critical_strength(problem))
             problem = replace(problem, penalty=penalty)
         solution = minimize(problem, ProximalNewton())
         assert solution.certificate.converged

@@ -15,6 +15,7 @@ from proxmargin.problem import Point, Problem
 from proxmargin.solvers.names import ByTheRules, suitable
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.unpenalised import null_point
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
 from tests.solvers.papers.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
 
@@ -60,7 +61,7 @@ def test_the_budget_that_a_solution_used_gives_it_back(kind, penalty: str) -> No
 
 def test_a_budget_that_the_null_model_meets_costs_nothing() -> None:
     problem = within(hinge(), 1.0, PENALTIES["l2"])
-    solution = minimize(problem, CuttingPlanes(ByTheRules()), start=problem.null_point())
+    solution = minimize(problem, CuttingPlanes(ByTheRules()), start=null_point(problem))
     assert solution.certificate.primal == 0.0
     assert solution.certificate.n_iter == 0
     assert solution.certificate.converged
@@ -79,7 +80,7 @@ def test_at_a_price_below_the_multiplier_the_penalty_is_what_it_says() -> None:
 
 def test_coefficients_that_sum_to_zero_keep_doing_so(rng) -> None:
     joint = multiclass_problem(rng)
-    null = joint.null_point()
+    null = null_point(joint)
     scores = np.tile(null.intercept, (joint.design.n_samples, 1))
     budget = 0.7 * joint.loss.value(scores)
     problem = Problem(

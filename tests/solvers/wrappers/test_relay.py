@@ -29,6 +29,7 @@ from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.names import SOLVERS, choose
 from proxmargin.solvers.wrappers import relay
 from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.unpenalised import smooth_critical_strength
 from tests.data import load_set, needs_data
 
 FREE = SumToZero(ElasticNet(0.0))
@@ -41,7 +42,7 @@ def problem(rng: np.random.Generator, n: int, p: int, delta: float = 0.02, l2: f
     X = factors @ rng.standard_normal((4, p)) + 0.3 * rng.standard_normal((n, p))
     loss = wrong_classes(HuberizedHinge(delta), codes, np.full(n, 1 / n), 4, float(n))
     made = Problem(loss, SumToZero(ElasticNet(0.1, l2)), DenseDesign(X), FREE)
-    strength = 0.02 * made.critical_strength()
+    strength = 0.02 * smooth_critical_strength(made)
     return replace(made, penalty=SumToZero(ElasticNet(strength, l2)))
 
 

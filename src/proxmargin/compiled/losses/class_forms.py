@@ -14,15 +14,23 @@ import numpy as np
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
+from proxmargin.rounding import SUM_ROUNDING
 
-__all__ = ["PairwiseSquares", "Softmax", "bends", "best_shift", "evaluated", "intercept_system"]
+__all__ = [
+    "PairwiseSquares",
+    "Softmax",
+    "best_shift",
+    "curvatures",
+    "evaluated",
+    "intercept_system",
+    "slope_and_curvature",
+]
 
 # Newton's method for the intercept
 MAX_SHIFTS = 60
 MAX_HALVINGS = 40
 SUFFICIENT = 1e-4  # share of the decrease that the slope promises
 RISE = 1e-13  # relative increase of the loss that counts as rounding
-NO_SLOPE = 1e-15  # slope that is rounding: of sums of dual points of weight one
 STALLED_SLOPE = 1e-13  # slope below which Newton ends with a step that does not halve it
 # step of an intercept where the loss has hardly any curvature
 LONGEST = 10.0  # at first
@@ -44,7 +52,7 @@ class PairwiseSquares(NamedTuple):
 
 
 def evaluated(form: Any, scores: Any, codes: Any, shares: Any, rates: Any, dual: Any) -> Any:
-    """The weighted loss; its gradient is written into ``dual``, what `bends` needs into ``rates``.
+    """The weighted loss; writes its gradient into ``dual``, what `curvatures` needs into ``rates``.
 
     Parameters
     ----------
@@ -54,7 +62,7 @@ def evaluated(form: Any, scores: Any, codes: Any, shares: Any, rates: Any, dual:
     """
 
 
-def bends(
+def curvatures(
     form: Any, rates: Any, dual: Any, codes: Any, shares: Any, k: Any, other: Any, out: Any
 ) -> Any:
     """Write the second derivative of every sample in the scores of two classes into ``out``."""
@@ -71,13 +79,13 @@ def _evaluated(form, scores, codes, shares, rates, dual):
     )
 
 
-@overload(bends)
-def _bends(form, rates, dual, codes, shares, k, other, out):
+@overload(curvatures)
+def _curvatures(form, rates, dual, codes, shares, k, other, out):
     if form.instance_class is Softmax:
-        return lambda form, rates, dual, codes, shares, k, other, out: _softmax_bends(
+        return lambda form, rates, dual, codes, shares, k, other, out: _softmax_curvatures(
             rates, dual, codes, shares, k, other, out
         )
-    return lambda form, rates, dual, codes, shares, k, other, out: _pairwise_bends(
+    return lambda form, rates, dual, codes, shares, k, other, out: _pairwise_curvatures(
         rates, codes, shares, k, other, out
     )
 
@@ -110,7 +118,7 @@ def _softmax(margin, scores, codes, shares, rates, dual):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _softmax_bends(rates, dual, codes, shares, k, other, out):
+def _softmax_curvatures(rates, dual, codes, shares, k, other, out):
     """``share p_k ([k = other] - p_other)``; where p is close to one, without cancellation."""
     for i in range(out.size):
         if k != other:
@@ -145,7 +153,7 @@ def _pairwise(margin, scores, codes, shares, rates, dual):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _pairwise_bends(rates, codes, shares, k, other, out):
+def _pairwise_curvatures(rates, codes, shares, k, other, out):
     """``2 share`` times ``sum (e_k - e_y)(e_k - e_y)'`` over the classes with violated margins."""
     for i in range(out.size):
         own = codes[i]
@@ -160,17 +168,33 @@ def _pairwise_bends(rates, codes, shares, k, other, out):
 
 
 @njit(cache=True, nogil=True)
-def intercept_system(form, rates, dual, codes, shares):
-    """The Hessian of the loss in the intercepts of all classes but the last, which stays fixed."""
-    size = rates.shape[0] - 1
-    system, curvature = np.zeros((size, size)), np.empty(rates.shape[1])
-    largest = 0.0
+def _shift_hessian(form, rates, dual, codes, shares, size):
+    """The Hessian of the loss in shifts of the scores of the first ``size`` classes."""
+    hessian, curvature = np.zeros((size, size)), np.empty(rates.shape[1])
     for k in range(size):
         for other in range(k + 1):
-            bends(form, rates, dual, codes, shares, k, other, curvature)
-            system[k, other] = system[other, k] = curvature.sum()
+            curvatures(form, rates, dual, codes, shares, k, other, curvature)
+            hessian[k, other] = hessian[other, k] = curvature.sum()
+    return hessian
+
+
+@njit(cache=True, nogil=True)
+def slope_and_curvature(form, scores, codes, shares):
+    """Gradient and Hessian of the loss in one shift a class."""
+    rates, dual, slope = np.empty(scores.shape), np.empty(scores.shape), np.empty(scores.shape[0])
+    evaluated(form, scores, codes, shares, rates, dual)
+    _sums(dual, slope)
+    return slope, _shift_hessian(form, rates, dual, codes, shares, slope.size)
+
+
+@njit(cache=True, nogil=True)
+def intercept_system(form, rates, dual, codes, shares):
+    """The Hessian of the loss in the intercepts of all classes but the last, which stays fixed."""
+    system = _shift_hessian(form, rates, dual, codes, shares, rates.shape[0] - 1)
+    largest = 0.0
+    for k in range(len(system)):
         largest = max(largest, system[k, k])
-    for k in range(size):
+    for k in range(len(system)):
         system[k, k] += DIAGONAL_SHIFT * largest + NO_CURVATURE
     return system
 
@@ -188,16 +212,16 @@ def best_shift(form, scores, codes, shares, intercept, rates, dual):
     """
     classes = scores.shape[0]
     value = evaluated(form, scores, codes, shares, rates, dual)
-    lean, trial, longest, last = np.empty(classes), np.empty(scores.shape), LONGEST, np.inf
+    sums, trial, longest, last = np.empty(classes), np.empty(scores.shape), LONGEST, np.inf
     for _ in range(MAX_SHIFTS):
-        worst = _sums(dual, lean)
-        if worst <= NO_SLOPE or (worst <= STALLED_SLOPE and worst > 0.5 * last):
+        worst = _sums(dual, sums)
+        if worst <= SUM_ROUNDING or (worst <= STALLED_SLOPE and worst > 0.5 * last):
             return value, worst
         last = worst
         system = intercept_system(form, rates, dual, codes, shares)
-        step, slope, furthest = np.linalg.solve(system, -lean[: classes - 1]), 0.0, 0.0
+        step, slope, furthest = np.linalg.solve(system, -sums[: classes - 1]), 0.0, 0.0
         for k in range(classes - 1):
-            slope += lean[k] * step[k]
+            slope += sums[k] * step[k]
             furthest = max(furthest, abs(step[k]))
         size, reached = (longest / furthest if furthest > longest else 1.0), np.inf
         for halving in range(MAX_HALVINGS):
@@ -215,7 +239,7 @@ def best_shift(form, scores, codes, shares, intercept, rates, dual):
                 intercept[k] += size * step[k]
             for i in range(scores.shape[1]):
                 scores[k, i] = trial[k, i]
-    return value, _sums(dual, lean)
+    return value, _sums(dual, sums)
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -12,19 +12,19 @@ import math
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.rounding import SLOPE_ROUNDING
 
 __all__ = [
     "best_shift",
     "bregman_sum",
     "clip_into_box",
-    "settle",
+    "optimal_intercept_and_gradient",
     "shrink_columns",
     "slope_and_curvature",
     "value_and_gradient",
     "value_sum",
 ]
 
-SLOPE_ROUNDING = 1e-14  # relative to the sums of positive and negative terms: slope that is zero
 SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 
 
@@ -69,7 +69,7 @@ def best_shift(phi, scores, signs, weights, l2, at, dual):
 
 
 @njit(cache=True, nogil=True)
-def settle(phi, scores, signs, weights, has_intercept, l2, at, dual):
+def optimal_intercept_and_gradient(phi, scores, signs, weights, has_intercept, l2, at, dual):
     """Shift ``scores``, in place, as `best_shift` says; write the gradient there into ``dual``.
 
     Returns the shift, zero where there is no intercept.

@@ -18,7 +18,6 @@ __all__ = [
     "conjugate_prox",
     "entropy_sum",
     "relative_entropy_sum",
-    "slope_and_curvature",
     "value_and_gradient",
 ]
 
@@ -65,41 +64,6 @@ def value_and_gradient(scores, codes, shares, margin, gradient):
                 total += gradient[i, k]
         gradient[i, codes[i]] = -total
     return value
-
-
-@njit(cache=True, nogil=True)
-def slope_and_curvature(scores, codes, shares, margin, shift):
-    """Gradient and Hessian of the loss in one shift a class, at ``scores + shift``.
-
-    Returns
-    -------
-    slope : (n_classes,)
-    curvature : (n_classes, n_classes)
-    """
-    classes = scores.shape[1]
-    p, row = np.empty(classes), np.empty(classes)
-    slope = np.zeros(classes)
-    curvature = np.zeros((classes, classes))
-    for i in range(scores.shape[0]):
-        share, own = shares[i], codes[i]
-        if share == 0.0:
-            continue
-        for k in range(classes):
-            row[k] = scores[i, k] + shift[k]
-        _softmax(row, own, margin, p)
-        for j in range(classes):
-            if j != own:
-                slope[j] += share * p[j]
-                slope[own] -= share * p[j]
-            for k in range(j):
-                cross = share * p[j] * p[k]
-                curvature[j, k] -= cross
-                curvature[j, j] += cross
-                curvature[k, k] += cross
-    for j in range(classes):
-        for k in range(j):
-            curvature[k, j] = curvature[j, k]
-    return slope, curvature
 
 
 @njit(cache=True, nogil=True)

@@ -7,15 +7,12 @@ With the excess ``u_ik = 1 + z_ik - z_iy`` of the classes k other than that of s
 
 from __future__ import annotations
 
-import numpy as np
-
 from proxmargin.compiled.cache import njit
 
 __all__ = [
     "conjugate_prox",
     "conjugate_sum",
     "fenchel_young_sum",
-    "slope_and_curvature",
     "value_and_gradient",
 ]
 
@@ -38,35 +35,6 @@ def value_and_gradient(scores, codes, shares, gradient):
         gradient[i, own] = -total
         value += shares[i] * row
     return value
-
-
-@njit(cache=True, nogil=True)
-def slope_and_curvature(scores, codes, shares, shift):
-    """Gradient and Hessian of the loss in one shift a class, at ``scores + shift``.
-
-    Returns
-    -------
-    slope : (n_classes,)
-    curvature : (n_classes, n_classes)
-    """
-    classes = scores.shape[1]
-    slope = np.zeros(classes)
-    curvature = np.zeros((classes, classes))
-    for i in range(scores.shape[0]):
-        own, twice = codes[i], 2.0 * shares[i]
-        if twice == 0.0:
-            continue
-        base = 1.0 - (scores[i, own] + shift[own])
-        for k in range(classes):
-            excess = base + (scores[i, k] + shift[k])
-            if k != own and excess > 0.0:
-                slope[k] += twice * excess
-                slope[own] -= twice * excess
-                curvature[k, k] += twice
-                curvature[own, own] += twice
-                curvature[k, own] -= twice
-                curvature[own, k] -= twice
-    return slope, curvature
 
 
 @njit(cache=True, nogil=True)

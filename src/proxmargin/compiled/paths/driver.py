@@ -1,11 +1,12 @@
-"""A path of strengths in one compiled call: Newton steps on frozen quadratic models.
+"""A path of strengths in one compiled call: proximal Newton steps with active sets.
 
 From one strength to the next the solution, the curvatures of the samples and so the Hessian of the
-model change little (`proxmargin.compiled.paths.newton`). Features enter by the sequential
-strong rule (Tibshirani et al. 2012); what it leaves out is proven inactive by the subspace of
-former dual points (`proxmargin.compiled.paths.dual_subspace`), or entered. The first step at a
-strength, the predictor, is corrected by its error at the one before
-(`proxmargin.compiled.paths.foresight`).
+quadratic model change little. A step with an old Hessian (a chord step) costs a product with the
+columns of the model and two triangular solves; the Hessian is formed anew where such steps converge
+slowly. Features enter by the sequential strong rule (Tibshirani et al. 2012); what it leaves out is
+proven inactive by the subspace of former dual points (`proxmargin.compiled.paths.dual_subspace`),
+or entered. The first step at a strength, the predictor, is corrected by its error at the one before
+(`proxmargin.compiled.paths.predictor`).
 """
 
 from __future__ import annotations
@@ -13,44 +14,43 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import dual_subspace, foresight, products
-from proxmargin.compiled.paths.candidates import load
-from proxmargin.compiled.paths.newton import descend
-from proxmargin.compiled.paths.passes import settle
-from proxmargin.compiled.paths.pricing import price
-from proxmargin.compiled.paths.standing import recompute_scores
-from proxmargin.compiled.paths.state import (
-    BEFORE,
-    CANDIDATES,
-    DONE,
-    FIRST,
-    GAVE_UP,
-    INTERCEPT,
-    KEPT,
-    LOW,
-    MEMBERS,
-    NEAR,
-    NO_ENTRY,
-    NO_SLOT,
-    PASSES,
-    READ,
-    REFERENCES,
-    SHARE,
-    STEPS,
-    Goal,
+from proxmargin.compiled.paths import dual_subspace, model, predictor, products
+from proxmargin.compiled.paths.certificate import certify, kkt_gap_objective
+from proxmargin.compiled.paths.dual_point import (
+    MAX_HALVINGS,
+    RISE,
+    evaluate,
+    optimise,
+    recompute_scores,
 )
-from proxmargin.compiled.paths.vectors import dot
+from proxmargin.compiled.paths.state import (
+    CANDIDATES_FULL,
+    DONE,
+    GAVE_UP,
+    MODEL_FULL,
+    SOLUTIONS_FULL,
+    STEPS_TAKEN,
+    PathTarget,
+)
+from proxmargin.compiled.paths.steps import halve, step
+from proxmargin.compiled.products.vectors import dot
 from proxmargin.compiled.solvers.nets import open_slope
 
 __all__ = ["advance", "begin", "restart"]
 
 MAX_ROUNDS = 12  # rounds of Newton's method and a certificate, for one strength
 TIGHTER = 0.3  # factor on the gap tolerance of Newton's method after a certificate that failed
-LEAST_RULE = 0.5  # lowest threshold of the strong rule, in units of the l1 strength
+LEAST_THRESHOLD = 0.5  # of the strong rule, in units of the l1 strength
+# Newton's method
+MAX_STEPS = 60
+LARGEST_RISE = 2.0  # factor on the objective, after all halvings, beyond which the method gives up
+CLAIM = 0.9  # share of the tolerance at which Newton's method ends
+SLOW = 0.25  # reduction factor of the violation above which the Hessian is formed anew
+APPENDED = 8  # number of newcomers, besides a quarter of the members, up to which they are appended
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def begin(state, index, values, intercept):
+def begin(path, index, values, intercept):
     """Set the null model, and compute the inner products of all features with its dual point.
 
     Parameters
@@ -58,154 +58,195 @@ def begin(state, index, values, intercept):
     index, values, intercept
         The null model: coefficients of the unpenalised features.
     """
-    terms, buffers, counts, levels = state.terms, state.buffers, state.counts, state.levels
-    _stand_at(state, index, values, intercept)
-    size = math.sqrt(dot(buffers.theta, buffers.theta))
-    if terms.spans and size > 0.0:
-        dual_subspace.put(state.span, 0, buffers.theta, size)
-        for j in range(buffers.estimate.size):
-            state.span.products[0, j] = buffers.estimate[j] / size
-        counts[REFERENCES] = 1
+    data, dual, slope, subspace = path.data, path.point.dual, path.screening.slope, path.subspace
+    _start_at(path, index, values, intercept)
+    size = math.sqrt(dot(dual, dual))
+    if data.uses_subspace and size > 0.0:
+        dual_subspace.append(subspace, dual, size)
+        for j in range(slope.size):
+            subspace.products[0, j] = slope[j] / size
     largest = 0.0
-    for j in range(buffers.estimate.size):
-        if terms.factor[j] > 0.0:
-            slope = open_slope(buffers.estimate[j], terms.lower[j], terms.upper[j])
-            largest = max(largest, slope / terms.factor[j])
-    levels[BEFORE] = largest
-    levels[SHARE] = 0.0
-    levels[LOW] = math.inf
+    for j in range(slope.size):
+        if data.factor[j] > 0.0:
+            size = open_slope(slope[j], data.lower[j], data.upper[j])
+            largest = max(largest, size / data.factor[j])
+    path.scalars.strength = largest
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def restart(state, index, values, intercept, strength):
+def restart(path, index, values, intercept, strength):
     """Continue from a solution with coefficients ``values`` of the features ``index``."""
-    candidates, counts, levels = state.candidates, state.counts, state.levels
-    _stand_at(state, index, values, intercept)
-    levels[READ] += 1.0
-    for s in range(counts[CANDIDATES]):
-        candidates.place[s] = -1
-    counts[MEMBERS] = counts[KEPT] = 0
-    foresight.forget(state)
-    levels[BEFORE] = strength
-    levels[LOW] = math.inf
+    _start_at(path, index, values, intercept)
+    path.scalars.read += 1.0
+    for s in range(path.candidates.scalars.count):
+        path.candidates.member[s] = -1
+    path.model.scalars.size = path.model.scalars.factored = 0
+    predictor.forget(path.candidates, path.scalars)
+    path.scalars.strength = strength
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _stand_at(state, index, values, intercept):
+def _start_at(path, index, values, intercept):
     """Move to coefficients ``values`` of the features ``index``; read all features there."""
-    terms, candidates, buffers, counts = state.terms, state.candidates, state.buffers, state.counts
-    for s in range(counts[CANDIDATES]):
+    data, candidates, point, slope = path.data, path.candidates, path.point, path.screening.slope
+    for s in range(candidates.scalars.count):
         candidates.coef[s] = 0.0
     for x in range(index.size):
         j = index[x]
-        if candidates.slot_of[j] < 0:
-            _enter(state, j)
-        s = candidates.slot_of[j]
+        if candidates.number[j] < 0:
+            _enter(data, candidates, point.dual, j)
+        s = candidates.number[j]
         candidates.coef[s] = values[x]
-        intercept -= (terms.centre[j] - candidates.mean[s]) * terms.inverse[j] * values[x]
-    recompute_scores(state)
-    state.levels[INTERCEPT] = intercept
-    settle(state, 0.0, 0.0)
-    products.pull_all(state.store, buffers.theta, terms.inverse, buffers.estimate)
-    counts[PASSES] += 1
-    for s in range(counts[CANDIDATES]):
-        candidates.slope[s] = buffers.estimate[candidates.feature[s]]
+        intercept -= (data.centre[j] - candidates.mean[s]) * data.inverse[j] * values[x]
+    recompute_scores(data, candidates, point)
+    point.scalars.intercept = intercept
+    optimise(path, 0.0, 0.0)
+    products.all_products(data.store, point.dual, data.inverse, slope)
+    for s in range(candidates.scalars.count):
+        candidates.slope[s] = slope[candidates.feature[s]]
+    path.screening.scalars.threshold = math.inf
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def advance(state, strengths, first, last, tol):
+def advance(path, strengths, first, last, tol):
     """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
-        code = _solve_strength(state, strengths, at, tol)
+        code = _solve_strength(path, strengths, at, tol)
         if code != DONE:
             return at, code
     return last, DONE
 
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
-def _solve_strength(state, strengths, at, tol):
+def _solve_strength(path, strengths, at, tol):
     """One strength: Newton's method on the candidates, and certificates of all features."""
-    counts, levels = state.counts, state.levels
-    l1, l2, before = strengths.l1[at], strengths.l2[at], levels[BEFORE]
-    rule = _strong_rule(l1, before)
-    low = _strong_rule(strengths.l1[min(at + 1, strengths.l1.size - 1)], l1)
-    wanted = _list_entering(state, rule)
-    asked, steps, reads = tol, counts[STEPS], levels[READ]
-    counts[FIRST] = 1
+    data, candidates, scalars = path.data, path.candidates, path.scalars
+    l1, l2 = strengths.l1[at], strengths.l2[at]
+    threshold = _strong_rule(l1, scalars.strength)
+    following = _strong_rule(strengths.l1[min(at + 1, strengths.l1.size - 1)], l1)
+    wanted = _list_entering(data, candidates, path.screening, threshold)
+    newton_tol, steps, read = tol, scalars.steps, scalars.read
+    scalars.is_first = True
     for _ in range(MAX_ROUNDS):
-        if counts[CANDIDATES] + wanted > state.candidates.feature.size:
-            return NO_SLOT
+        if candidates.scalars.count + wanted > candidates.feature.size:
+            return CANDIDATES_FULL
         for x in range(wanted):
-            _enter(state, state.buffers.to_check[x])
-        code = descend(state, Goal(l1, l2, rule, low, asked))
+            _enter(data, candidates, path.point.dual, path.screening.to_check[x])
+        code = _newton(path, PathTarget(l1, l2, threshold, following, newton_tol))
         if code != DONE:
             return code
-        gap, objective, worst, wanted = price(state, Goal(l1, l2, rule, low, tol))
+        gap, objective, worst, wanted = certify(path, PathTarget(l1, l2, threshold, following, tol))
         if gap <= tol * objective and gap < math.inf:
             strengths.gaps[at], strengths.objectives[at] = gap, objective
             strengths.violations[at] = worst
-            strengths.passes[at] = levels[READ] - reads
-            strengths.steps[at] = counts[STEPS] - steps
-            levels[BEFORE] = l1
-            foresight.learn(state)
-            return _store_solution(state, strengths, at)
-        rule = min(rule, l1)
+            strengths.passes[at] = scalars.read - read
+            strengths.steps[at] = scalars.steps - steps
+            scalars.strength = l1
+            predictor.learn(candidates, path.point.scalars.intercept, scalars)
+            return _store_solution(path, strengths, at)
+        threshold = min(threshold, l1)
         if wanted == 0:
-            asked *= TIGHTER
+            newton_tol *= TIGHTER
     return GAVE_UP
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _strong_rule(l1, before):
     """The threshold of slope over factor at which features enter, after the strength ``before``."""
-    return max(2.0 * l1 - before, LEAST_RULE * l1) if l1 < before else l1
+    return max(2.0 * l1 - before, LEAST_THRESHOLD * l1) if l1 < before else l1
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _list_entering(state, rule):
-    """Write features outside the candidates whose estimated slope is above the rule to check."""
-    terms, candidates, buffers = state.terms, state.candidates, state.buffers
-    known = rule >= state.levels[LOW]
+def _list_entering(data, candidates, screening, threshold):
+    """List features outside the candidates whose estimated slope is above the threshold."""
+    known = threshold >= screening.scalars.threshold
     count = 0
-    for x in range(state.counts[NEAR] if known else buffers.estimate.size):
-        j = buffers.near[x] if known else x
-        if abs(buffers.estimate[j]) < rule * candidates.gate[j]:
+    for x in range(screening.scalars.near if known else screening.slope.size):
+        j = screening.near[x] if known else x
+        if abs(screening.slope[j]) < threshold * candidates.screened[j]:
             continue
-        size = open_slope(buffers.estimate[j], terms.lower[j], terms.upper[j])
-        may = candidates.slot_of[j] < 0 and size > 0.0 and terms.inverse[j] > 0.0
-        if may and size >= rule * terms.factor[j]:
-            buffers.to_check[count] = j
+        size = open_slope(screening.slope[j], data.lower[j], data.upper[j])
+        may = candidates.number[j] < 0 and size > 0.0 and data.inverse[j] > 0.0
+        if may and size >= threshold * data.factor[j]:
+            screening.to_check[count] = j
             count += 1
     return count
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _enter(state, j):
+def _enter(data, candidates, dual, j):
     """Make feature j the next candidate."""
-    candidates, terms, s = state.candidates, state.terms, state.counts[CANDIDATES]
-    candidates.feature[s], candidates.slot_of[j], candidates.gate[j] = j, s, math.inf
-    candidates.coef[s], candidates.place[s] = 0.0, -1
-    candidates.guess[s] = candidates.lag[s] = 0.0
-    candidates.slope[s] = terms.inverse[j] * products.one(state.store, j, state.buffers.theta)
-    load(state.store, candidates, s, j, terms.weights, terms.inverse, terms.free)
-    state.counts[CANDIDATES] = s + 1
+    s = candidates.scalars.count
+    candidates.feature[s], candidates.number[j], candidates.screened[j] = j, s, math.inf
+    candidates.coef[s], candidates.member[s] = 0.0, -1
+    candidates.predicted[s] = candidates.error[s] = 0.0
+    candidates.slope[s] = data.inverse[j] * products.product(data.store, j, dual)
+    products.copy_column(data, candidates, s, j)
+    candidates.scalars.count = s + 1
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _store_solution(state, strengths, at):
+def _store_solution(path, strengths, at):
     """Store the solution of a strength, in the coordinates of the problem."""
-    terms, candidates = state.terms, state.candidates
-    place, intercept = strengths.indptr[at], state.levels[INTERCEPT]
-    for s in range(state.counts[CANDIDATES]):
+    data, candidates = path.data, path.candidates
+    place, intercept = strengths.indptr[at], path.point.scalars.intercept
+    for s in range(candidates.scalars.count):
         if candidates.coef[s] != 0.0:
             if place == strengths.indices.size:
-                return NO_ENTRY
-            j = candidates.feature[s]
-            strengths.indices[place], strengths.values[place] = j, candidates.coef[s]
-            intercept += (
-                (terms.centre[j] - candidates.mean[s]) * terms.inverse[j] * candidates.coef[s]
-            )
+                return SOLUTIONS_FULL
+            j, coef = candidates.feature[s], candidates.coef[s]
+            strengths.indices[place], strengths.values[place] = j, coef
+            intercept += (data.centre[j] - candidates.mean[s]) * data.inverse[j] * coef
             place += 1
     strengths.indptr[at + 1] = place
     strengths.intercepts[at] = intercept
+    return DONE
+
+
+@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+def _newton(path, target):
+    """Newton steps on the candidates until their gap meets the tolerance.
+
+    The dual point and the slopes of the candidates are still those of the previous strength, so
+    that the first step, the predictor, takes no evaluation.
+    """
+    data, candidates, point, quadratic = path.data, path.candidates, path.point, path.model
+    scalars, p = path.scalars, path.data.norms.size
+    last, before, intercept_step, fresh, halved = math.inf, math.inf, 0.0, False, 0
+    for trial in range(MAX_STEPS + MAX_HALVINGS):
+        if trial > 0:  # the predictor uses the dual point of the previous strength
+            evaluate(path, min(last / target.l1, 1.0), target.tol)
+        worst, gap, objective = kkt_gap_objective(path, target, CLAIM)
+        if trial > 0 and not objective <= before * (1.0 + RISE):  # it may not be a number
+            if halved < MAX_HALVINGS:
+                intercept_step = halve(data, candidates, quadratic, point, intercept_step)
+                halved, fresh = halved + 1, False
+                continue
+            if not objective <= before * LARGEST_RISE:
+                return GAVE_UP
+        halved = 0
+        if gap <= CLAIM * target.tol * objective and gap < math.inf:
+            return DONE
+        if trial >= MAX_STEPS or (fresh and worst >= last and trial > MAX_STEPS // 2):
+            return DONE  # the certificate decides
+        if scalars.steps >= scalars.last_step:
+            return STEPS_TAKEN
+        added, m = model.newcomers(data, candidates, target.threshold), quadratic.scalars.size
+        slow = trial > 0 and worst > SLOW * last and not fresh
+        fresh = m == 0 or (slow and not data.jumps)
+        fresh = fresh or added > APPENDED + m // 4 or m + added > quadratic.members.size
+        relative = worst / target.l1
+        if not fresh and added > 0:
+            model.append(data, candidates, quadratic, target.threshold)
+        if not fresh and data.jumps:
+            changed = model.revise(data, candidates, quadratic, point, relative)
+            fresh = changed < 0.0
+            scalars.read += 2.0 * quadratic.scalars.size / p * max(changed, 0.0)
+        if fresh:
+            if not model.form(data, candidates, quadratic, point, target.threshold, relative):
+                return MODEL_FULL
+            scalars.read += 2.0 * quadratic.scalars.size / p
+        fresh = fresh or data.jumps
+        intercept_step = step(path, target, worst)
+        last, before = worst, objective
     return DONE

@@ -1,8 +1,8 @@
 """Bounds on inner products of all features with a dual point, without reading them.
 
-The span certificate. Dual points of neighbouring strengths (folds, starts) lie close to a space of
-few dimensions. For orthonormal references ``Q`` (r, n) with known ``G = Q X`` (r, p), and any dual
-point theta with ``c = Q theta``, the inner product of feature j with theta is
+Dual points of neighbouring strengths (folds, starts) lie close to a space of few dimensions. For an
+orthonormal basis ``Q`` (r, n) with known ``G = Q X`` (r, p), and any dual point theta with
+``c = Q theta``, the inner product of feature j with theta is
 
     x_j'theta = (c'G)_j + x_j'(theta - Q'c),
 
@@ -12,8 +12,8 @@ and by Cauchy-Schwarz the last term is at most ``|x_j| |theta - Q'c|``. A featur
 
 is therefore proven to satisfy ``|x_j'theta| <= l1_j``: with coefficient zero it adds nothing to the
 duality gap. Rounding: the row ``G_c`` differs from the exact ``X'Q_c`` by at most
-``slack_c |x_j|`` (a product of n terms: ``gamma_n``, as ``|Q_c| = 1`` up to rounding; it adds up
-where references are combined), the sum over c and the residual are bounded by `gamma` times
+``error_c |x_j|`` (a product of n terms: ``gamma_n``, as ``|Q_c| = 1`` up to rounding; it adds up
+where basis vectors are combined), the sum over c and the residual are bounded by `gamma` times
 ``sum |c|``. Q need not be exactly orthogonal: the identity above holds for any c.
 """
 
@@ -25,35 +25,43 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths.vectors import add, add_four, dot
+from proxmargin.compiled.products.vectors import add, add_four, dot
+from proxmargin.rounding import UNIT
 
-__all__ = ["DualSubspace", "bounded", "compress", "estimate", "put"]
+__all__ = ["DualSubspace", "append", "compress", "decompose", "estimate_products", "rounding"]
 
-UNIT = 2.0**-53
 FURTHER_TERMS = 16  # rounding errors besides those of a sum's terms: scales, centres, norms
-DEPENDENT = 1e-3  # norm of a reference less its projection on others, below which it is dropped
+DEPENDENT = 1e-3  # norm of a basis vector less its projection on others, below which it is dropped
 
 
 class DualSubspace(NamedTuple):
-    """References Q and their products with all features, ``G = Q X``.
+    """A basis Q and its products with all features, ``G = Q X``.
 
     Attributes
     ----------
-    points : (capacity, n_samples)
+    basis : (capacity, n_samples)
     products : (capacity, n_features)
-    slack : (capacity,)
+    errors : (capacity,)
         Relative error of each row of the products, in norms of features.
-    shares : (capacity,)
-        Coordinates of the last dual point.
-    rest : (n_samples,)
-        The dual point less its projection on the references.
+    coordinates : (capacity,)
+        Of the last dual point.
+    residual : (n_samples,)
+        The dual point less its projection on the subspace.
+    scalars : record of ``SUBSPACE``
     """
 
-    points: Any
+    basis: Any
     products: Any
-    slack: Any
-    shares: Any
-    rest: Any
+    errors: Any
+    coordinates: Any
+    residual: Any
+    scalars: Any
+
+
+SUBSPACE = {
+    "count": "i8",  # of basis vectors
+    "checked": "i8",  # inner products of single features since the last one was added
+}
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -68,99 +76,102 @@ def rounding(terms):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def bounded(span, count, theta, rounds):
-    """Decompose a dual point; return the norm of the rest, and a bound of it with all rounding.
+def decompose(subspace, dual, rounds):
+    """Decompose a dual point; return the norm of its residual, and a bound of it with all rounding.
 
     Parameters
     ----------
     rounds : int
-        Rounds of Gram-Schmidt: 1 for a bound, which holds for any shares; 2 for a rest that becomes
-        a reference, orthogonal to the others up to rounding.
+        Rounds of Gram-Schmidt: 1 for a bound, which holds for any coordinates; 2 for a residual
+        that becomes a basis vector, orthogonal to the others up to rounding.
     """
-    n, size = theta.size, math.sqrt(dot(theta, theta))
+    coordinates, residual, count = subspace.coordinates, subspace.residual, subspace.scalars.count
+    n, size = dual.size, math.sqrt(dot(dual, dual))
     for i in range(n):
-        span.rest[i] = theta[i]
-    span.shares[:count] = 0.0
+        residual[i] = dual[i]
+    coordinates[:count] = 0.0
     for _ in range(rounds):
         for c in range(count):
-            share = dot(span.points[c], span.rest)
-            span.shares[c] += share
-            add(-share, span.points[c], span.rest)
-    left = math.sqrt(dot(span.rest, span.rest))
-    total, loose = 0.0, 0.0
+            coordinate = dot(subspace.basis[c], residual)
+            coordinates[c] += coordinate
+            add(-coordinate, subspace.basis[c], residual)
+    left = math.sqrt(dot(residual, residual))
+    total, error = 0.0, 0.0
     for c in range(count):
-        total += abs(span.shares[c])
-        loose += abs(span.shares[c]) * span.slack[c]
-    slight = rounding(2 * count) * (size + 2.0 * total)
-    return left, left * (1.0 + rounding(n)) + loose + slight
+        total += abs(coordinates[c])
+        error += abs(coordinates[c]) * subspace.errors[c]
+    error += rounding(2 * count) * (size + 2.0 * total)
+    return left, left * (1.0 + rounding(n)) + error
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def estimate(span, count, out):
-    """Inner products of all features with the part of the dual point inside the span."""
+def estimate_products(subspace, out):
+    """Inner products of all features with the part of the dual point inside the subspace."""
     out[:] = 0.0
+    count, coordinates, products = (
+        subspace.scalars.count,
+        subspace.coordinates,
+        subspace.products,
+    )
     fours = count - count % 4
     for c in range(0, fours, 4):
-        add_four(span.shares[c : c + 4], span.products[c : c + 4], out)
+        add_four(coordinates[c : c + 4], products[c : c + 4], out)
     for c in range(fours, count):
-        add(span.shares[c], span.products[c], out)
+        add(coordinates[c], products[c], out)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def put(span, place, point, size):
-    """Store ``point / size`` as a reference; the caller computes its products."""
-    for i in range(point.size):
-        span.points[place, i] = point[i] / size
-    span.slack[place] = rounding(point.size)
+def append(subspace, point, norm):
+    """Append ``point / norm`` to the basis; the caller computes its products."""
+    c = subspace.scalars.count
+    _scale(point, norm, subspace.basis[c])
+    subspace.errors[c] = rounding(point.size)
+    subspace.scalars.count, subspace.scalars.checked = c + 1, 0
 
 
 @njit(cache=True, nogil=True)
-def compress(span, count):
-    """Reduce the span to the projection of the last dual point and the newer half of references.
+def compress(subspace):
+    """Reduce the basis to the projection of the last dual point and its newer half.
 
-    These are combinations of references, so that no product is needed. Returns their number.
+    These are combinations of basis vectors, so that no product is needed.
     """
-    size = math.sqrt(dot(span.shares[:count], span.shares[:count]))
-    half = count // 2
-    points, products = (
-        np.zeros((count, span.points.shape[1])),
-        np.zeros((count, span.products.shape[1])),
-    )
-    slack = np.zeros(count)
-    total = 0.0
+    count = subspace.scalars.count
+    coordinates = subspace.coordinates[:count]
+    basis = np.zeros((count, subspace.basis.shape[1]))
+    products, errors = np.zeros((count, subspace.products.shape[1])), np.zeros(count)
+    size, total, kept = math.sqrt(dot(coordinates, coordinates)), 0.0, 1
     for c in range(count):
-        share = span.shares[c] / size
-        add(share, span.points[c], points[0])
-        add(share, span.products[c], products[0])
-        slack[0] += abs(share) * span.slack[c]
+        share = coordinates[c] / size
+        add(share, subspace.basis[c], basis[0])
+        add(share, subspace.products[c], products[0])
+        errors[0] += abs(share) * subspace.errors[c]
         total += abs(share)
-    slack[0] += 2.0 * rounding(count) * total
-    kept = 1
-    for c in range(count - half, count):
-        point, product = span.points[c].copy(), span.products[c].copy()
-        loose, total = span.slack[c], 1.0
+    errors[0] += 2.0 * rounding(count) * total
+    for c in range(count - count // 2, count):
+        vector, product = subspace.basis[c].copy(), subspace.products[c].copy()
+        error, total = subspace.errors[c], 1.0
         for _ in range(2):
             for e in range(kept):
-                share = dot(points[e], point)
-                add(-share, points[e], point)
+                share = dot(basis[e], vector)
+                add(-share, basis[e], vector)
                 add(-share, products[e], product)
-                loose += abs(share) * slack[e]
+                error += abs(share) * errors[e]
                 total += abs(share)
-        length = math.sqrt(dot(point, point))
+        length = math.sqrt(dot(vector, vector))
         if length > DEPENDENT:
-            _put(point, length, points[kept])
-            _put(product, length, products[kept])
-            slack[kept] = (loose + 2.0 * rounding(2 * kept) * total) / length
+            _scale(vector, length, basis[kept])
+            _scale(product, length, products[kept])
+            errors[kept] = (error + 2.0 * rounding(2 * kept) * total) / length
             kept += 1
     for c in range(kept):
-        _put(points[c], 1.0, span.points[c])
-        _put(products[c], 1.0, span.products[c])
-        span.slack[c] = slack[c]
-    return kept
+        _scale(basis[c], 1.0, subspace.basis[c])
+        _scale(products[c], 1.0, subspace.products[c])
+        subspace.errors[c] = errors[c]
+    subspace.scalars.count = kept
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _put(vector, length, out):
+def _scale(vector, length, out):
     """Write ``vector / length`` into ``out``; a loop, as slice assignments compile for seconds."""
     for i in range(vector.size):
         out[i] = vector[i] / length

@@ -1,20 +1,17 @@
-"""Gram matrices of the features in the model, weighted by curvatures, for paths.
+"""Hessians of the quadratic model: Gram matrices of its members, weighted by the curvatures.
 
 They are formed whole (`form`), gain a member (`append`), or follow a change of few curvatures
-(`revise`).
+(`revise`). The intercept is eliminated: columns are centred by their means weighted by curvature.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths.products import multiply, one, pull_all
-from proxmargin.compiled.paths.stores import is_compressed
-from proxmargin.compiled.paths.vectors import dot
+from proxmargin.compiled.paths.products import all_products, dense_products, product
+from proxmargin.compiled.products.columns import add_outer
+from proxmargin.compiled.products.vectors import dot
 
 __all__ = ["append", "form", "revise"]
 
@@ -22,217 +19,142 @@ BLOCK = 1 << 14  # entries of weighted rows held at a time for a Gram matrix
 LEAST_ROWS = 64  # of a block
 
 
-def form(
-    store: Any,
-    candidates: Any,
-    members: Any,
-    m: Any,
-    bends: Any,
-    total: Any,
-    inverse: Any,
-    out: Any,
-) -> Any:
-    """Curvature-weighted Gram matrix of the members, intercept eliminated; and their means."""
-
-
-@overload(form)
-def _form(store, candidates, members, m, bends, total, inverse, out):
-    if is_compressed(store):
-        return lambda store, candidates, members, m, bends, total, inverse, out: _compressed_form(
-            store, candidates, members, m, bends, total, inverse, out
-        )
-    return lambda store, candidates, members, m, bends, total, inverse, out: _dense_form(
-        store, candidates, members, m, bends, total, inverse, out
-    )
-
-
-@njit(cache=True, nogil=True)
-def _dense_form(store, candidates, members, m, bends, total, inverse, out):
-    if store.caches:
-        for x in range(m):
-            _weigh(candidates, members[x], x, bends, total)
-        rows = candidates.rows[:m]
-        whole = np.dot(rows, rows.T)
-        for x in range(m):
-            for z in range(m):
-                out[x, z] = whole[x, z]
-    else:
-        _dense_form_by_blocks(store, candidates, members, m, bends, total, inverse, out)
-
-
 @njit(cache=True, nogil=True, allocates=False)
-def _weigh(candidates, candidate, place, bends, total):
-    """A cached column less its mean by curvature, times the roots of the curvatures."""
-    column, row = candidates.cache[candidate], candidates.rows[place]
-    mean = dot(column, bends) / total if total > 0.0 else 0.0
-    candidates.average[place] = mean
-    for i in range(row.size):
-        row[i] = np.sqrt(bends[i]) * (column[i] - mean)
+def form(store, candidates, model, inverse):
+    """Set the Hessian and the means of the members."""
+    if store.is_sparse:
+        _form_sparse(store.sparse, candidates, model, inverse)
+    elif store.copies:
+        _form_copied(candidates, model)
+    else:
+        _form_by_blocks(store, candidates, model, inverse)
 
 
 @njit(cache=True, nogil=True)
-def _dense_form_by_blocks(store, candidates, members, m, bends, total, inverse, out):
-    n = bends.size
+def _form_copied(candidates, model):
+    m, total, hessian = model.scalars.size, model.scalars.total, model.quadratic.hessian
+    for x in range(m):
+        column, row = candidates.columns[model.members[x]], model.weighted[x]
+        mean = dot(column, model.curvatures) / total if total > 0.0 else 0.0
+        model.mean[x] = mean
+        for i in range(row.size):
+            row[i] = np.sqrt(model.curvatures[i]) * (column[i] - mean)
+    rows = model.weighted[:m]
+    whole = np.dot(rows, rows.T)
+    for x in range(m):
+        for z in range(m):
+            hessian[x, z] = whole[x, z]
+
+
+@njit(cache=True, nogil=True)
+def _form_by_blocks(store, candidates, model, inverse):
+    m, total, hessian = model.scalars.size, model.scalars.total, model.quadratic.hessian
+    curvature, n = model.curvatures, model.curvatures.size
     means = np.zeros(m)
     if total > 0.0:
         sums = np.empty(inverse.size)
-        multiply(store, bends, sums)
+        dense_products(store, curvature, sums)
         for x in range(m):
-            means[x] = sums[candidates.feature[members[x]]] / total
-    out[:m, :m] = 0.0
-    height = max(LEAST_ROWS, min(n, BLOCK // max(m, 1) + 1))
+            means[x] = sums[candidates.feature[model.members[x]]] / total
+    hessian[:m, :m] = 0.0
+    height = _height(n, m)
     block = np.empty((height, m))
     for start in range(0, n, height):
         used = 0
         for i in range(start, min(start + height, n)):
-            if bends[i] != 0.0:
-                root = np.sqrt(bends[i])
+            if curvature[i] != 0.0:
+                root = np.sqrt(curvature[i])
                 for x in range(m):
-                    j = candidates.feature[members[x]]
+                    j = candidates.feature[model.members[x]]
                     value = store.lines[i, j] if store.by_rows else store.lines[j, i]
                     block[used, x] = root * (value - means[x])
                 used += 1
         part = block[:used]
-        share = np.dot(part.T, part)
-        for x in range(m):
-            for z in range(m):
-                out[x, z] += share[x, z]
+        _add_matrix(np.dot(part.T, part), hessian)
     for x in range(m):
-        scale = inverse[candidates.feature[members[x]]]
-        candidates.average[x] = means[x] * scale
+        scale = inverse[candidates.feature[model.members[x]]]
+        model.mean[x] = means[x] * scale
         for z in range(m):
-            out[x, z] *= scale
-            out[z, x] *= scale
+            hessian[x, z] *= scale
+            hessian[z, x] *= scale
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _height(n, m):
+    """The rows of a block."""
+    return max(LEAST_ROWS, min(n, BLOCK // max(m, 1) + 1))
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _add_matrix(more, out):
+    for x in range(more.shape[0]):
+        for z in range(more.shape[0]):
+            out[x, z] += more[x, z]
 
 
 @njit(cache=True, nogil=True)
-def _compressed_form(store, candidates, members, m, bends, total, inverse, out):
-    out[:m, :m] = 0.0
-    means = np.zeros(m)
-    _add_outer(store, candidates, members, m, bends, inverse, out, means)
+def _form_sparse(columns, candidates, model, inverse):
+    m, total, hessian = model.scalars.size, model.scalars.total, model.quadratic.hessian
+    hessian[:m, :m] = 0.0
+    sums = np.zeros(m)
+    features = candidates.feature[model.members[:m]]
+    add_outer(columns, features, model.curvatures, inverse, hessian, sums)
     for x in range(m):
-        candidates.average[x] = means[x] / total if total > 0.0 else 0.0
+        model.mean[x] = sums[x] / total if total > 0.0 else 0.0
     for x in range(m):
         for z in range(x + 1):
-            out[x, z] -= means[x] * candidates.average[z]
-            out[z, x] = out[x, z]
+            hessian[x, z] -= sums[x] * model.mean[z]
+            hessian[z, x] = hessian[x, z]
 
 
 @njit(cache=True, nogil=True)
-def _add_outer(store, candidates, members, m, bends, inverse, out, sums):
-    """Add ``sum_i bends_i x_i x_i'`` to the lower triangle of ``out``, ``sum_i bends_i x_i`` to
-    ``sums``: by rows first, then the outer product of each row with itself."""
-    starts = np.zeros(store.n_rows + 1, np.int64)
-    for x in range(m):
-        j = candidates.feature[members[x]]
-        for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
-            if bends[store.indices[at]] != 0.0:
-                starts[store.indices[at] + 1] += 1
-    for i in range(store.n_rows):
-        starts[i + 1] += starts[i]
-    place = starts[:-1].copy()
-    column = np.empty(starts[-1], np.int32)
-    value = np.empty(starts[-1])
-    for x in range(m):
-        j = candidates.feature[members[x]]
-        for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
-            row = store.indices[at]
-            if bends[row] != 0.0:
-                column[place[row]] = x
-                value[place[row]] = store.data[at] * inverse[j]
-                place[row] += 1
-    for i in range(store.n_rows):
-        last = np.uint64(starts[i + 1])
-        for first in range(np.uint64(starts[i]), last):
-            weighted = bends[i] * value[first]
-            sums[column[first]] += weighted
-            line = out[column[first]]
-            for second in range(np.uint64(starts[i]), first + np.uint64(1)):
-                line[np.uint64(column[second])] += weighted * value[second]
-
-
-def append(
-    store: Any,
-    candidates: Any,
-    members: Any,
-    m: Any,
-    bends: Any,
-    total: Any,
-    inverse: Any,
-    out: Any,
-) -> Any:
-    """The last row and column of the matrix of `form`, for an appended member."""
-
-
-@overload(append)
-def _append(store, candidates, members, m, bends, total, inverse, out):
-    if is_compressed(store):
-        return lambda store, candidates, members, m, bends, total, inverse, out: _compressed_append(
-            store, candidates, members, m, bends, total, inverse, out
-        )
-    return lambda store, candidates, members, m, bends, total, inverse, out: _dense_append(
-        store, candidates, members, m, bends, total, inverse, out
-    )
-
-
-@njit(cache=True, nogil=True)
-def _dense_append(store, candidates, members, m, bends, total, inverse, out):
-    last = m - 1
-    if store.caches:
-        column, row = candidates.cache[members[last]], candidates.rows[last]
-        mean = dot(column, bends) / total if total > 0.0 else 0.0
-        candidates.average[last] = mean
+def append(store, candidates, model, inverse):
+    """Set the row and the column of the Hessian, and the mean, of the last member."""
+    m, total, curvature = model.scalars.size, model.scalars.total, model.curvatures
+    last, hessian = m - 1, model.quadratic.hessian
+    if store.copies:
+        column, row = candidates.columns[model.members[last]], model.weighted[last]
+        mean = dot(column, curvature) / total if total > 0.0 else 0.0
+        model.mean[last] = mean
         for i in range(row.size):
-            row[i] = bends[i] * (column[i] - mean)  # sum zero: the others need no centring
+            row[i] = curvature[i] * (column[i] - mean)  # sum zero: the others need no centring
         for x in range(m):
-            out[last, x] = dot(row, candidates.cache[members[x]])
-            out[x, last] = out[last, x]
+            hessian[last, x] = dot(row, candidates.columns[model.members[x]])
+            hessian[x, last] = hessian[last, x]
         return
-    j = candidates.feature[members[last]]
-    weighted, mean = np.empty(bends.size), 0.0
-    for i in range(bends.size):
-        weighted[i] = bends[i] * (store.lines[i, j] if store.by_rows else store.lines[j, i])
-        mean += weighted[i]
-    mean = mean / total if total > 0.0 else 0.0
-    candidates.average[last] = mean * inverse[j]
-    for i in range(bends.size):
-        weighted[i] -= bends[i] * mean  # sum zero: the other columns need no centring
+    j = candidates.feature[model.members[last]]
+    row, sum_of_row = np.zeros(curvature.size), 0.0
+    if store.is_sparse:
+        columns = store.sparse
+        for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+            i = columns.indices[at]
+            row[i] = curvature[i] * columns.data[at]
+            sum_of_row += row[i]
+    else:
+        for i in range(curvature.size):
+            row[i] = curvature[i] * (store.lines[i, j] if store.by_rows else store.lines[j, i])
+            sum_of_row += row[i]
+    mean = sum_of_row / total if total > 0.0 else 0.0
+    model.mean[last] = mean * inverse[j]
+    if store.is_sparse:
+        for x in range(m):
+            other = candidates.feature[model.members[x]]
+            value = inverse[j] * inverse[other] * product(store, other, row)
+            hessian[last, x] = value - model.mean[x] * sum_of_row * inverse[j]
+            hessian[x, last] = hessian[last, x]
+        return
+    for i in range(curvature.size):
+        row[i] -= curvature[i] * mean  # sum zero: the other columns need no centring
     sums = np.empty(inverse.size)
-    pull_all(store, weighted, inverse, sums)
+    all_products(store, row, inverse, sums)
     for x in range(m):
-        out[last, x] = inverse[j] * sums[candidates.feature[members[x]]]
-        out[x, last] = out[last, x]
+        hessian[last, x] = inverse[j] * sums[candidates.feature[model.members[x]]]
+        hessian[x, last] = hessian[last, x]
 
 
-@njit(cache=True, nogil=True)
-def _compressed_append(store, candidates, members, m, bends, total, inverse, out):
-    last = m - 1
-    j = candidates.feature[members[last]]
-    weighted, mean = np.zeros(bends.size), 0.0
-    for at in range(np.uint64(store.indptr[j]), np.uint64(store.indptr[j + 1])):
-        i = store.indices[at]
-        weighted[i] = bends[i] * store.data[at]
-        mean += weighted[i]
-    candidates.average[last] = inverse[j] * mean / total if total > 0.0 else 0.0
-    for x in range(m):
-        other = candidates.feature[members[x]]
-        value = inverse[j] * inverse[other] * one(store, other, weighted)
-        out[last, x] = value - candidates.average[x] * mean * inverse[j]
-        out[x, last] = out[last, x]
-
-
-def revise(
-    store: Any,
-    candidates: Any,
-    members: Any,
-    m: Any,
-    change: Any,
-    before: Any,
-    after: Any,
-    inverse: Any,
-    out: Any,
-) -> Any:
-    """The matrix of `form` and its means, after some of the curvatures have changed.
+@njit(cache=True, nogil=True, allocates=False)
+def revise(store, candidates, model, before, inverse):
+    """The Hessian and the means after some of the curvatures have changed.
 
     With the centred matrix H, the means c and the total T of the former curvatures,
 
@@ -243,67 +165,68 @@ def revise(
 
     Parameters
     ----------
-    change : (n_samples,)
-    before, after : float
-        Totals of the curvatures; zero without intercept.
+    before : float
+        Total of the former curvatures; zero without intercept.
     """
-
-
-@overload(revise)
-def _revise(store, candidates, members, m, change, before, after, inverse, out):
-    if is_compressed(store):
-        return lambda store, candidates, members, m, change, before, after, inverse, out: (
-            _compressed_revise(store, candidates, members, m, change, before, after, inverse, out)
-        )
-    return lambda store, candidates, members, m, change, before, after, inverse, out: _dense_revise(
-        store, candidates, members, m, change, after, inverse, out
-    )
+    if store.is_sparse:
+        _revise_sparse(store.sparse, candidates, model, before, inverse)
+    else:
+        _revise_dense(store, candidates, model, inverse)
 
 
 @njit(cache=True, nogil=True)
-def _compressed_revise(store, candidates, members, m, change, before, after, inverse, out):
-    sums, average = np.zeros(m), candidates.average
-    _add_outer(store, candidates, members, m, change, inverse, out, sums)
+def _revise_sparse(columns, candidates, model, before, inverse):
+    m, after, hessian, mean = (
+        model.scalars.size,
+        model.scalars.total,
+        model.quadratic.hessian,
+        model.mean,
+    )
+    sums = np.zeros(m)
+    features = candidates.feature[model.members[:m]]
+    add_outer(columns, features, model.change, inverse, hessian, sums)
     more, share = after - before, 1.0 / after if after > 0.0 else 0.0
     for x in range(m):
-        turned = sums[x] - more * average[x]
+        centred = sums[x] - more * mean[x]
         for z in range(x + 1):
-            out[x, z] -= sums[x] * average[z] + average[x] * (sums[z] - more * average[z])
-            out[x, z] -= share * turned * (sums[z] - more * average[z])
-            out[z, x] = out[x, z]
+            hessian[x, z] -= sums[x] * mean[z] + mean[x] * (sums[z] - more * mean[z])
+            hessian[x, z] -= share * centred * (sums[z] - more * mean[z])
+            hessian[z, x] = hessian[x, z]
     for x in range(m):
-        average[x] += share * (sums[x] - more * average[x])
+        mean[x] += share * (sums[x] - more * mean[x])
 
 
 @njit(cache=True, nogil=True)
-def _dense_revise(store, candidates, members, m, change, after, inverse, out):
-    n, used, average = change.size, 0, candidates.average
-    height = max(LEAST_ROWS, min(n, BLOCK // max(m, 1) + 1))
+def _revise_dense(store, candidates, model, inverse):
+    m, after, hessian, mean = (
+        model.scalars.size,
+        model.scalars.total,
+        model.quadratic.hessian,
+        model.mean,
+    )
+    n, used, height = model.change.size, 0, _height(model.change.size, m)
     rows, weighted, sums = np.empty((height, m)), np.empty((height, m)), np.zeros(m)
     for i in range(n):
-        if change[i] != 0.0:
+        if model.change[i] != 0.0:
             for x in range(m):
-                value = _entry(store, candidates, members[x], i, inverse) - average[x]
-                rows[used, x], weighted[used, x] = value, change[i] * value
+                value = _entry(store, candidates, model.members[x], i, inverse) - mean[x]
+                rows[used, x], weighted[used, x] = value, model.change[i] * value
                 sums[x] += weighted[used, x]
             used += 1
         if used == height or (used > 0 and i == n - 1):
-            more = np.dot(weighted[:used].T, rows[:used])
-            for x in range(m):
-                for z in range(m):
-                    out[x, z] += more[x, z]
+            _add_matrix(np.dot(weighted[:used].T, rows[:used]), hessian)
             used = 0
     if after > 0.0:
         for x in range(m):
-            average[x] += sums[x] / after
+            mean[x] += sums[x] / after
             for z in range(m):
-                out[x, z] -= sums[x] * sums[z] / after
+                hessian[x, z] -= sums[x] * sums[z] / after
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _entry(store, candidates, candidate, i, inverse):
-    """The feature of a candidate at sample i."""
-    if store.caches:
-        return candidates.cache[candidate, i]
-    j = candidates.feature[candidate]
+def _entry(store, candidates, s, i, inverse):
+    """The feature of candidate s at sample i."""
+    if store.copies:
+        return candidates.columns[s, i]
+    j = candidates.feature[s]
     return inverse[j] * (store.lines[i, j] if store.by_rows else store.lines[j, i])

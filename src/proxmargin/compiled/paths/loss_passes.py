@@ -19,13 +19,13 @@ from proxmargin.compiled.solvers.newton import exact_step
 __all__ = [
     "Loss",
     "at_scores",
+    "best_intercept",
     "bounds",
     "descent_along",
     "gap_of_dual",
     "gap_of_shares",
     "loss_of",
     "majorised",
-    "settled",
     "step_length",
 ]
 
@@ -44,14 +44,13 @@ class Loss(NamedTuple):
     smoothness : float
         The Lipschitz constant of phi'.
     at_scores, ... : int
-        Of the functions of these names with an underscore. (No field has the name of a method of
-        `proxmargin.compiled.losses.scalars`: Numba would find that.)
+        Of the functions of these names with an underscore.
     """
 
     at: int
     smoothness: float
     at_scores: int
-    settled: int
+    best_intercept: int
     bounds: int
     gap_of_shares: int
     gap_of_dual: int
@@ -80,59 +79,67 @@ def _addresses(kind: Any) -> tuple[int, ...]:
     return tuple(address_of(function, like, kinds) for function, kinds in PASSES.items())
 
 
-# ---- what kernels call --------------------------------------------------------------------------
+# ---- what kernels call, with the parts of a path ------------------------------------------------
 
 _nothing, _number, _pair, _four = map(caller, (types.none, NUMBER, PAIR, FOUR))
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def at_scores(loss, scores, shift, signs, weights, theta, curvature):
+def at_scores(data, point, intercept):
     """See `proxmargin.compiled.losses.evaluation.evaluated`."""
-    return _four(loss.at_scores, loss.at, (scores, shift, signs, weights, theta, curvature))
+    loss, signs, weights = data.loss, data.signs, data.weights
+    arguments = (point.scores, intercept, signs, weights, point.dual, point.curvatures)
+    return _four(loss.at_scores, loss.at, arguments)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def settled(loss, scores, intercept, signs, weights, theta):
+def best_intercept(data, point, intercept):
     """The best intercept, by the safeguarded method."""
-    return _number(loss.settled, loss.at, (scores, intercept, signs, weights, theta))
+    arguments = (point.scores, intercept, data.signs, data.weights, point.dual)
+    return _number(data.loss.best_intercept, data.loss.at, arguments)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def bounds(loss, theta, curvature, signs):
+def bounds(data, point):
     """Sums of `shrunk_bound` over the samples of positive, and of negative signs."""
-    return _pair(loss.bounds, loss.at, (theta, curvature, signs))
+    return _pair(data.loss.bounds, data.loss.at, (point.dual, point.curvatures, data.signs))
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def gap_of_shares(loss, scores, intercept, signs, weights, up, down):
+def gap_of_shares(data, point, up, down):
     """Fenchel-Young sum of the scores against shares of their own dual point, by sign."""
-    return _number(loss.gap_of_shares, loss.at, (scores, intercept, signs, weights, up, down))
+    arguments = (point.scores, point.scalars.intercept, data.signs, data.weights, up, down)
+    return _number(data.loss.gap_of_shares, data.loss.at, arguments)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def gap_of_dual(loss, scores, intercept, signs, weights, theta, scale):
-    """Fenchel-Young sum of the scores against ``scale`` times a dual point."""
-    return _number(loss.gap_of_dual, loss.at, (scores, intercept, signs, weights, theta, scale))
+def gap_of_dual(data, point, scale):
+    """Fenchel-Young sum of the scores against ``scale`` times the dual point."""
+    loss, intercept = data.loss, point.scalars.intercept
+    arguments = (point.scores, intercept, data.signs, data.weights, point.dual, scale)
+    return _number(loss.gap_of_dual, loss.at, arguments)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def majorised(loss, scores, intercept, signs, weights, share, curvature, result):
-    """Write curvatures, those that are zero replaced by a ``share`` of the majorant's."""
-    arguments = (scores, intercept, signs, weights, share, curvature, result)
+def majorised(data, point, weight, out):
+    """Write curvatures, those that are zero replaced by ``weight`` times the majoriser's."""
+    loss, signs, intercept = data.loss, data.signs, point.scalars.intercept
+    arguments = (point.scores, intercept, signs, data.weights, weight, point.curvatures, out)
     _nothing(loss.majorised, loss.at, arguments)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def descent_along(loss, scores, moved, intercept, turn, signs, weights):
+def descent_along(data, point, intercept_step):
     """Minus the derivative of the loss along a step, at its end."""
-    arguments = (scores, moved, intercept, turn, signs, weights)
+    loss, signs, intercept = data.loss, data.signs, point.scalars.intercept
+    arguments = (point.scores, point.change, intercept, intercept_step, signs, data.weights)
     return _number(loss.descent_along, loss.at, arguments)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def step_length(loss, scores, moved, signs, weights, coef, direction, l1, l2, share, limit):
+def step_length(loss, scores, change, signs, weights, coef, direction, l1, l2, share, limit):
     """See `proxmargin.compiled.solvers.newton.exact_step`."""
-    arguments = (scores, moved, signs, weights, coef, direction, l1, l2, share, limit)
+    arguments = (scores, change, signs, weights, coef, direction, l1, l2, share, limit)
     return _number(loss.step_length, loss.at, arguments)
 
 
@@ -140,23 +147,23 @@ def step_length(loss, scores, moved, signs, weights, coef, direction, l1, l2, sh
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _at_scores(at, scores, shift, signs, weights, theta, curvature):
+def _at_scores(at, scores, shift, signs, weights, dual, curvature):
     phi = at[0]
-    return phi.evaluated(scores, shift, signs, weights, theta, curvature)
+    return phi.evaluated(scores, shift, signs, weights, dual, curvature)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _settled(at, scores, intercept, signs, weights, theta):
+def _best_intercept(at, scores, intercept, signs, weights, dual):
     phi = at[0]
-    return intercept + best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, theta)
+    return intercept + best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, dual)
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _bounds(at, theta, curvature, signs):
+def _bounds(at, dual, curvature, signs):
     phi = at[0]
     above, below = 0.0, 0.0
-    for i in range(theta.size):
-        one = phi.shrunk_bound(abs(theta[i]), curvature[i])
+    for i in range(dual.size):
+        one = phi.shrunk_bound(abs(dual[i]), curvature[i])
         above += one if signs[i] > 0.0 else 0.0
         below += one if signs[i] < 0.0 else 0.0
     return above, below
@@ -175,13 +182,13 @@ def _gap_of_shares(at, scores, intercept, signs, weights, up, down):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=ORDER)
-def _gap_of_dual(at, scores, intercept, signs, weights, theta, scale):
+def _gap_of_dual(at, scores, intercept, signs, weights, dual, scale):
     phi = at[0]
     total = 0.0
     for i in range(scores.size):
         if weights[i] != 0.0:
             t = signs[i] * (scores[i] + intercept)
-            total += weights[i] * phi.fenchel_young(t, scale * signs[i] * theta[i] / weights[i])
+            total += weights[i] * phi.fenchel_young(t, scale * signs[i] * dual[i] / weights[i])
     return total
 
 
@@ -189,35 +196,35 @@ def _gap_of_dual(at, scores, intercept, signs, weights, theta, scale):
 def _majorised(at, scores, intercept, signs, weights, share, curvature, result):
     phi = at[0]
     for i in range(scores.size):
-        bend = curvature[i]
-        if bend == 0.0 and weights[i] > 0.0:
-            bend = weights[i] * share * phi.majorant(signs[i] * (scores[i] + intercept))
-        result[i] = bend
+        curved = curvature[i]
+        if curved == 0.0 and weights[i] > 0.0:
+            curved = weights[i] * share * phi.majorant(signs[i] * (scores[i] + intercept))
+        result[i] = curved
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=ORDER)
-def _descent_along(at, scores, moved, intercept, turn, signs, weights):
+def _descent_along(at, scores, change, intercept, intercept_step, signs, weights):
     phi = at[0]
     total = 0.0
     for i in range(scores.size):
-        speed = moved[i] + turn
+        speed = change[i] + intercept_step
         force = phi.descent(signs[i] * (scores[i] + intercept + speed))
         total += weights[i] * signs[i] * speed * force
     return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _step_length(at, scores, moved, signs, weights, coef, direction, l1, l2, share, limit):
+def _step_length(at, scores, change, signs, weights, coef, direction, l1, l2, share, limit):
     phi = at[0]
     return exact_step(
-        phi, scores, moved, signs, weights, coef, direction, l1, l2, 0.0, 0.0, share, limit
+        phi, scores, change, signs, weights, coef, direction, l1, l2, 0.0, 0.0, share, limit
     )
 
 
 # in the order of the addresses in `Loss`
 PASSES: dict[Any, tuple[Any, ...]] = {
     _at_scores: (ARRAY, NUMBER, ARRAY, ARRAY, ARRAY, ARRAY),
-    _settled: (ARRAY, NUMBER, ARRAY, ARRAY, ARRAY),
+    _best_intercept: (ARRAY, NUMBER, ARRAY, ARRAY, ARRAY),
     _bounds: (ARRAY, ARRAY, ARRAY),
     _gap_of_shares: (ARRAY, NUMBER, ARRAY, ARRAY, NUMBER, NUMBER),
     _gap_of_dual: (ARRAY, NUMBER, ARRAY, ARRAY, ARRAY, NUMBER),

@@ -4,217 +4,150 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import gram, loss_passes
-from proxmargin.compiled.paths.state import (
-    CANDIDATES,
-    INTERCEPT,
-    KEPT,
-    LARGEST,
-    MEMBERS,
-    MODELS,
-    READ,
-    SHARE,
-    TOTAL,
-)
 from proxmargin.compiled.solvers.nets import open_slope
+from proxmargin.compiled.solvers.newton import used_weight
 
 __all__ = ["append", "form", "newcomers", "revise"]
 
-KEPT_SLOPE = 0.95  # share of the rule below which a new model leaves a candidate out
+KEPT_SLOPE = 0.95  # share of the threshold below which a new model leaves a candidate out
 FEW = 512  # number of features up to which this share is `KEPT_OF_FEW`
 KEPT_OF_FEW = 0.6
 CHANGED = 0.25  # share of changed curvatures above which a model is formed anew
-LEAST_SHARE = 1e-3  # weight of the majoriser, where the loss is flat, below which it is dropped
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def form(state, rule, far):
-    """Form a new model of the candidates that the rule admits; False if there is no room for them.
+def form(data, candidates, model, point, threshold, relative_violation):
+    """Form a new model of the candidates above the threshold; False if there is no room for them.
 
     Parameters
     ----------
-    far : float
-        Relative violation of optimality: largest weight of the majoriser where the loss is flat.
+    relative_violation : float
+        Largest weight of the majoriser where the loss has no curvature.
     """
-    candidates, quadratic, buffers = state.candidates, state.quadratic, state.buffers
-    counts, levels = state.counts, state.levels
-    m = _choose_members(state, rule)
-    if m < 0:
+    if not _choose_members(data, candidates, model, threshold):
         return False
-    total, _ = _update_curvatures(state, far)
-    levels[TOTAL] = total if state.terms.free else 0.0
-    gram.form(
-        state.store,
-        candidates,
-        buffers.members,
-        m,
-        buffers.bends,
-        levels[TOTAL],
-        state.terms.inverse,
-        quadratic.hessian,
-    )
-    levels[READ] += 2.0 * m / candidates.slot_of.size
-    counts[MEMBERS] = m
-    _measure(state)
-    counts[MODELS] += 1
+    total, _ = _update_curvatures(data, model, point, relative_violation)
+    model.scalars.total = total if data.free else 0.0
+    gram.form(data.store, candidates, model, data.inverse)
+    _measure(model)
+    model.scalars.formed += 1
     return True
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def revise(state, far):
-    """Bring the curvatures of the model up to date; False if it has to be formed anew.
+def revise(data, candidates, model, point, relative_violation):
+    """Bring the curvatures of the model up to date; return the share that has changed.
 
-    Curvatures that jump are constant between the kinks of the loss: from step to step few change.
+    It is negative if the model has to be formed anew. Curvatures that jump are constant between the
+    kinks of the loss: from step to step few change.
     """
-    candidates, buffers, counts, levels = (
-        state.candidates,
-        state.buffers,
-        state.counts,
-        state.levels,
-    )
-    m, before = counts[MEMBERS], levels[TOTAL]
-    total, changed = _update_curvatures(state, far)
-    if changed > CHANGED * buffers.bends.size or (state.terms.free and min(before, total) <= 0.0):
-        return False
-    if changed == 0:
-        return True
-    levels[TOTAL] = total if state.terms.free else 0.0
-    gram.revise(
-        state.store,
-        candidates,
-        buffers.members,
-        m,
-        buffers.change,
-        before,
-        levels[TOTAL],
-        state.terms.inverse,
-        state.quadratic.hessian,
-    )
-    levels[READ] += 2.0 * m / candidates.slot_of.size * changed / buffers.bends.size
-    counts[KEPT] = 0
-    _measure(state)
-    return True
+    before, n = model.scalars.total, model.curvatures.size
+    total, changed = _update_curvatures(data, model, point, relative_violation)
+    if changed > CHANGED * n or (data.free and min(before, total) <= 0.0):
+        return -1.0
+    if changed > 0:
+        model.scalars.total = total if data.free else 0.0
+        gram.revise(data.store, candidates, model, before, data.inverse)
+        model.scalars.factored = 0
+        _measure(model)
+    return changed / n
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _measure(state):
+def _measure(model):
     """Set the largest diagonal entry of the Hessian."""
     largest = 0.0
-    for x in range(state.counts[MEMBERS]):
-        largest = max(largest, state.quadratic.hessian[x, x])
-    state.levels[LARGEST] = largest
+    for x in range(model.scalars.size):
+        largest = max(largest, model.quadratic.hessian[x, x])
+    model.scalars.largest = largest
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _choose_members(state, rule):
-    """Choose the members; return their number, or -1 if there is no room for them."""
-    terms, candidates, members, counts = (
-        state.terms,
-        state.candidates,
-        state.buffers.members,
-        state.counts,
-    )
-    for x in range(counts[MEMBERS]):
-        candidates.place[members[x]] = -1
-    counts[MEMBERS] = counts[KEPT] = 0
-    least = rule * (KEPT_OF_FEW if terms.norms.size <= FEW else KEPT_SLOPE)
+def _choose_members(data, candidates, model, threshold):
+    """Choose the members; False if there is no room for them."""
+    members = model.members
+    for x in range(model.scalars.size):
+        candidates.member[members[x]] = -1
+    model.scalars.size = model.scalars.factored = 0
+    least = threshold * (KEPT_OF_FEW if data.norms.size <= FEW else KEPT_SLOPE)
     m = 0
-    for s in range(counts[CANDIDATES]):
-        if candidates.coef[s] != 0.0 or _rule_admits(candidates, s, terms, least):
+    for s in range(candidates.scalars.count):
+        if candidates.coef[s] != 0.0 or _is_above(data, candidates, s, least):
             if m == members.size:
-                return -1
+                return False
             members[m] = s
             m += 1
     for x in range(m):
-        candidates.place[members[x]] = x
-    return m
+        candidates.member[members[x]] = x
+    model.scalars.size = m
+    return True
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _update_curvatures(state, far):
+def _update_curvatures(data, model, point, relative_violation):
     """Set the curvatures of the samples in the model, and their changes; return the sum of the
     former, and the number of the latter that are not zero.
 
     Without any curvature, as with two classes of equal size at zero coefficients, the model has no
     minimum: it is then the majoriser.
     """
-    terms, buffers, levels = state.terms, state.buffers, state.levels
-    share = min(levels[SHARE], far)
-    if not terms.jumps or share < LEAST_SHARE:
-        share = 0.0
-    if terms.jumps and _is_flat(buffers.curved):
-        levels[SHARE] = share = 1.0
-    now = buffers.curved
-    if share > 0.0:
-        now = buffers.change
-        loss_passes.majorised(
-            state.loss,
-            buffers.scores,
-            levels[INTERCEPT],
-            terms.signs,
-            terms.weights,
-            share,
-            buffers.curved,
-            now,
-        )
+    weight = used_weight(model.scalars.majorant, relative_violation) if data.jumps else 0.0
+    if data.jumps and _is_flat(point.curvatures):
+        model.scalars.majorant = weight = 1.0
+    now = point.curvatures
+    if weight > 0.0:
+        now = model.change
+        loss_passes.majorised(data, point, weight, now)
     total, changed = 0.0, 0
-    for i in range(buffers.bends.size):
-        bend = now[i]
-        buffers.change[i] = bend - buffers.bends[i]
-        changed += buffers.change[i] != 0.0
-        buffers.bends[i] = bend
-        total += bend
+    for i in range(now.size):
+        curvature = now[i]
+        model.change[i] = curvature - model.curvatures[i]
+        changed += model.change[i] != 0.0
+        model.curvatures[i] = curvature
+        total += curvature
     return total, changed
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _is_flat(curved):
+def _is_flat(curvature):
     i = 0
-    while i < curved.size and curved[i] == 0.0:
+    while i < curvature.size and curvature[i] == 0.0:
         i += 1
-    return i == curved.size
+    return i == curvature.size
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _rule_admits(candidates, s, terms, rule):
-    """Whether the slope of a candidate satisfies the rule, in a direction that its bounds allow."""
+def _is_above(data, candidates, s, threshold):
+    """Whether the slope of a candidate reaches the threshold where its bounds allow a move."""
     j = candidates.feature[s]
-    return open_slope(candidates.slope[s], terms.lower[j], terms.upper[j]) >= rule * terms.factor[j]
+    slope = open_slope(candidates.slope[s], data.lower[j], data.upper[j])
+    return slope >= threshold * data.factor[j]
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _is_newcomer(candidates, s, terms, rule):
-    """Whether a candidate outside the model now is nonzero or satisfies the rule."""
-    if candidates.place[s] >= 0:
+def _is_newcomer(data, candidates, s, threshold):
+    """Whether a candidate outside the model now is nonzero or above the threshold."""
+    if candidates.member[s] >= 0:
         return False
-    return candidates.coef[s] != 0.0 or _rule_admits(candidates, s, terms, rule)
+    return candidates.coef[s] != 0.0 or _is_above(data, candidates, s, threshold)
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def newcomers(state, rule):
-    """The number of candidates outside the model that now are nonzero or satisfy the rule."""
-    candidates, count = state.candidates, 0
-    for s in range(state.counts[CANDIDATES]):
-        if _is_newcomer(candidates, s, state.terms, rule):
+def newcomers(data, candidates, threshold):
+    """The number of candidates outside the model that now are nonzero or above the threshold."""
+    count = 0
+    for s in range(candidates.scalars.count):
+        if _is_newcomer(data, candidates, s, threshold):
             count += 1
     return count
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def append(state, rule):
+def append(data, candidates, model, threshold):
     """Append the `newcomers` to the model."""
-    candidates, buffers, counts = state.candidates, state.buffers, state.counts
-    for s in range(counts[CANDIDATES]):
-        if _is_newcomer(candidates, s, state.terms, rule):
-            m = counts[MEMBERS]
-            buffers.members[m], candidates.place[s] = s, m
-            counts[MEMBERS] = m + 1
-            gram.append(
-                state.store,
-                candidates,
-                buffers.members,
-                m + 1,
-                buffers.bends,
-                state.levels[TOTAL],
-                state.terms.inverse,
-                state.quadratic.hessian,
-            )
+    for s in range(candidates.scalars.count):
+        if _is_newcomer(data, candidates, s, threshold):
+            m = model.scalars.size
+            model.members[m], candidates.member[s] = s, m
+            model.scalars.size = m + 1
+            gram.append(data.store, candidates, model, data.inverse)

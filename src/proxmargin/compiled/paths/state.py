@@ -1,63 +1,100 @@
-"""The state of a path in progress: the problem, the working arrays, the solutions so far."""
+"""A path in progress: the data, the candidates, the quadratic model, the point and its dual.
+
+Numbers that kernels change are the fields of NumPy records, ``scalars`` of each part (`record`).
+Kernels take the parts that they read or change. (No field of a named tuple has the name of a method
+of `proxmargin.compiled.losses.scalars`: Numba would find that.)
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Buffers", "Goal", "State", "Strengths", "Terms"]
+import numpy as np
+
+__all__ = [
+    "Candidates",
+    "ColumnCache",
+    "Data",
+    "PathModel",
+    "PathPoint",
+    "PathState",
+    "PathTarget",
+    "Screening",
+    "Store",
+    "Strengths",
+    "record",
+]
 
 # return codes of a call
 DONE = 0
-NO_SLOT = 1  # no room for a feature that enters
-NO_MEMBER = 2  # no room in the quadratic model
-NO_ENTRY = 3  # no room for the coefficients of a solution
+CANDIDATES_FULL = 1  # no room for a feature that enters
+MODEL_FULL = 2  # no room for a feature in the quadratic model
+SOLUTIONS_FULL = 3  # no room for the coefficients of a solution
 GAVE_UP = 4  # the tolerance was not met
-NO_STEP = 5  # the last step that was allowed has been taken
-# indices into `State.counts`, integers that persist between calls
-CANDIDATES = 0  # number of candidate features
-MEMBERS = 1  # number of members of the quadratic model
-KEPT = 2  # valid rows of its factor
-REFERENCES = 3  # number of references of the span
-PASSES = 4  # passes over all of the data
-STEPS = 5  # steps of Newton's method
-MODELS = 6  # quadratic models formed
-NEAR = 7  # features whose inner product may be above the level LOW
-LOOKED = 8  # inner products of single features since the last reference
-COLUMNS_CACHED = 9  # columns that have been copied into the column cache
-FIRST = 10  # 1 until the predictor step at a strength
-METRIC = 11  # 1 if the metric of the unpenalised features is one of an earlier dual point
-MOVED = 12  # moves added to the scores since these were computed from the coefficients
-LAST = 13  # number of steps after which to return
-COUNTS = 14
-# indices into `State.levels`, numbers that persist between calls
-INTERCEPT = 0  # intercept for the centred columns
-BEFORE = 1  # previous l1 strength
-TOTAL = 2  # sum of the curvatures in the quadratic model; 0 without intercept
-SHARE = 3  # weight of the majoriser where the loss is flat
-LARGEST = 4  # largest diagonal entry of the Hessian
-READ = 5  # passes over the data, with passes over some columns as fractions
-LOSS = 6  # loss at the scores
-SLOPE = 7  # derivative of minus the loss there in the intercept
-UP = 8  # factor that balanced the dual coordinates of positive signs
-DOWN = 9  # the same for negative signs
-LOW = 10  # slope, over its factor, above which features are in ``near``
-RIDGE = 11  # ridge strength in the factor of the Hessian
-DAMPED = 12  # damping in the factor of the Hessian
-GUESS = 13  # the intercept after the predictor step at a strength
-LAG = 14  # error of GUESS: the sum of the corrector steps
-STRIDE = 15  # relative step length: fall of the l1 strength over the strength before
-SLIP = 16  # squared length of the projection of the dual point
-TILT = 17  # the largest relative move of a dual coordinate by the projection
-POSITIVE = 18  # sum of the dual coordinates of positive signs, before they are balanced
-DRIFT = 19  # bound on the rounding of these moves
-LEVELS = 20
+STEPS_TAKEN = 5  # the last step that was allowed has been taken
 
 
-class Terms(NamedTuple):
-    """The terms of a problem: loss, penalty and scaling, without the entries of the data.
+def record(kind: dict[str, str]) -> Any:
+    """Zeros with names, which kernels read and write as attributes."""
+    return np.zeros(1, list(kind.items()))[0]
+
+
+class ColumnCache(NamedTuple):
+    """Contiguous copies of the most recently used columns of dense data that are stored by rows.
 
     Attributes
     ----------
+    columns : (capacity, n_samples)
+    owner : (capacity,) integers
+        Feature of each copy, -1 where there is none.
+    place : (n_features,) integers
+        Index of the copy of each feature, -1 where it has none.
+    scalars : record of ``CACHE``
+    """
+
+    columns: Any
+    owner: Any
+    place: Any
+    scalars: Any
+
+
+CACHE = {"copied": "i8"}  # columns so far
+
+
+class Store(NamedTuple):
+    """The entries of the data, dense or compressed by columns; kernels are compiled for both.
+
+    Attributes
+    ----------
+    is_sparse : bool
+    sparse : Compressed
+        Empty if the data are dense.
+    lines : (n_samples, n_features), or its transpose
+        Contiguous; empty if the data are sparse.
+    by_rows : bool
+        Lines are samples.
+    copies : bool
+        Candidates have centred copies of their columns: dense data with more features than
+        samples.
+    cache : ColumnCache
+        Of other features of such data.
+    """
+
+    is_sparse: bool
+    sparse: Any
+    lines: Any
+    by_rows: bool
+    copies: bool
+    cache: ColumnCache
+
+
+class Data(NamedTuple):
+    """What does not change along a path: entries, loss, and penalty at strength one.
+
+    Attributes
+    ----------
+    store : Store
+    loss : Loss
     signs, weights : (n_samples,)
     offset : (n_samples,), or empty
         Constant added to the scores.
@@ -73,10 +110,13 @@ class Terms(NamedTuple):
         The intercept is not penalised.
     jumps : bool
         The curvature of the loss is not continuous.
-    spans : bool
-        Features are proven inactive by spans; otherwise all are read at every strength.
+    uses_subspace : bool
+        Features are proven inactive by former dual points; otherwise all are read at every
+        strength.
     """
 
+    store: Store
+    loss: Any
     signs: Any
     weights: Any
     offset: Any
@@ -90,51 +130,185 @@ class Terms(NamedTuple):
     upper: Any
     free: bool
     jumps: bool
-    spans: bool
+    uses_subspace: bool
 
 
-class Buffers(NamedTuple):
-    """Vectors over samples, features and members of the quadratic model.
+class Candidates(NamedTuple):
+    """Features that may enter the model, the strong set, in order of entry.
 
     Attributes
     ----------
-    scores, theta, curved : (n_samples,)
-        Scores without intercept, with the offset; the dual point and the curvatures there.
-    bends, change : (n_samples,)
-        The curvatures in the quadratic model, and their last change.
-    moved : (n_samples,)
-        The change of the scores by the last step.
-    estimate : (n_features,)
-        Estimated inner products with the dual point, from the span.
-    unsure, near : (n_features,) integers
-        Features whose inner products are needed at this strength, and perhaps at the next one.
-    flags : (8 k,) bytes, words : (k,) integers of 64 bits
-        Whether features are near, 0 or 1; and the same memory, eight flags a word.
-    members : (members,) integers
-        The candidates in the quadratic model.
-    lift, slope, start, move : (members,)
-        Addition to the diagonal of the Hessian; gradient; start of the step; the step.
+    feature : (capacity,) integers
+    every : (capacity,) integers
+        0, 1, 2, ...: all candidates.
+    number : (n_features,) integers
+        Which candidate a feature is, -1 if none.
+    screened : (n_features,)
+        The factors of the penalty, infinite where a feature is a candidate.
+    coef, slope : (capacity,)
+        Coefficients of the scaled features, and their inner products with the dual point.
+    mean : (capacity,)
+        Mean that was subtracted from the copied columns.
+    member : (capacity,) integers
+        Index in the quadratic model, -1 outside.
+    predicted, error : (capacity,)
+        The coefficients after the predictor step at a strength, and its error: what the correctors
+        added (`proxmargin.compiled.paths.predictor`).
+    columns : (capacity, n_samples), or empty
+        Copied columns, centred and scaled.
+    scalars : record of ``CANDIDATES``
+    """
+
+    feature: Any
+    every: Any
+    number: Any
+    screened: Any
+    coef: Any
+    slope: Any
+    mean: Any
+    member: Any
+    predicted: Any
+    error: Any
+    columns: Any
+    scalars: Any
+
+
+CANDIDATES = {"count": "i8"}
+
+
+class PathModel(NamedTuple):
+    """The quadratic model of the objective in some of the candidates, its members.
+
+    Attributes
+    ----------
+    members : (capacity,) integers
+        Candidates.
+    mean : (capacity,)
+        Means of their columns, weighted by the curvatures.
+    weighted : (capacity, n_samples), or empty
+        Copied columns less these means, times the roots of the curvatures; only valid while the
+        Hessian is formed.
+    curvatures, change : (n_samples,)
+        Curvatures of the samples, and their last change.
+    quadratic : Quadratic
+    diagonal, gradient, start, step : (capacity,)
+        Ridge and damping; gradient; start of the step; the step.
     net : Net
         Penalty of the members.
+    scalars : record of ``MODEL``
+    """
+
+    members: Any
+    mean: Any
+    weighted: Any
+    curvatures: Any
+    change: Any
+    quadratic: Any
+    diagonal: Any
+    gradient: Any
+    start: Any
+    step: Any
+    net: Any
+    scalars: Any
+
+
+MODEL = {
+    "size": "i8",  # number of members
+    "factored": "i8",  # valid rows of the factor of the Hessian
+    "formed": "i8",  # Hessians so far
+    "total": "f8",  # sum of the curvatures; 0 without intercept
+    "majorant": "f8",  # weight of the majoriser where the loss has no curvature
+    "largest": "f8",  # largest diagonal entry of the Hessian
+    "ridge": "f8",  # strength in the factor of the Hessian
+    "damping": "f8",  # in the factor of the Hessian
+}
+
+
+class PathPoint(NamedTuple):
+    """Scores and dual point at the coefficients of the candidates.
+
+    Attributes
+    ----------
+    scores, dual, curvatures : (n_samples,)
+        Scores without intercept, with the offset; the dual point and the curvatures there.
+    change : (n_samples,)
+        Of the scores by the last step.
+    scalars : record of ``POINT``
     """
 
     scores: Any
-    theta: Any
-    curved: Any
-    bends: Any
+    dual: Any
+    curvatures: Any
     change: Any
-    moved: Any
-    estimate: Any
+    scalars: Any
+
+
+POINT = {
+    "intercept": "f8",  # for the centred columns
+    "loss": "f8",
+    "slope": "f8",  # derivative of minus the loss in the intercept
+    "positive": "f8",  # sum of the dual coordinates of positive signs, before they are balanced
+    "up": "f8",  # factor that balanced the dual coordinates of positive signs
+    "down": "f8",  # the same for negative signs
+    "projected": "f8",  # sum of the squared moves by the projection, over curvatures
+    "largest_move": "f8",  # of a dual coordinate by the projection, relative to its interval
+    "updates": "i8",  # steps added to the scores since these were computed from the coefficients
+    "rounding": "f8",  # bound on the rounding of these
+    "has_metric": "?",  # that of the projection is one of an earlier dual point
+}
+
+
+class Screening(NamedTuple):
+    """Inner products of all features with the dual point, and the features still to check.
+
+    Attributes
+    ----------
+    slope : (n_features,)
+        Inner products, or estimates of them.
+    to_check, near : (n_features,) integers
+        Features whose inner products are needed at this strength, and perhaps at the next one.
+    flags : (8 k,) bytes, words : (k,) integers of 64 bits
+        Whether features are near, 0 or 1; and the same memory, eight flags a word.
+    scalars : record of ``SCREENING``
+    """
+
+    slope: Any
     to_check: Any
     near: Any
     flags: Any
     words: Any
-    members: Any
-    lift: Any
-    slope: Any
-    start: Any
-    move: Any
-    net: Any
+    scalars: Any
+
+
+SCREENING = {
+    "near": "i8",  # number of features that are
+    "threshold": "f8",  # slope, over its factor, above which they are
+}
+
+
+class PathState(NamedTuple):
+    """A path in progress; ``scalars`` is a record of ``PATH``."""
+
+    data: Data
+    unpenalised: Any
+    candidates: Candidates
+    model: PathModel
+    point: PathPoint
+    screening: Screening
+    subspace: Any
+    scalars: Any
+
+
+PATH = {
+    "steps": "i8",  # of Newton's method
+    "last_step": "i8",  # number of steps after which to return
+    "read": "f8",  # passes over the data, with passes over some columns as fractions
+    "strength": "f8",  # l1 strength before
+    "is_first": "?",  # until the predictor step at a strength
+    "predicted": "f8",  # intercept after the predictor step
+    "error": "f8",  # of that: the sum of the corrector steps
+    "length": "f8",  # relative step: fall of the l1 strength over the strength before
+}
 
 
 class Strengths(NamedTuple):
@@ -161,54 +335,23 @@ class Strengths(NamedTuple):
     steps: Any
 
 
-class State(NamedTuple):
-    """A path in progress.
-
-    Attributes
-    ----------
-    store : Dense or Compressed
-    loss : Loss
-    terms : Terms
-    unpenalised : Unpenalised
-    candidates : Slots
-    quadratic : Quadratic
-    span : Span
-    column_cache : Shelf
-    buffers : Buffers
-    counts : (COUNTS,) integers
-    levels : (LEVELS,)
-    """
-
-    store: Any
-    loss: Any
-    terms: Any
-    unpenalised: Any
-    candidates: Any
-    quadratic: Any
-    span: Any
-    column_cache: Any
-    buffers: Any
-    counts: Any
-    levels: Any
-
-
-class Goal(NamedTuple):
+class PathTarget(NamedTuple):
     """The thresholds and the tolerance of one strength.
 
     Attributes
     ----------
     l1, l2 : float
         Strengths of the features with the largest factor.
-    rule : float
+    threshold : float
         The slope, over its factor, from which a feature belongs to the model.
-    low : float
-        The expected rule of the next strength, at most this strength.
+    next_threshold : float
+        The expected one at the next strength, at most this strength.
     tol : float
         Relative duality gap.
     """
 
     l1: float
     l2: float
-    rule: float
-    low: float
+    threshold: float
+    next_threshold: float
     tol: float

@@ -1,4 +1,4 @@
-"""Features without a penalty: their coefficients are settled with the intercept.
+"""Features without a penalty: their coefficients are optimised with the intercept.
 
 Without a penalty on the features U a dual point is feasible only if ``X_U'theta = 0``, as
 ``1'theta = 0`` for a free intercept. Like the intercept their coefficients are minimised for the
@@ -10,11 +10,11 @@ What is left of ``r = X_U'theta`` is then projected away in the metric of the cu
     theta' = theta - D X_U c,      (X_U' D X_U) c = r,
 
 with columns centred by D if the intercept is free. To first order that is the dual point at the
-settled coefficients, and the Fenchel-Young term of the loss grows by about ``c'X_U' D X_U c / 2``:
-by the square of r. ``D_i`` is at most the curvature and at most the distance of ``theta_i`` from
-the ends of its interval, so that theta' is feasible while ``|X_U c| < 1``. The metric and its
-factor are kept as long as they serve: any positive D gives a dual point, and its feasibility and
-its term are computed for the present one.
+best coefficients, and the Fenchel-Young term of the loss grows by about ``c'X_U' D X_U c / 2``: by
+the square of r. ``D_i`` is at most the curvature and at most the distance of ``theta_i`` from the
+ends of its interval, so that theta' is feasible while ``|X_U c| < 1``. The metric and its factor
+are kept as long as they serve: any positive D gives a dual point, and its feasibility and its term
+are computed for the present one.
 """
 
 from __future__ import annotations
@@ -24,31 +24,14 @@ from typing import Any, NamedTuple
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths.dual_subspace import rounding
-from proxmargin.compiled.paths.vectors import add, dot
+from proxmargin.compiled.products.vectors import add, dot
+from proxmargin.compiled.solvers.quadratic_model import PIVOT, solve
 
-__all__ = [
-    "END",
-    "MEAN",
-    "MOVE",
-    "NORM",
-    "ROWS",
-    "SAMPLE_ROWS",
-    "SLOPE",
-    "UNIT",
-    "UnpenalisedColumns",
-    "newton_direction",
-    "project",
-    "residual",
-]
+__all__ = ["UnpenalisedColumns", "newton_direction", "project", "set_slopes"]
 
-PIVOT = 1e-13  # pivot relative to the diagonal entry below which a column depends on others
 LONGEST_MOVE = 2.0  # largest move of a score in a Newton step, in units of the margin
-LARGEST_TILT = 0.45  # largest relative change of a distance by one projection
+LARGEST_MOVE = 0.45  # of a dual coordinate by one projection, relative to its interval
 ROUNDS = 2  # most projections: the second one removes rounding of the first
-# rows of `UnpenalisedColumns.rows` and of `UnpenalisedColumns.samples`; one array each, because
-# every array in a state takes time in each call of a kernel that is not inlined
-NORM, UNIT, MEAN, END, AVERAGE, SLOPE, MOVE, ROWS = range(8)
-METRIC, TILT, SAMPLE_ROWS = range(3)
 
 
 class UnpenalisedColumns(NamedTuple):
@@ -65,14 +48,22 @@ class UnpenalisedColumns(NamedTuple):
         The upper bound of dual coordinates; it may be infinite.
     factor : (k, k)
         Lower Cholesky factor of the columns' Gram matrix in the metric D.
-    rows : (ROWS, k)
-        NORM: Euclidean norms of the columns. UNIT, MEAN: a column is the scaled feature less its
-        mean, over its unit. END: largest absolute value of the scaled feature and of its mean, over
-        the unit. AVERAGE: the means of the columns by D. SLOPE: inner products of the columns with
-        the dual point. MOVE: the last step of their coefficients.
-    samples : (SAMPLE_ROWS, n_samples)
-        METRIC: the diagonal of D. TILT: a combination of the columns, or the move of the dual
-        point.
+    norms : (k,)
+        Euclidean norms of the columns.
+    unit, mean : (k,)
+        A column is the scaled feature less its mean, over its unit.
+    bounds : (k,)
+        Largest absolute value of the scaled feature and of its mean, over the unit.
+    centre : (k,)
+        The means of the columns by D.
+    slope : (k,)
+        Inner products of the columns with the dual point.
+    step : (k,)
+        The last step of their coefficients.
+    metric : (n_samples,)
+        The diagonal of D.
+    combined : (n_samples,)
+        A combination of the columns, or the move of the dual point.
     """
 
     feature: Any
@@ -80,24 +71,30 @@ class UnpenalisedColumns(NamedTuple):
     least: float
     most: float
     factor: Any
-    rows: Any
-    samples: Any
+    norms: Any
+    unit: Any
+    mean: Any
+    bounds: Any
+    centre: Any
+    slope: Any
+    step: Any
+    metric: Any
+    combined: Any
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def residual(unpenalised, theta):
+def set_slopes(unpenalised, dual):
     """Set the slopes ``X_U'theta``; return the largest one."""
-    slope, largest = unpenalised.rows[SLOPE], 0.0
+    slope, largest = unpenalised.slope, 0.0
     for u in range(slope.size):
-        slope[u] = dot(unpenalised.columns[u], theta)
+        slope[u] = dot(unpenalised.columns[u], dual)
         largest = max(largest, abs(slope[u]))
     return largest
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def newton_direction(unpenalised, curved, free, kept):
-    """Set ``move`` to the Newton step at the present slopes; its combination of columns to
-    ``tilt``.
+def newton_direction(unpenalised, curvature, free, kept):
+    """Set the Newton step at the present slopes, and its combination of columns.
 
     Returns the step of the intercept that goes with it. Steps are shortened to `LONGEST_MOVE`.
 
@@ -106,26 +103,24 @@ def newton_direction(unpenalised, curved, free, kept):
     kept : bool
         Whether the metric of an earlier dual point is used: a chord step.
     """
-    move, tilt = unpenalised.rows[MOVE], unpenalised.samples[TILT]
+    step, combined = unpenalised.step, unpenalised.combined
     if not kept:
-        for i in range(curved.size):
-            unpenalised.samples[METRIC, i] = curved[i]
+        for i in range(curvature.size):
+            unpenalised.metric[i] = curvature[i]
         _factor(unpenalised, free)
     _solve(unpenalised)
-    offset, largest = _offset(unpenalised), 0.0
-    for i in range(tilt.size):
-        largest = max(largest, abs(tilt[i] - offset))
+    offset, largest = dot(unpenalised.centre, step), 0.0
+    for i in range(combined.size):
+        largest = max(largest, abs(combined[i] - offset))
     share = LONGEST_MOVE / largest if largest > LONGEST_MOVE else 1.0
-    for u in range(move.size):
-        move[u] *= share
-    for i in range(tilt.size):
-        tilt[i] *= share
+    for u in range(step.size):
+        step[u] *= share
     return -share * offset
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def project(unpenalised, theta, curved, weights, free, kept):
-    """Project the dual point in place; ``slope`` is what rounding leaves of the inner products.
+def project(unpenalised, dual, curvature, weights, free, kept):
+    """Project the dual point in place; the slopes are what rounding leaves of inner products.
 
     Parameters
     ----------
@@ -134,69 +129,63 @@ def project(unpenalised, theta, curved, weights, free, kept):
 
     Returns
     -------
-    slip : float
+    projected : float
         Bound on the sum of the squared moves, each over the curvature of its sample; infinite if
         the projection is not feasible.
-    tilt : float
+    largest_move : float
         Bound on the largest move, relative to the distance to an end of the interval.
     """
-    metric, moves = unpenalised.samples[METRIC], unpenalised.samples[TILT]
+    metric, moves = unpenalised.metric, unpenalised.combined
     if not kept:
-        for i in range(theta.size):
-            metric[i] = max(min(curved[i], _room(unpenalised, theta, weights, i)), 0.0)
+        for i in range(dual.size):
+            metric[i] = max(min(curvature[i], _distance(unpenalised, dual, weights, i)), 0.0)
         _factor(unpenalised, free)
-    relative, length, tilt = rounding(theta.size) * math.sqrt(dot(theta, theta)), 0.0, 0.0
+    relative, length = rounding(dual.size) * math.sqrt(dot(dual, dual)), 0.0
+    largest_move = 0.0
     for _ in range(ROUNDS):
         _solve(unpenalised)
-        offset, squares, largest = _offset(unpenalised), 0.0, 0.0
-        for i in range(theta.size):
+        offset, squares, largest = dot(unpenalised.centre, unpenalised.step), 0.0, 0.0
+        for i in range(dual.size):
             move = metric[i] * (moves[i] - offset)
             moves[i] = move
             if move != 0.0:
-                squares += move * move / curved[i]
-                largest = max(largest, abs(move) / _room(unpenalised, theta, weights, i))
-        if not largest <= LARGEST_TILT:
-            return math.inf, tilt
-        add(-1.0, moves, theta)
-        length, tilt, settled = length + math.sqrt(squares), tilt + largest, True
-        residual(unpenalised, theta)
+                squares += move * move / curvature[i]
+                largest = max(largest, abs(move) / _distance(unpenalised, dual, weights, i))
+        if not largest <= LARGEST_MOVE:
+            return math.inf, largest_move
+        add(-1.0, moves, dual)
+        length, largest_move, is_zero = length + math.sqrt(squares), largest_move + largest, True
+        set_slopes(unpenalised, dual)
         for u in range(unpenalised.feature.size):
-            enough = relative * unpenalised.rows[NORM, u]
-            settled = settled and abs(unpenalised.rows[SLOPE, u]) <= enough
-        if settled:
+            is_zero = is_zero and abs(unpenalised.slope[u]) <= relative * unpenalised.norms[u]
+        if is_zero:
             break
-    return length * length, tilt
+    return length * length, largest_move
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _room(unpenalised, theta, weights, i):
+def _distance(unpenalised, dual, weights, i):
     """The distance of a dual coordinate to the nearer end of its interval."""
-    near = abs(theta[i])
+    near = abs(dual[i])
     return min(near, weights[i] * unpenalised.most - near) if weights[i] > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True, allocates=False)
-def _offset(unpenalised):
-    """The mean of the combination in ``tilt``, by the metric; zero without intercept."""
-    return dot(unpenalised.rows[AVERAGE], unpenalised.rows[MOVE])
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _factor(unpenalised, free):
     """Factor the Gram matrix of the columns, centred if ``free``, in the metric."""
-    factor, average, columns = unpenalised.factor, unpenalised.rows[AVERAGE], unpenalised.columns
-    metric, weighted = unpenalised.samples[METRIC], unpenalised.samples[TILT]
+    factor, centre, columns = unpenalised.factor, unpenalised.centre, unpenalised.columns
+    metric, weighted = unpenalised.metric, unpenalised.combined
     total = 0.0
     for i in range(metric.size):
         total += metric[i]
-    for u in range(average.size):
+    for u in range(centre.size):
         mean = dot(columns[u], metric) / total if free and total > 0.0 else 0.0
-        average[u] = mean
+        centre[u] = mean
         for i in range(metric.size):
             weighted[i] = metric[i] * (columns[u, i] - mean)  # sum zero: others need no centring
         for v in range(u + 1):
             factor[u, v] = dot(weighted, columns[v])
-    for u in range(average.size):
+    for u in range(centre.size):
         for v in range(u):
             factor[u, v] = (factor[u, v] - dot(factor[u, :v], factor[v, :v])) / factor[v, v]
         diagonal = factor[u, u]
@@ -207,13 +196,11 @@ def _factor(unpenalised, free):
 
 @njit(cache=True, nogil=True, allocates=False)
 def _solve(unpenalised):
-    """Solve for ``move`` with the slopes, and set ``tilt`` to its combination of columns."""
-    factor, move, tilt = unpenalised.factor, unpenalised.rows[MOVE], unpenalised.samples[TILT]
-    for u in range(move.size):
-        move[u] = (unpenalised.rows[SLOPE, u] - dot(factor[u, :u], move[:u])) / factor[u, u]
-    for u in range(move.size - 1, -1, -1):
-        move[u] /= factor[u, u]
-        add(-move[u], factor[u, :u], move[:u])
-    tilt[:] = 0.0
-    for u in range(move.size):
-        add(move[u], unpenalised.columns[u], tilt)
+    """Solve for the step with the slopes, and combine the columns by it."""
+    step, combined = unpenalised.step, unpenalised.combined
+    for u in range(step.size):
+        step[u] = unpenalised.slope[u]
+    solve(unpenalised.factor, step.size, step)
+    combined[:] = 0.0
+    for u in range(step.size):
+        add(step[u], unpenalised.columns[u], combined)

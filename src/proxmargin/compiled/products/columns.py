@@ -21,6 +21,7 @@ __all__ = [
     "Compressed",
     "active",
     "add",
+    "add_outer",
     "column_square",
     "dot",
     "forward",
@@ -80,7 +81,7 @@ def _dot(columns, j, vector):
     return lambda columns, j, vector: _compressed_dot(columns, j, vector)
 
 
-@njit(cache=True, **_FAST)
+@njit(cache=True, allocates=False, **_FAST)
 def _dense_dot(columns, j, vector):
     total = vector.dtype.type(0.0)
     for i in range(vector.size):
@@ -88,7 +89,7 @@ def _dense_dot(columns, j, vector):
     return total
 
 
-@njit(cache=True, **_EXACT)
+@njit(cache=True, allocates=False, **_EXACT)
 def _compressed_dot(columns, j, vector):
     total = vector.dtype.type(0.0)
     for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
@@ -103,14 +104,14 @@ def _add(columns, j, factor, vector):
     return lambda columns, j, factor, vector: _compressed_add(columns, j, factor, vector)
 
 
-@njit(cache=True, **_FAST)
+@njit(cache=True, allocates=False, **_FAST)
 def _dense_add(columns, j, factor, vector):
     scale = vector.dtype.type(factor)
     for i in range(vector.size):
         vector[i] += scale * columns[j, i]
 
 
-@njit(cache=True, **_EXACT)
+@njit(cache=True, allocates=False, **_EXACT)
 def _compressed_add(columns, j, factor, vector):
     scale = vector.dtype.type(factor)
     for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
@@ -191,32 +192,49 @@ def _gram_of(columns, support):
         return dense
 
     def compressed(columns, support):
-        # by rows first, then the outer product of each row with itself
-        starts = np.zeros(columns.n_rows + 1, np.int64)
-        for a in range(support.size):
-            for at in range(columns.indptr[support[a]], columns.indptr[support[a] + 1]):
-                starts[columns.indices[at] + 1] += 1
-        starts = np.cumsum(starts)
-        place = starts[:-1].copy()
-        column = np.empty(starts[-1], np.int32)
-        value = np.empty(starts[-1], np.float64)
-        for a in range(support.size):
-            for at in range(columns.indptr[support[a]], columns.indptr[support[a] + 1]):
-                row = columns.indices[at]
-                column[place[row]] = a
-                value[place[row]] = columns.data[at]
-                place[row] += 1
-        out = np.zeros((support.size, support.size))
-        for i in range(columns.n_rows):
-            for first in range(starts[i], starts[i + 1]):
-                for second in range(starts[i], first + 1):
-                    out[column[first], column[second]] += value[first] * value[second]
+        out, sums = np.zeros((support.size, support.size)), np.zeros(support.size)
+        ones = np.ones(max(columns.n_rows, columns.indptr.size))
+        add_outer(columns, support, ones, ones, out, sums)
         for a in range(support.size):
             for b in range(a):
                 out[b, a] = out[a, b]
         return out
 
     return compressed
+
+
+@njit(cache=True, nogil=True)
+def add_outer(columns, index, weights, scale, out, sums):
+    """Add ``sum_i weights_i x_i x_i'`` to the lower triangle of ``out``, ``sum_i weights_i x_i`` to
+    ``sums``, for compressed columns ``x_j scale_j`` with the numbers in ``index``: by rows first,
+    then the outer product of each row with itself."""
+    starts = np.zeros(columns.n_rows + 1, np.int64)
+    for x in range(index.size):
+        j = index[x]
+        for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+            if weights[columns.indices[at]] != 0.0:
+                starts[columns.indices[at] + 1] += 1
+    for i in range(columns.n_rows):
+        starts[i + 1] += starts[i]
+    place = starts[:-1].copy()
+    column = np.empty(starts[-1], np.int32)
+    value = np.empty(starts[-1])
+    for x in range(index.size):
+        j = index[x]
+        for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
+            row = columns.indices[at]
+            if weights[row] != 0.0:
+                column[place[row]] = x
+                value[place[row]] = columns.data[at] * scale[j]
+                place[row] += 1
+    for i in range(columns.n_rows):
+        last = np.uint64(starts[i + 1])
+        for first in range(np.uint64(starts[i]), last):
+            weighted = weights[i] * value[first]
+            sums[column[first]] += weighted
+            line = out[column[first]]
+            for second in range(np.uint64(starts[i]), first + np.uint64(1)):
+                line[np.uint64(column[second])] += weighted * value[second]
 
 
 @njit(cache=True, nogil=True)

@@ -11,31 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.products.sums import rounding_of_product, rounding_of_sum
 
 __all__ = ["across", "along", "gather", "scatter"]
 
-# 2^27 + 1 splits the 53 bits of a float64 into two halves whose products are exact (Dekker)
-SPLITTER = 134217729.0
 LANES = 32  # sums side by side, none of which waits for another: as vectors of the processor
-
-
-@njit(cache=True, nogil=True)
-def _rounding_of_product(a, b, product):
-    """``a b - product``, exactly."""
-    big = SPLITTER * a
-    a_high = big - (big - a)
-    a_low = a - a_high
-    big = SPLITTER * b
-    b_high = big - (big - b)
-    b_low = b - b_high
-    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-@njit(cache=True, nogil=True)
-def _rounding_of_sum(a, b, total):
-    """``a + b - total``, exactly (Knuth)."""
-    part = total - a
-    return (a - (total - part)) + (b - part)
 
 
 @njit(cache=True, nogil=True)
@@ -55,14 +35,14 @@ def along(lines, right, out, sizes):
                 x, y = np.float64(line[k]), part[k]
                 product = x * y
                 summed = total[k] + product
-                low[k] += _rounding_of_sum(total[k], product, summed)
-                low[k] += _rounding_of_product(x, y, product)
+                low[k] += rounding_of_sum(total[k], product, summed)
+                low[k] += rounding_of_product(x, y, product)
                 total[k] = summed
                 size[k] += abs(product)
         whole = rest = 0.0
         for k in range(LANES):
             summed = whole + total[k]
-            rest += _rounding_of_sum(whole, total[k], summed) + low[k]
+            rest += rounding_of_sum(whole, total[k], summed) + low[k]
             whole = summed
         out[i] = whole + rest
         sizes[i] = size.sum()
@@ -82,8 +62,8 @@ def across(lines, right, out, sizes):
             x = np.float64(lines[i, j])
             product = x * y
             summed = out[j] + product
-            low[j] += _rounding_of_sum(out[j], product, summed)
-            low[j] += _rounding_of_product(x, y, product)
+            low[j] += rounding_of_sum(out[j], product, summed)
+            low[j] += rounding_of_product(x, y, product)
             out[j] = summed
             sizes[j] += abs(product)
     for j in range(out.size):
@@ -99,7 +79,7 @@ def gather(data, indices, indptr, right, out, sizes):
             x, y = np.float64(data[entry]), right[indices[entry]]
             product = x * y
             summed = total + product
-            low += _rounding_of_sum(total, product, summed) + _rounding_of_product(x, y, product)
+            low += rounding_of_sum(total, product, summed) + rounding_of_product(x, y, product)
             total = summed
             size += abs(product)
         out[i] = total + low
@@ -121,8 +101,8 @@ def scatter(data, indices, indptr, right, out, sizes):
             x = np.float64(data[entry])
             product = x * y
             summed = out[j] + product
-            low[j] += _rounding_of_sum(out[j], product, summed)
-            low[j] += _rounding_of_product(x, y, product)
+            low[j] += rounding_of_sum(out[j], product, summed)
+            low[j] += rounding_of_product(x, y, product)
             out[j] = summed
             sizes[j] += abs(product)
     for j in range(out.size):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.products.sums import add
 
 __all__ = ["rbf_product", "sparse_products"]
 
@@ -48,8 +49,5 @@ def rbf_product(samples, anchors, weights, gamma, out):
                 apart = np.float64(samples[i, k]) - np.float64(anchors[j, k])
                 distance += apart * apart
             term = weights[j] * np.exp(-gamma * distance)
-            summed = total + term
-            part = summed - total
-            low += (total - (summed - part)) + (term - part)
-            total = summed
+            total, low = add(total, low, term)
         out[i] = total + low

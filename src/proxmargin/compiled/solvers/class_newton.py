@@ -16,10 +16,10 @@ from numba import types
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.class_forms import bends, evaluated, intercept_system
-from proxmargin.compiled.paths.quadratic import Quadratic, quadratic_minimum
+from proxmargin.compiled.losses.class_forms import curvatures, evaluated, intercept_system
 from proxmargin.compiled.products.columns import add, dot
 from proxmargin.compiled.solvers.nets import Net, gap_term, violation
+from proxmargin.compiled.solvers.quadratic_model import Quadratic, quadratic_minimum
 
 __all__ = ["Unknowns", "class_pricing", "newton_steps", "scores_of"]
 
@@ -127,7 +127,6 @@ def newton_steps(
         np.empty(m, np.int64),
         np.empty(m, np.bool_),
         np.empty(m),
-        np.empty(m),
     )
     joint = Elimination(np.eye(classes - 1), np.zeros((classes - 1, m)), np.zeros((classes - 1, m)))
     lift, typical, widest = own.l2.copy(), unit.mean(), unit.max()
@@ -208,7 +207,7 @@ def _model(columns, form, rates, dual, codes, shares, unknowns, has_intercept, j
     cross, starts = joint.cross, unknowns.starts
     for k in range(size + 1):
         for other in range(size):
-            bends(form, rates, dual, codes, shares, k, other, curvature)
+            curvatures(form, rates, dual, codes, shares, k, other, curvature)
             for a in range(starts[k], starts[k + 1]):
                 cross[other, a] = dot(columns, unknowns.columns[a], curvature)
     system = intercept_system(form, rates, dual, codes, shares)
@@ -258,7 +257,7 @@ def _dense(columns, form, rates, dual, codes, shares, unknowns, hessian):
             left, right = starts[other], starts[other + 1]
             if first == last or left == right:
                 continue
-            bends(form, rates, dual, codes, shares, k, other, curvature)
+            curvatures(form, rates, dual, codes, shares, k, other, curvature)
             for b in range(left, right):
                 for i in range(n):
                     bent[b, i] = picked[b, i] * curvature[i]
@@ -288,7 +287,7 @@ def _compressed(columns, form, rates, dual, codes, shares, unknowns, hessian):
     curvature = np.empty((classes, classes, n))
     for k in range(classes):
         for other in range(k + 1):
-            bends(form, rates, dual, codes, shares, k, other, curvature[k, other])
+            curvatures(form, rates, dual, codes, shares, k, other, curvature[k, other])
     for a in range(m):
         for b in range(m):
             hessian[a, b] = 0.0

@@ -6,25 +6,50 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["curvature_weights", "exact_step", "sparse_gram"]
+__all__ = ["curvature_weights", "exact_step", "next_weight", "sparse_gram", "used_weight"]
 
-ZERO_COEFFICIENT = 1e-12  # coefficient over its move in a step that counts as zero
+# the search along a step
+SEARCH_TOLERANCE = 0.3  # slope at its end over the first slope
+SEARCH_STEPS = 60  # maximum number: more bisections than a step has bits
+
+ZERO_COEFFICIENT = 1e-9  # coefficient over its move in a step that counts as zero
 SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 LEVEL_SLOPE = 0.01  # share of the first slope too small to raise the objective by much
+# weight of the majoriser where the loss has no curvature
+LEAST_WEIGHT = 1e-3  # below it the weight is zero
+LESS = 0.3  # factor after a step longer than
+LONG_STEP = 0.5  # this one
+MORE = 3.0  # factor after a step shorter than
+SHORT_STEP = 0.1  # this one
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def used_weight(weight, relative_violation):
+    """The weight of the majoriser in a step, at most the relative violation."""
+    used = min(weight, relative_violation)
+    return used if used >= LEAST_WEIGHT else 0.0
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def next_weight(weight, step):
+    """The next weight of the majoriser: less after a long step, more after a short one."""
+    if step >= LONG_STEP:
+        return LESS * weight
+    return min(1.0, MORE * max(weight, MORE * LEAST_WEIGHT)) if step < SHORT_STEP else weight
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def curvature_weights(phi, scores, signs, weights, theta, out):
+def curvature_weights(phi, scores, signs, weights, weight, out):
     """Second derivative of the loss in each score, (n_samples,), written into ``out``.
 
-    With ``theta > 0``, where the loss is flat or linear, theta times the curvature of its majorant
-    (that of iteratively reweighted least squares).
+    With ``weight > 0``, where the loss is flat or linear, weight times the curvature of its
+    majoriser (that of iteratively reweighted least squares).
     """
     for i in range(out.size):
         t = signs[i] * scores[i]
         curvature = phi.curvature(t)
-        if curvature == 0.0 and theta > 0.0:
-            curvature = theta * phi.majorant(t)
+        if curvature == 0.0 and weight > 0.0:
+            curvature = weight * phi.majorant(t)
         out[i] = weights[i] * curvature
 
 
@@ -80,8 +105,8 @@ def exact_step(
             continue
         step = 0.5 * (low + high)
         if trial % 3 != 2:
-            guess = _crossing(low, high, at_low, at_high, coef, direction, l1)
-            step = guess if low < guess < high else step
+            crossing = _crossing(low, high, at_low, at_high, coef, direction, l1)
+            step = crossing if low < crossing < high else step
     return low
 
 

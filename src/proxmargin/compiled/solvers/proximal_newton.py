@@ -15,35 +15,35 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.entropy import log_excess
-from proxmargin.compiled.losses.margins import settle
-from proxmargin.compiled.products.columns import (
-    forward,
-    pull,
-)
+from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
+from proxmargin.compiled.products.columns import forward, pull
 from proxmargin.compiled.solvers.nets import Net, gap_term, is_unpenalised, largest_step, violation
-from proxmargin.compiled.solvers.newton import curvature_weights, exact_step
+from proxmargin.compiled.solvers.newton import (
+    SEARCH_STEPS,
+    SEARCH_TOLERANCE,
+    ZERO_COEFFICIENT,
+    curvature_weights,
+    exact_step,
+    next_weight,
+    used_weight,
+)
 from proxmargin.compiled.solvers.quadratic_model import model_minimum
 
-__all__ = ["end_of_step", "newton_steps", "pricing"]
+__all__ = ["end_of_step", "newton_steps", "violations_and_gap"]
 
 # forcing terms: residual of the quadratic model over the violation of optimality
 FORCING = 0.3
 TIGHT_FORCING = 0.01  # once the active set is stable and Newton's method converges quadratically
 NEAR_SOLUTION = 0.01  # violation over the l1 strength below which `TIGHT_FORCING` is used
-# homotopy in the weight theta of the majoriser
-SMALLEST_THETA = 1e-3  # below it the weight is zero
-THETA_DECREASE = 0.3  # factor after a good step
 # convergence, by the largest violation of the optimality conditions
 PATIENCE_STEPS = 25  # steps without a smaller violation: it has reached rounding
 ROUNDING_VIOLATION = 1e-9  # violation over the l1 strength at which one such step is enough
-LANDED = 1e-9  # distance from zero or a bound, relative to the move, that counts as zero
-# exact line search
-LINE_SEARCH_TOLERANCE = 0.3  # relative to the first slope
-LINE_SEARCH_STEPS = 60  # maximum number: more bisections than a step has bits
 
 
 @njit(cache=True, nogil=True)
-def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, out):
+def violations_and_gap(
+    phi, scores, signs, weights, slope, coef, curvature, net, has_unpenalised, out
+):
     """Violations of optimality, written into ``out``; the objective, and the duality gap.
 
     Features at zero whose gradient is below the threshold have a negative violation.
@@ -58,7 +58,7 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
     curvature : (n_features,)
         A bound on that of the loss, where coefficients are not zero.
     net : Net
-    settles : bool
+    has_unpenalised : bool
         Certificates optimise the unpenalised coefficients: their missing decrease is estimated by
         a parabola. Otherwise the gap is finite only where their slopes are exactly zero.
 
@@ -80,7 +80,7 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
         out[j] = off
         worst = max(worst, off)
         beyond = l2 == 0.0 and scale * abs(slope[j]) > l1  # seldom, as the scale falls
-        counts = beyond and not (settles and is_unpenalised(l1, l2, low, high))
+        counts = beyond and not (has_unpenalised and is_unpenalised(l1, l2, low, high))
         if counts and abs(high if slope[j] < 0.0 else low) == math.inf:
             scale = l1 / abs(slope[j])
     objective, gap = 0.0, 0.0
@@ -103,7 +103,7 @@ def pricing(phi, scores, signs, weights, slope, coef, curvature, net, settles, o
         elif w == 0.0 and abs(v) <= l1:  # adds nothing
             continue
         objective += l1 * abs(w) + 0.5 * l2 * w * w
-        if settles and is_unpenalised(l1, l2, net.lower[j], net.upper[j]):
+        if has_unpenalised and is_unpenalised(l1, l2, net.lower[j], net.upper[j]):
             missing = max(out[j], 0.0)
             gap += 0.5 * missing**2 / curvature[j] if curvature[j] > 0.0 else missing
         else:
@@ -125,7 +125,7 @@ def newton_steps(
     coef,
     scores,
     intercept,
-    theta,
+    weight,
     target,
     limit,
     side,
@@ -145,8 +145,8 @@ def newton_steps(
     coef : (k,)
         Of the columns as they are here.
     scores : (n_samples,), intercept included
-    theta : float
-        Weight of the majoriser where the loss has no curvature.
+    weight : float
+        Of the majoriser where the loss has no curvature.
     target : float
         Violation of the optimality conditions, in the units of the data, at which to stop.
     side : int
@@ -155,7 +155,7 @@ def newton_steps(
 
     Returns
     -------
-    intercept, theta, steps, violation
+    intercept, weight, steps, violation
     """
     n, k = scores.size, coef.size
     dual, curvatures, moved = np.empty(n), np.empty(n), np.empty(n)
@@ -165,7 +165,7 @@ def newton_steps(
     largest = phi.smoothness
     least, idle, steps = np.inf, 0, 0
     while True:
-        intercept += settle(
+        intercept += optimal_intercept_and_gradient(
             phi, scores, signs, weights, has_intercept, intercept_l2, intercept, dual
         )
         pull(columns, dual, slope)
@@ -180,9 +180,9 @@ def newton_steps(
         if idle > 0 and worst <= ROUNDING_VIOLATION * level:
             idle = PATIENCE_STEPS
         if worst <= target or idle >= PATIENCE_STEPS or steps >= limit:
-            return intercept, theta, steps, worst
+            return intercept, weight, steps, worst
         far = min(1.0, worst / level) if level > 0.0 else 1.0
-        used = _share_used(theta, far) if capped else 0.0
+        used = used_weight(weight, far) if capped else 0.0
         curvature_weights(phi, scores, signs, weights, used, curvatures)
         total = curvatures.sum() + intercept_l2 if has_intercept else 0.0
         aim = (FORCING if far > NEAR_SOLUTION else TIGHT_FORCING) * worst
@@ -206,8 +206,8 @@ def newton_steps(
             net.l2,
             intercept_l2 * intercept * shift,
             intercept_l2 * shift * shift,
-            LINE_SEARCH_TOLERANCE,
-            LINE_SEARCH_STEPS,
+            SEARCH_TOLERANCE,
+            SEARCH_STEPS,
         )
         step, ended = end_of_step(coef, direction, step, own)
         for j in range(coef.size):
@@ -216,8 +216,8 @@ def newton_steps(
         scores += step * moved
         steps += 1
         if capped:
-            theta = _next_theta(theta, used, step)
-        if step == 0.0 and (not capped or used == _share_used(theta, far)):
+            weight = next_weight(used, step)
+        if step == 0.0 and (not capped or used == used_weight(weight, far)):
             idle = PATIENCE_STEPS  # the next step would be the same
 
 
@@ -230,7 +230,7 @@ def end_of_step(coef, direction, step, net):
     step = min(step, largest_step(net, coef, direction, coef.size))
     ends = coef + step * direction
     for j in range(coef.size):
-        near = LANDED * abs(step * direction[j])
+        near = ZERO_COEFFICIENT * abs(step * direction[j])
         if abs(ends[j]) <= near:
             ends[j] = 0.0
         elif ends[j] >= net.upper[j] - near:
@@ -238,20 +238,3 @@ def end_of_step(coef, direction, step, net):
         elif ends[j] <= net.lower[j] + near:
             ends[j] = net.lower[j]
     return step, ends
-
-
-@njit(cache=True, nogil=True)
-def _share_used(theta, far):
-    """The weight of the majoriser in this step, at most the relative violation."""
-    share = min(theta, far)
-    return share if share >= SMALLEST_THETA else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _next_theta(before, used, step):
-    """The next weight of the majoriser: less after a good step, more after a short one."""
-    if before == 0.0 and step >= 0.1:
-        return 0.0
-    if step >= 0.5:
-        return THETA_DECREASE * used
-    return used if step >= 0.1 else min(1.0, 3.0 * max(used, 3.0 * SMALLEST_THETA))

@@ -45,6 +45,7 @@ from proxmargin.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
 from proxmargin.problem import Point, Problem
 from proxmargin.runtime.brief import shown
 from proxmargin.traits import Trait
+from proxmargin.unpenalised import better_start, null_point
 
 __all__ = ["MulticlassSVC"]
 
@@ -201,11 +202,11 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         if problem.loss.n_outputs == 2 and getattr(self, "coef_", np.empty((0, 0))).shape[0] == 1:
             known = self.warm_start and self.coef_.shape[1] == assembly.scale.size
             (point,) = self._points(assembly, self.coef_, self.intercept_) if known else (None,)
-            start = None if point is None else problem.better_start(point)
+            start = None if point is None else better_start(problem, point)
         else:
             (start,) = super()._starts(assembly)
         # the null model costs nothing and meets a large budget; it ignores classes without weight
-        return [problem.null_point() if start is None else start]
+        return [null_point(problem) if start is None else start]
 
     def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
         points = super()._points(assembly, coef, intercept)

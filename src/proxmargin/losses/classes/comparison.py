@@ -101,10 +101,6 @@ class SmoothComparison(LabelledLoss):
     def form(self) -> Any:
         """The loss in kernels: a named tuple of `proxmargin.compiled.losses.class_forms`."""
 
-    @abstractmethod
-    def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
-        """Gradient (count,) and Hessian (count, count) in a shift of all scores."""
-
     def value(self, scores: Array) -> float:
         return self.value_and_gradient(scores)[0]
 
@@ -153,6 +149,14 @@ class SmoothComparison(LabelledLoss):
             self.curvature,
             coupled_direction,
         )
+
+    def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
+        """Gradient (count,) and Hessian (count, count) in a shift of all scores."""
+        moved = np.ascontiguousarray((scores + shift).T)
+        found: tuple[Array, Array] = class_forms.slope_and_curvature(
+            self.form, moved, self.codes, self.shares
+        )
+        return found
 
     def _shifted(self, scores: Array, start: Array) -> tuple[Array, float]:
         """The best free intercept, by Newton's method from ``start``, and the slope left there."""
@@ -242,6 +246,3 @@ class PairwiseSquaredHinge(SmoothComparison):
         diagonal[own] = self.shares > 0
         lengths = np.sqrt(1.0 + theta * live.sum(axis=1, keepdims=True))
         return ProxJacobian(diagonal, diagonal / lengths, Groups.features(len(dual)), sign=-1.0)
-
-    def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
-        return compiled.slope_and_curvature(scores, self.codes, self.shares, shift)

@@ -105,9 +105,6 @@ class Multinomial(SmoothComparison):
         )
         return nearest, slopes
 
-    def _slope_and_curvature(self, scores: Array, shift: Array) -> tuple[Array, Array]:
-        return multinomial.slope_and_curvature(scores, self.codes, self.shares, self.margin, shift)
-
 
 class CrammerSinger(LabelledLoss):
     """``L(Z) = sum_i shares_i max_k (z_ik + [k != y_i] - z_iy)``.

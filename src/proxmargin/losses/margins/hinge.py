@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.losses.capped import capped_gap, evaluated_capped
+from proxmargin.compiled.losses.evaluation import capped_gap, evaluated_capped
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss

@@ -10,8 +10,12 @@ import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from proxmargin.compiled.losses.entropy import log_excess, relative_entropy
-from proxmargin.compiled.losses.evaluation import evaluated_logistic
-from proxmargin.compiled.losses.logistic import logistic, logistic_descent, logistic_shares
+from proxmargin.compiled.losses.evaluation import (
+    evaluated_logistic,
+    logistic,
+    logistic_descent,
+    logistic_shares,
+)
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses.base import Array
 from proxmargin.losses.margins.margin import MarginLoss

@@ -18,6 +18,7 @@ from proxmargin.solvers.augmented.block import Block, Live, class_coordinates
 from proxmargin.solvers.augmented.class_system import class_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
+from proxmargin.unpenalised import null_point
 
 __all__ = ["ClassPoint", "MulticlassHinge", "Smoothed"]
 
@@ -223,7 +224,7 @@ class MulticlassHinge(HingeModel):
     def start(self, start: Point) -> tuple[Centre, Array, float]:
         problem, loss, warm = self.problem, self.classes, bool(start.coef.any())
         if not warm:
-            start = problem.null_point()
+            start = null_point(problem)
         coef, intercept = self.coordinates.of(start)
         scores = self.design.scores(coef) + intercept
         near = start.dual

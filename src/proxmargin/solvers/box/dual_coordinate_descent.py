@@ -37,6 +37,7 @@ from proxmargin.solvers.box.dual_rows import (
     terms_of,
 )
 from proxmargin.solvers.linear_algebra import conjugate_gradients
+from proxmargin.unpenalised import null_point
 
 __all__ = ["CoordinateDescentState", "DualCoordinateDescent"]
 
@@ -535,7 +536,7 @@ def _first_multiplier(problem: Problem, start: Point) -> float:
         return 0.0
     if start.coef.any():
         return float(start.intercept[0] + rows_of(problem).shift @ start.coef[:, 0])
-    return float(problem.null_point().intercept[0])
+    return float(null_point(problem).intercept[0])
 
 
 def _first_dual(problem: Problem, start: Point, multiplier: float) -> Array:

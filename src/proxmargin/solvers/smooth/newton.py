@@ -10,10 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.compiled.losses.margins import settle
+from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
 from proxmargin.compiled.products.columns import forward
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.compiled.solvers.proximal_newton import newton_steps, pricing
+from proxmargin.compiled.solvers.proximal_newton import (
+    ROUNDING_VIOLATION,
+    newton_steps,
+    violations_and_gap,
+)
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.outcome import Status
 from proxmargin.loop.solver import (
@@ -34,7 +38,7 @@ __all__ = ["ProximalNewton", "ProximalNewtonState"]
 
 # working set; violations and gradients are relative to the l1 strength
 KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
-CLOSED_SET_FORCING = 1e-3  # residual over the violation, if pricing adds no feature
+CLOSED_SET_FORCING = 1e-3  # residual over the violation, if no feature enters
 RESIDUAL_FRACTION = 0.1  # residual over the tolerance, below which it is not reduced
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
@@ -46,7 +50,6 @@ VIOLATION_REDUCTION = 0.9  # ratio to the smallest violation so far, below which
 # polishing after the tolerance is met
 POLISHED_VIOLATION = 1e-12  # target, over the l1 strength
 POLISHING_STEPS = 4  # limit on a working set
-EXACT_VIOLATION = 1e-9  # over the l1 strength, with all features: more steps gain no digits
 # homotopy in the l1 strength, for a cold start far from lambda_max (the least l1 strength at which
 # all coefficients are zero)
 FAR_RATIO = 300.0  # lambda_max / l1 above which it is used
@@ -58,7 +61,7 @@ PATH_STEPS = 100  # iteration limit for one strength
 FIRST_WIDTH = 0.3  # in units of the margin
 WIDTH_RATIO = 0.2  # from one stage to the next
 STAGE_GAP = 0.3  # relative gap over width at which a stage is left: the width changes the loss
-STAGE_THETA = 0.1  # first majoriser weight of a stage, which starts close to its solution
+STAGE_WEIGHT = 0.1  # first majoriser weight of a stage, which starts close to its solution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,7 +78,7 @@ class ProximalNewtonState(GapState):
         Violations of the optimality conditions of the current stage.
     violation, least : float
         The largest violation, and its smallest value since the working set last grew.
-    theta : float
+    weight : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature.
     width : float
         Width of the loss's quadratic zone at this stage; infinite if the loss has no linear piece.
@@ -93,7 +96,7 @@ class ProximalNewtonState(GapState):
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
-    theta: float = 1.0
+    weight: float = 1.0
     width: float = np.inf
     limit: int = 0
     idle: int = 0
@@ -106,8 +109,8 @@ class ProximalNewton(Solver[ProximalNewtonState]):
     Each step minimises a quadratic model of the loss plus the penalty, by coordinate descent and
     Newton steps on the support, then searches the true objective along the step. The Hessian of the
     model is ``X' D X`` with the curvature of the loss in D. Samples on a linear piece of the loss
-    have none; there ``theta`` times the majoriser of reweighted least squares bounds the model far
-    from the solution, and theta goes to zero. The intercept is eliminated from the model, and
+    have none; there ``weight`` times the majoriser of reweighted least squares bounds the model far
+    from the solution, and weight goes to zero. The intercept is eliminated from the model, and
     minimised exactly before each step. For piecewise quadratic losses the method terminates
     finitely.
 
@@ -210,7 +213,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
                 most if alone else min(most, POLISHING_STEPS),
             )
         coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
-        intercept, theta, steps, left = newton_steps(
+        intercept, weight, steps, left = newton_steps(
             working.kernel,
             working.unit,
             loss.phi.widened(state.width).scalars,
@@ -223,7 +226,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             coef,
             scores,
             state.intercept + working.offset(coef),
-            state.theta,
+            state.weight,
             target,
             max(min(most, state.limit - state.n_iter), 1),
             max(MAX_GRAM_SIDE, math.isqrt(working.entries)),
@@ -246,15 +249,15 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             intercept=intercept - working.offset(coef),
             scores=scores,
             working=working,
-            theta=theta,
-            exact=alone and left <= EXACT_VIOLATION * level,
+            weight=weight,
+            exact=alone and left <= ROUNDING_VIOLATION * level,
             point_change=change / (1.0 + _norm(state.coef)),
         )
-        priced = self._with_gap(problem, reached)
-        least = state.least if new == 0 and priced.width == state.width else np.inf
-        idle = 0 if priced.violation < VIOLATION_REDUCTION * least else state.idle + 1
-        least = min(least, priced.violation)
-        return priced.but(least=least, idle=idle, finished=idle >= self.max_stalled)
+        measured = self._with_gap(problem, reached)
+        least = state.least if new == 0 and measured.width == state.width else np.inf
+        idle = 0 if measured.violation < VIOLATION_REDUCTION * least else state.idle + 1
+        least = min(least, measured.violation)
+        return measured.but(least=least, idle=idle, finished=idle >= self.max_stalled)
 
     def observe(
         self, problem: Problem, state: ProximalNewtonState, gap: Gap
@@ -290,19 +293,19 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         return wanted, worst.size
 
     def _with_gap(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
-        """Price all features by one product: violations and gap; then the next stage if due."""
+        """Violations and gap over all features, by one product; then the next stage if due."""
         loss = problem.margins
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
         phi = loss.phi.widened(state.width)
         scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
         dual = np.empty(scores.size)
-        intercept += settle(
+        intercept += optimal_intercept_and_gradient(
             phi.scalars, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
         )
         slope = problem.design.adjoint(dual[:, None])[:, 0]
         violations, curvature = np.empty(slope.size), np.zeros(slope.size)
         curvature[state.working.members] = phi.smoothness * state.working.unit**2
-        worst, objective, gap = pricing(
+        worst, objective, gap = violations_and_gap(
             phi.scalars,
             scores,
             signs,
@@ -315,7 +318,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             violations,
         )
         objective += 0.5 * ridge * intercept**2
-        priced = state.but(
+        measured = state.but(
             scores=scores,
             intercept=intercept,
             violations=violations,
@@ -325,10 +328,10 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             objective_change=(state.objective - objective) / (1.0 + abs(objective)),
         )
         zone = loss.phi.zone
-        if zone < state.width and priced.relative_gap <= max(STAGE_GAP * state.width, state.tol):
+        if zone < state.width and measured.relative_gap <= max(STAGE_GAP * state.width, state.tol):
             width = max(zone, WIDTH_RATIO * state.width)
-            return self._with_gap(problem, priced.but(width=width, theta=STAGE_THETA))
-        return priced.claimed(final=zone >= state.width)
+            return self._with_gap(problem, measured.but(width=width, weight=STAGE_WEIGHT))
+        return measured.claimed(final=zone >= state.width)
 
 
 def _norm(vector: Array) -> float:

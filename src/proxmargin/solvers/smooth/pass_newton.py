@@ -14,7 +14,12 @@ from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
-from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
+from proxmargin.compiled.solvers.quadratic_model import (
+    FLAT_CURVATURE,
+    FLAT_SHIFT,
+    quadratic_minimum,
+    room_for,
+)
 from proxmargin.designs.base import Array, Design, Sweep
 from proxmargin.loop.minimize import minimize
 from proxmargin.loop.solver import Solver, State, at_least_one, check_flags
@@ -47,8 +52,6 @@ DAMPED_LESS = 0.1  # factor after a step longer than
 LONG_STEP = 0.8  # this share of it
 LEAST_DAMPING = 1e-8  # below which there is none
 MIN_DAMPING = 1e-12  # added to its diagonal, relative to the largest curvature of a coordinate
-FLAT_CURVATURE = 1e-4  # the same, below which hardly a sample is in the curved zone
-FLAT_SHIFT = 1e-3  # the same, added there
 # the quadratic model
 FORCING = 1e-3  # largest violation of its optimality conditions over that of the problem
 # the step
@@ -115,9 +118,9 @@ class PassState(State):
     scores, dual : (n_samples,)
         Scores without the offset, and derivatives of the loss.
     slope, cross : (n_features,)
-        ``X'dual`` and ``X'bend`` for the second derivatives, bend, of the loss.
+        ``X'dual`` and ``X'curvature`` for the second derivatives of the loss.
     sums : (2,)
-        Of dual and bend.
+        Of dual and curvature.
     active : (k,)
         Features that the next step may change.
     gram : (k, k), optional
@@ -357,12 +360,12 @@ def _sampled_gram(problem: Problem, state: PassState) -> Array:
     rows = rows if active.size == rows.n_features else rows.columns(active)
     signs, weights = loss.signs[index, 0], loss.weights[index, 0]
     offset = (problem.offset[index],) if problem.loss.largest_offset > 0 else ()
-    _, bend = _derivatives(loss.phi, state.scores[index], signs, weights, *offset)
-    total = float(bend.sum())
+    _, curvature = _derivatives(loss.phi, state.scores[index], signs, weights, *offset)
+    total = float(curvature.sum())
     if total <= 0.0:
         return np.zeros((active.size, active.size))
-    mean = rows.adjoint(bend[:, None])[:, 0] / total if problem.fits_intercept else 0.0
-    gram = rows.gram(bend, np.broadcast_to(mean, (active.size,)).copy())
+    mean = rows.adjoint(curvature[:, None])[:, 0] / total if problem.fits_intercept else 0.0
+    gram = rows.gram(curvature, np.broadcast_to(mean, (active.size,)).copy())
     return gram * (float(state.sums[1]) / total)
 
 
@@ -388,7 +391,8 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
     else:
         off = penalty.violations(state.coef[:, None], -state.slope[:, None])
         target = FORCING * float(off.max(initial=0.0))
-        found = quadratic_minimum(hessian, slope, coef, net, target)
+        found, nothing = coef.copy(), np.zeros(coef.size)
+        quadratic_minimum(room_for(hessian), nothing, slope, found, net, target, 0)
     direction = np.zeros_like(state.coef)
     direction[active] = found - coef
     shift = -(rise / total + float(mean @ direction)) if total > 0 else 0.0

@@ -27,6 +27,7 @@ from proxmargin.losses.level_set import LevelSet
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import TINY
 from proxmargin.traits import Trait
+from proxmargin.unpenalised import null_point
 
 __all__ = ["CuttingPlanes", "CuttingPlanesState"]
 
@@ -123,7 +124,7 @@ class CuttingPlanes(Solver[CuttingPlanesState]):
         return None
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> CuttingPlanesState:
-        null = problem.null_point()
+        null = null_point(problem)
         cut = _cut(problem, 0.0, null)
         return CuttingPlanesState(
             over=cut,

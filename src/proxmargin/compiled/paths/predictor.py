@@ -26,81 +26,60 @@ starts, not what it converges to.
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths.state import (
-    BEFORE,
-    CANDIDATES,
-    FIRST,
-    GUESS,
-    INTERCEPT,
-    LAG,
-    MEMBERS,
-    STRIDE,
-)
 
-__all__ = ["correct_predictor", "forget", "learn"]
+__all__ = ["correct", "forget", "learn"]
 
 LARGEST_RATIO = 1.5  # of two step lengths; beyond it the last error is not extrapolated
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def correct_predictor(state, goal, turn):
-    """Add the expected error to the predictor step just taken.
+def correct(path, l1, intercept_step):
+    """Add the expected error to the predictor step just taken; return that of the intercept.
 
     Parameters
     ----------
-    turn : float
+    intercept_step : float
         The predictor's step of the intercept, which is still to be added to it.
-
-    Returns
-    -------
-    float
-        The corrected step of the intercept.
     """
-    candidates, buffers, counts, levels = (
-        state.candidates,
-        state.buffers,
-        state.counts,
-        state.levels,
-    )
-    net, share = buffers.net, _share(levels, goal)
-    counts[FIRST] = 0
-    for s in range(counts[CANDIDATES]):
-        candidates.guess[s] = candidates.coef[s]
-    levels[GUESS] = levels[INTERCEPT] + turn
-    for x in range(counts[MEMBERS]):
-        s = buffers.members[x]
-        end = candidates.coef[s] + share * candidates.lag[s]
+    candidates, model, scalars = path.candidates, path.model, path.scalars
+    net, ratio = model.net, _ratio(scalars, l1)
+    scalars.is_first = False
+    for s in range(candidates.scalars.count):
+        candidates.predicted[s] = candidates.coef[s]
+    scalars.predicted = path.point.scalars.intercept + intercept_step
+    for x in range(model.scalars.size):
+        s = model.members[x]
+        end = candidates.coef[s] + ratio * candidates.error[s]
         if candidates.coef[s] * end > 0.0 and net.lower[x] <= end <= net.upper[x]:
             candidates.coef[s] = end
-            buffers.move[x] = end - buffers.start[x]
-    return turn + share * levels[LAG]
+            model.step[x] = end - model.start[x]
+    return intercept_step + ratio * scalars.error
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _share(levels, goal):
+def _ratio(scalars, l1):
     """``h_k / h_{k-1}``; 0 where it is too large, or there is no strength before to learn from."""
-    stride = 1.0 - goal.l1 / levels[BEFORE] if goal.l1 < levels[BEFORE] else 0.0
-    share = stride / levels[STRIDE] if levels[STRIDE] > 0.0 else 0.0
-    levels[STRIDE] = stride
-    return share if share <= LARGEST_RATIO else 0.0
+    length = 1.0 - l1 / scalars.strength if l1 < scalars.strength else 0.0
+    ratio = length / scalars.length if scalars.length > 0.0 else 0.0
+    scalars.length = length
+    return ratio if ratio <= LARGEST_RATIO else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def learn(state):
+def learn(candidates, intercept, scalars):
     """Store the error of the predictor, when the strength is solved."""
-    candidates, counts, levels = state.candidates, state.counts, state.levels
-    if counts[FIRST] == 1:  # the start was within the tolerance: no step was taken
-        forget(state)
+    if scalars.is_first:  # the start was within the tolerance: no step was taken
+        forget(candidates, scalars)
         return
-    for s in range(counts[CANDIDATES]):
-        both = candidates.guess[s] != 0.0 and candidates.coef[s] != 0.0
-        candidates.lag[s] = candidates.coef[s] - candidates.guess[s] if both else 0.0
-    levels[LAG] = levels[INTERCEPT] - levels[GUESS]
+    for s in range(candidates.scalars.count):
+        both = candidates.predicted[s] != 0.0 and candidates.coef[s] != 0.0
+        candidates.error[s] = candidates.coef[s] - candidates.predicted[s] if both else 0.0
+    scalars.error = intercept - scalars.predicted
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def forget(state):
+def forget(candidates, scalars):
     """Set the expected errors to zero: the next predictor is taken as it is."""
-    for s in range(state.counts[CANDIDATES]):
-        state.candidates.lag[s] = 0.0
-    state.levels[LAG] = 0.0
+    for s in range(candidates.scalars.count):
+        candidates.error[s] = 0.0
+    scalars.error = 0.0

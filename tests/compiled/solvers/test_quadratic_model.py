@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.compiled.paths.quadratic import Quadratic, quadratic_minimum
 from proxmargin.compiled.solvers.nets import Net
+from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum, room_for
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -18,14 +18,7 @@ def test_the_minimum_is_stationary(seed: int, bound: float) -> None:
     hessian, lift = half.T @ half, np.full(k, 1e-8)
     l1 = np.full(k, 3.0)
     net = Net(l1, np.zeros(k), np.full(k, -bound), np.full(k, bound))
-    room = Quadratic(
-        hessian,
-        np.empty((k, k)),
-        np.zeros(k, np.int64),
-        np.zeros(k, np.bool_),
-        np.zeros(k),
-        np.zeros(k),
-    )
+    room = room_for(hessian)
     first, kept = 20.0 * rng.standard_normal(k), 0
     value = np.zeros(k)
     for share in (1.0, 0.7, 0.4):  # the factor serves the later ones
