@@ -16,7 +16,6 @@ __all__ = [
     "goals",
     "hinge_objection",
     "intercept_ridge",
-    "l1_of",
     "relative_changes",
     "signs_and_caps",
     "spread_of",
@@ -52,10 +51,6 @@ def goals(problem: Problem) -> Array:
 def _goals(problem: Problem) -> Array:
     ends: Array = 1.0 - problem.margins.signs[:, 0] * problem.offset
     return ends
-
-
-def l1_of(problem: Problem) -> float:
-    return problem.penalty.l1
 
 
 def intercept_ridge(problem: Problem) -> float | None:

@@ -20,7 +20,6 @@ from proxmargin.solvers.hinge_terms import (
     goals,
     hinge_objection,
     intercept_ridge,
-    l1_of,
     relative_changes,
     signs_and_caps,
 )
@@ -100,7 +99,7 @@ class AlternatingDirections(Solver[AdmmState]):
         scores = design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
         signs, _ = signs_and_caps(problem)
-        l1 = l1_of(problem)
+        l1 = problem.penalty.l1
         pulled = design.adjoint((signs * dual)[:, None])[:, 0]
         price, weight = self._penalty_parameters(problem)
         compares = stop.rule is not None or bool(stop.callbacks)
@@ -127,7 +126,7 @@ class AlternatingDirections(Solver[AdmmState]):
         wanted = ends - signs * (design.scores(smooth[:, None])[:, 0] + intercept)
         reach = wanted + state.dual / price
         missing = reach - np.clip(reach, 0.0, caps / price)
-        sparse = soft_threshold(smooth + state.multipliers / weight, l1_of(problem) / weight)
+        sparse = soft_threshold(smooth + state.multipliers / weight, problem.penalty.l1 / weight)
         moved = replace(
             state,
             n_iter=state.n_iter + 1,

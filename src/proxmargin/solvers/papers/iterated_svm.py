@@ -20,7 +20,6 @@ from proxmargin.solvers.hinge_terms import (
     goals,
     hinge_objection,
     intercept_ridge,
-    l1_of,
     relative_changes,
     signs_and_caps,
 )
@@ -110,7 +109,7 @@ class Isvm2(Solver[IteratedSVMState]):
         if coef.any() or start.dual is not None:
             signs, _ = signs_and_caps(problem)
             pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
-            l1 = l1_of(problem)
+            l1 = problem.penalty.l1
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
         relative = stop.rule is not None and stop.rule.name == RelativeChange.name
         compares = relative or bool(stop.callbacks)
@@ -134,7 +133,7 @@ class Isvm2(Solver[IteratedSVMState]):
         dual, intercept = _support_vectors(problem, state, offset, stiffness)
         pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
         smooth = pulled / stiffness + offset
-        sparse = soft_threshold(rho * smooth + state.multipliers, l1_of(problem)) / rho
+        sparse = soft_threshold(rho * smooth + state.multipliers, problem.penalty.l1) / rho
         moved = replace(
             state,
             n_iter=state.n_iter + 1,

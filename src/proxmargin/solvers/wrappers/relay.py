@@ -8,20 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State, check_numbers, check_solvers, require
+from proxmargin.loop.solver import Solver, State, check_numbers, check_solvers
 from proxmargin.loop.stopping import Stop
 from proxmargin.losses.base import Array
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import EPS, TINY
-from proxmargin.solvers.augmented.dual_newton_systems import MAX_SIDE
+from proxmargin.solvers.augmented.class_system import BLAS_SPEEDUP
+from proxmargin.solvers.augmented.dual_newton_systems import MAX_SIDE, SMALL_SIDE
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 __all__ = ["Leg", "Relay"]
 
-SMALL_SIDE = 400  # dual coordinates up to which Newton steps come first, and polish
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
-BLAS_SPEEDUP = 6.0  # speed of an operation in a factorisation over one in a product with the data
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
 RATE_WINDOW = 0.5  # share of the latest certificates from which the rate is estimated
 MIN_SPENT = 1.0  # work of the first method over the second's: bounds the cost of a wrong guess
@@ -54,11 +53,6 @@ class Leg(State):
     stop: Stop = field(default_factory=Stop)
 
 
-def _quickly_growing() -> Solver[Any]:
-    """FAPG with faster backtracking: the first constant is small, and a trial costs a product."""
-    return FastProximalGradient(growth=2.0)
-
-
 @dataclass(frozen=True)
 class Relay(Solver[Leg]):
     """Accelerated steps, then Newton steps on the dual, warm-started.
@@ -75,16 +69,15 @@ class Relay(Solver[Leg]):
         Relative gap up to which a start counts as close to the solution.
     far_steps : float
         Newton steps expected from other starts; infinite: the second method waits for a close one.
-    label : str
-        The name to report.
     """
 
-    first: Solver[Any] = field(default_factory=_quickly_growing)
+    # fast backtracking: the first constant is small, and a trial costs a product
+    first: Solver[Any] = field(default_factory=lambda: FastProximalGradient(growth=2.0))
     second: Solver[Any] = field(default_factory=SemismoothNewton)
     near: float = 2e-2
     far_steps: float = 60
-    label: str = "fapg-ssnal"
 
+    name: ClassVar[str] = "fapg-ssnal"
     check_every: ClassVar[int] = 1
     polishing: ClassVar[int] = 8
 
@@ -92,11 +85,6 @@ class Relay(Solver[Leg]):
         check_solvers(self, "first", "second")
         check_numbers(self, "near", above=0)
         check_numbers(self, "far_steps", above=0, below=None)
-        require(isinstance(self.label, str), "label must be a string", self.label)
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.label
 
     def polishing_of(self, problem: Problem) -> int:
         """Steps of the second method, if its systems are small."""
