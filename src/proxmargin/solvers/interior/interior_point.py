@@ -115,7 +115,7 @@ class InteriorPoint(Solver[InteriorPointState]):
     name: ClassVar[str] = "interior-point"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
-    polishing: ClassVar[int] = 2
+    polishing: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         at_least_one(self, "max_stalled")
