@@ -126,12 +126,21 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     samples = dual_length(system)
     dual = samples**3 / 3.0 if samples <= MAX_SIDE else np.inf
     dual *= FAR_CHEAPER if samples <= SMALL_SIDE else 1.0
+    direction: Array | None = None
     if _is_constrained(system):
         if system.live.size < min(samples, MAX_SIDE) and _constrained_work(system) < dual:
-            return _constrained_direction(system, gradient)
+            direction = _constrained_direction(system, gradient)
     elif _factored_work(system) < dual:
-        return _Factor(system).direction(gradient)
+        direction = _Factor(system).direction(gradient)
+    if direction is not None and _is_accurate(system, direction, gradient):
+        return direction
     return (_iterated_direction if dual == np.inf else _dual_direction)(system, gradient)
+
+
+def _is_accurate(system: DualNewtonSystem, direction: Array, gradient: Array) -> bool:
+    """Whether the residual is small: digits cancel in Woodbury's identity."""
+    left = np.where(system.support, gradient - system.apply(direction), 0.0)
+    return float(np.linalg.norm(left)) <= CG_TOLERANCE * float(np.linalg.norm(gradient))
 
 
 def dual_length(system: DualNewtonSystem) -> int:

@@ -30,7 +30,13 @@ __all__ = [
 ]
 
 LARGEST = 6_000  # side of a factored matrix: 288 MB
-WIDE = 1.9  # samples per feature up to which a system over the samples takes less work
+# samples per feature up to which systems are formed over the samples
+WIDE = 1.9  # a system over them takes less work
+UNEVEN_WIDE = 0.5  # columns of uneven sizes: in X X' the rounding of large ones swamps small ones
+UNEVEN = 1e-4  # ratio of the smallest column to the largest, below which they are uneven
+# of systems over the features
+REFINEMENTS = 3  # at most
+ACCURATE = 1e-8  # residual over its largest term that needs no refinement
 
 
 class BoxProgram(NamedTuple):
@@ -120,7 +126,10 @@ Where theta is zero, v is zero and the first equation is dropped.
 
 
 def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
-    """Solve by Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters."""
+    """Solve by Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters.
+
+    It takes steps of iterative refinement: very different theta make the system ill-conditioned.
+    """
     design, borders = program.design, program.borders
     p = design.n_features
     matrix = np.empty((p + program.ridge.size,) * 2)
@@ -143,7 +152,21 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
         scores = program.scores(coef) + borders @ free
         return coef, free, scores, theta * (r - scores)
 
-    return solve
+    def refined(
+        r: Array | float, rp: Array, rf: Array | float
+    ) -> tuple[Array, Array, Array, Array]:
+        step = solve(r, rp, rf)
+        for _ in range(REFINEMENTS):
+            coef, free, _, dual = step
+            pulled = program.adjoint(dual)
+            left = rp + program.l2 * coef - pulled
+            if np.all(np.abs(left) <= ACCURATE * (np.abs(rp) + np.abs(pulled))):
+                break
+            more = solve(0.0, left, rf + program.ridge * free - borders.T @ dual)
+            step = step[0] + more[0], step[1] + more[1], step[2] + more[2], step[3] + more[3]
+        return step
+
+    return refined
 
 
 def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
@@ -234,7 +257,10 @@ def _new_program(problem: Problem) -> BoxProgram:
     if box.pull:  # a homogeneous loss: coefficients scale as the data over l2
         length = max(problem.design.spread(problem.loss.shares) ** 2, TINY) / problem.penalty.l2
     n, p = data.n_samples, data.n_features
-    wide = n <= LARGEST and (n <= WIDE * (p + pull.size) or p > LARGEST)
+    sizes = data.column_bounds()
+    uneven = sizes.min(initial=np.inf, where=sizes > 0.0) < UNEVEN * sizes.max(initial=0.0)
+    most = (UNEVEN_WIDE if uneven else WIDE) * (p + pull.size)
+    wide = n <= LARGEST and (n <= most or p > LARGEST)
     return BoxProgram(
         signs=signs,
         upper=upper / unit,
