@@ -22,7 +22,7 @@ from proxmargin.loop.stopping import Stop
 from proxmargin.problem import Point, Problem
 from proxmargin.rounding import OBJECTIVE_ROUNDING, TINY
 from proxmargin.runtime.pace import affordable
-from proxmargin.solvers.rules import Rule
+from proxmargin.solvers.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rule
 from proxmargin.traits import Trait
 from proxmargin.unpenalised import null_point
 
@@ -34,6 +34,7 @@ NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which 
 # gap over the cost of rounding its dual point to float64
 FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
 MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver
+NEAR_GAP = 1e-2  # relative gap up to which rounding is what ended an interior point
 # how a solver ended after which the next one goes on
 ENDS = {
     Status.ITERATION_LIMIT: "it reached its iteration limit",
@@ -135,6 +136,8 @@ def solve(
         if _is_unprovable(problem, best):
             return _with_status(solution, Status.UNPROVED)
         following = choice.following(problem, stop.deadline)
+        if following and done.relative_gap <= NEAR_GAP and _is_hopeless(problem, following):
+            following = None
         roundings = MANY_ROUNDINGS if following is None else FEW_ROUNDINGS
         if is_dual_rounding(problem, best, stop.tol, roundings):
             return _with_status(solution, Status.UNBALANCED)
@@ -170,6 +173,14 @@ def _gave_up(solution: Solution, stop: Stop) -> bool:
         return False
     gap = solution.gap
     return not gap.gap <= PROVABLE_GAP * (gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal))
+
+
+def _is_hopeless(problem: Problem, following: Choice) -> bool:
+    """Whether a first-order method would follow an interior point, which stalls at rounding."""
+    tried = following.others.tried if following.others else ()
+    interior = any(use == INTERIOR_POINT.use for use, _ in tried)
+    first_order = any(following.name == rule.use for rule in SMOOTH_FALLBACK)
+    return interior and first_order and Trait.BALL not in problem.traits
 
 
 def _is_unprovable(problem: Problem, gap: Gap) -> bool:
