@@ -33,7 +33,7 @@ LARGEST = 6_000  # side of a factored matrix: 288 MB
 # samples per feature up to which systems are formed over the samples
 WIDE = 1.9  # a system over them takes less work
 UNEVEN_WIDE = 0.5  # columns of uneven sizes: in X X' the rounding of large ones swamps small ones
-UNEVEN = 1e-4  # ratio of the smallest column to the largest, below which they are uneven
+UNEVEN = 1e-6  # ratio of the smallest column to the largest, below which they are uneven
 # of systems over the features
 REFINEMENTS = 3  # at most
 ACCURATE = 1e-8  # residual over its largest term that needs no refinement
