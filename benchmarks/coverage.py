@@ -15,9 +15,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from benchmarks.datasets import SEED, Floats
 from benchmarks.report import table, write_section
 from proxmargin import L2SVC, HuberizedSVC
-from proxmargin.comparing.evidence import Evidence
-from proxmargin.comparing.metrics import basis_of
 from proxmargin.stats import corrected_resampled_interval, holm
+from proxmargin.studies.comparing.evidence import Evidence
+from proxmargin.studies.comparing.metrics import basis_of
 
 DATASETS = 200
 LEVEL = 0.05

@@ -138,7 +138,7 @@ class Transfers:
 @contextmanager
 def observed(there: Device) -> Iterator[Transfers]:
     """Counts and times the transfers of fits from here on."""
-    from proxmargin.designs.blocks import device as module
+    from proxmargin.data.designs.blocks import device as module
 
     total = Transfers()
     on_host, moved = module.on_host, module.DeviceBlock._moved
@@ -236,7 +236,7 @@ def _cells(name: str, where: str, spent: float, certificate: Any) -> list[str]:
 def cuml(there: Device, placed: Any, X: np.ndarray, y: np.ndarray) -> list[list[str]]:
     """cuML's elastic net logistic regression on the same data on the device, to two tolerances."""
     from proxmargin import certify
-    from proxmargin.designs.blocks.device import on_host
+    from proxmargin.data.designs.blocks.device import on_host
 
     module = _library("cuml")
     if module is None or there.wait is _nothing:

@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC
 from benchmarks.datasets import _stored, load
 from benchmarks.report import RESULTS, seconds, table, write_section
 from proxmargin import compare
-from proxmargin.comparing.candidates import CANDIDATES, AlphaPath, CPath
+from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, CPath
 
 DATA = ("colon", "leukemia", "srbct", "german", "dna", "a9a@5000", "news20:two")
 GROUPS = (0, 19)  # of news20: alt.atheism, talk.religion.misc

@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 from benchmarks.multiclass_data import load_split, seen
 from benchmarks.report import RESULTS, seconds, table, write_section
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.unpenalised import null_point
+from proxmargin.optimality.unpenalised import null_point
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
 
 TOL = 1e-6
 # auto may be slower than the best named solver by so much
@@ -93,7 +93,7 @@ def _mean(ratios: Sequence[float]) -> float:
 
 
 def _measured(case: Case, arguments: argparse.Namespace) -> tuple[Sequence[str], float]:
-    from proxmargin.solvers.names import suitable
+    from proxmargin.solvers.choice.names import suitable
 
     clock = time.process_time if arguments.clock == "cpu" else time.perf_counter
     (own, used) = _time(case, "auto", arguments.limit, clock)

@@ -34,7 +34,7 @@ class Watched:
     fetched: int = 0
 
     def answered(self, run: Callable[..., Any], task: Any, *given: Any, **named: Any) -> Any:
-        from proxmargin.designs.blocks import tasks
+        from proxmargin.data.designs.blocks import tasks
 
         found: list[Any] = []
         spent = clocked(lambda: found.append(run(task, *given, **named)))
@@ -79,7 +79,7 @@ def _measured(count: int, n: int, p: int) -> Measured:
     import dask.array as da
 
     from proxmargin import SparseLogisticRegression
-    from proxmargin.designs.blocks.dask_blocks import on_workers as placed
+    from proxmargin.data.designs.blocks.dask_blocks import on_workers as placed
 
     model = SparseLogisticRegression(alpha=ALPHA, l1_ratio=L1_RATIO, tol=TOL)
     with _cluster(count) as client:
@@ -156,7 +156,7 @@ def _second(pair: Any) -> Any:
 
 def _fitted(model: Any, client: Any, X: Any, y: Any) -> tuple[Watched, float, float, float]:
     """A fit: its passes, its time, the CPU seconds of the client and of the busiest worker."""
-    from proxmargin.designs.blocks.dask_blocks import DaskDesign
+    from proxmargin.data.designs.blocks.dask_blocks import DaskDesign
 
     watched, run, rows = Watched(), DaskDesign.run, DaskDesign._rows
 

@@ -12,8 +12,8 @@ from scipy.special import expit
 from benchmarks.report import seconds, table
 from benchmarks.scale_problem import GIGABYTE, make
 from proxmargin import open_dataset
-from proxmargin.designs.base import Sweep
-from proxmargin.designs.blocks import ChunkedDesign
+from proxmargin.data.designs.base import Sweep
+from proxmargin.data.designs.blocks import ChunkedDesign
 
 MEGABYTE = 1_000_000
 REPEATS = 3  # of a pass, of which the fastest counts

@@ -15,8 +15,12 @@ from benchmarks.datasets import SEED, Floats, _stored, load, standardized
 from benchmarks.peers.remote import R, RemoteDesign
 from benchmarks.report import seconds, table, write_section
 from proxmargin import HuberizedSVC, SparseLogisticRegression, StabilitySelection
-from proxmargin.selection.stability.bounds import ASSUMPTIONS, false_selections, least_threshold
-from proxmargin.selection.stability.half_samples import half_of
+from proxmargin.models.selection.stability.bounds import (
+    ASSUMPTIONS,
+    false_selections,
+    least_threshold,
+)
+from proxmargin.models.selection.stability.half_samples import half_of
 
 PAIRS = 50
 STRENGTHS = 30

@@ -14,10 +14,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from proxmargin.callbacks import History
-from proxmargin.composite import FenchelDual
-from proxmargin.loop.incumbent import Incumbent
-from proxmargin.loop.report import Report
+from proxmargin.optimality.composite import FenchelDual
+from proxmargin.solvers.callbacks import History
+from proxmargin.solvers.loop.incumbent import Incumbent
+from proxmargin.solvers.loop.report import Report
 
 PARTS = ("forward", "backward", "prox", "certificate")
 Clock = Callable[[], float]

@@ -1,1 +1,2 @@
-"""The tests; `tests.cases`, `tests.data` and `tests.oracles.models` are shared among them."""
+"""The tests; `tests.cases`, `tests.shared_data` and `tests.oracles.models` are shared among
+them."""

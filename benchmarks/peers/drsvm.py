@@ -16,7 +16,7 @@ from benchmarks.peers.clarabel_peers import ClarabelPeer as ClarabelDrsvmPeer
 from benchmarks.peers.own import told
 
 if TYPE_CHECKING:
-    from proxmargin.problem import Problem as Stated
+    from proxmargin.optimality.problem import Problem as Stated
 
 __all__ = [
     "OURS",
@@ -73,9 +73,9 @@ def relative_gap(problem: Problem, solved: Fitted, duals: Sequence[Floats]) -> f
 
 def reference(problem: Problem) -> Floats:
     """A dual point of our own at a tight tolerance: any dual point proves a bound."""
-    from proxmargin.loop.stopping import Stop
-    from proxmargin.solvers.fallback import solve
-    from proxmargin.solvers.names import choose
+    from proxmargin.solvers.choice.fallback import solve
+    from proxmargin.solvers.choice.names import choose
+    from proxmargin.solvers.loop.stopping import Stop
 
     parts = problem.design, problem.labels, problem.l1, problem.l2
     stated = mean_hinge(*parts, fit_intercept=problem.fit_intercept)
@@ -87,10 +87,10 @@ def mean_hinge(
     design: Design, labels: Floats, l1: float, l2: float, *, fit_intercept: bool = True
 ) -> Stated:
     """The problem for solvers of the library: mean hinge + l1 |w|_1 + l2/2 |w|^2."""
-    from proxmargin.designs import as_design
+    from proxmargin.data.designs import as_design
     from proxmargin.losses import Hinge, MarginSum
+    from proxmargin.optimality.problem import Problem as Stated
     from proxmargin.penalties import ElasticNet, Pinned, Ridge
-    from proxmargin.problem import Problem as Stated
 
     rows = labels.size
     loss = MarginSum(Hinge(), labels[:, None], np.full((rows, 1), 1.0 / rows), float(rows))

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import proxmargin
-from proxmargin.estimators.registry import MODELS
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.models.fitting.registry import MODELS
+from proxmargin.solvers.choice.names import SOLVERS
+from tests.architecture.test_layers import ROOMS
 
 PACKAGE = Path(proxmargin.__file__).parent
 CHECKOUT = Path(__file__).parents[2]
@@ -25,11 +26,25 @@ def test_every_path_that_a_document_names_exists(document: str) -> None:
     assert {path for path in named if not any((base / path).exists() for base in bases)} == set()
 
 
-def test_the_map_of_the_package_names_all_of_its_folders_and_files() -> None:
+def test_the_map_of_the_package_names_all_rooms_and_the_files_beside_them() -> None:
     text = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
-    there = {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("*/**/*.py")}
+    there = {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("*/__init__.py")}
+    there |= {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("solvers/*/*.py")}
     there |= {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py", "__main__.py"}
     assert {name for name in there if f"`{name}`" not in text} == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_holds_and_where_to_begin(room: str) -> None:
+    text = (PACKAGE / room / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 9
+    assert text.startswith(f"# {room}: ")
+    assert "Begin with" in text
+    paths = re.findall(r"`([\w/]+(?:/|\.py))`", text)
+    assert [path for path in paths if not (PACKAGE / room / path).exists()] == []
+    folders = {path.name for path in (PACKAGE / room).iterdir() if (path / "__init__.py").exists()}
+    if room not in ("compiled", "solvers"):  # whose folders the architecture lists
+        assert {name for name in folders if f"`{name}/`" not in text} == set()
 
 
 def test_every_solver_and_each_of_its_options_is_in_the_documentation() -> None:

@@ -22,61 +22,42 @@ MODULES = {
     for path in sorted(ROOT.rglob("*.py"))
 }
 
-# from the bottom up: a module imports from its own layer and from those below it
-LAYERS = (
-    ("traits", "rows", "rounding", "magnitudes", "runtime", "compiled", "projections", "stats"),
-    ("losses", "penalties", "datasets", "designs", "kernels"),
-    ("problem", "composite", "unpenalised"),
-    ("certificates",),
-    ("loop",),
-    ("solvers", "callbacks", "resuming"),
-    ("inputs",),
-    ("limits",),
-    ("estimators", "paths"),
-    ("selection", "permutations", "auditing"),
-    ("displays", "reports"),
-    ("comparing", "files"),
-    ("cli", "__main__"),
+# rooms from the bottom up: a module imports from its own room and from those below it
+ROOMS = (
+    "compiled",
+    "runtime",
+    "functions",
+    "data",
+    "optimality",
+    "solvers",
+    "models",
+    "files",
+    "studies",
+    "cli",
 )
-# what the families of solvers may import of `solvers` besides their own files
-SHARED = (
-    "interior",
-    "batched_labels",
-    "hinge_terms",
-    "linear_algebra",
-    "line_search",
-    "working_set",
-)
-# families of solvers: none knows another; the papers' methods and the wrappers know them, and
-# `names` and `auto` all
-FAMILIES = ("smooth", "augmented", "box", "programs", "minimax")
-TOP = "__init__"
+# public import paths of what lives in a room, which no file of the package uses
+PUBLIC = ("losses", "paths", "penalties", "reports", "stats")
+# folders of solvers that are no families: a family imports the lower ones and its own files
+BELOW_FAMILIES = ("loop", "shared", "interior")
+ABOVE_FAMILIES = ("callbacks", "resuming", "papers", "wrappers", "choice")
 HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "dask", "scipy", "pyarrow", "rich")
 
 
-def layer_of(module: str) -> int:
-    """The layer of ``proxmargin.a.b``: that of its longest listed beginning."""
-    name = module.removeprefix("proxmargin.")
-    found = {
-        len(part): depth
-        for depth, layer in enumerate(LAYERS)
-        for part in layer
-        if name == part or name.startswith(part + ".")
-    }
-    assert found, f"{module} belongs to no layer: place it in LAYERS"
-    return found[max(found)]
+def room_of(module: str) -> str:
+    return module.split(".")[1]
 
 
 def only_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node that runs, those inside functions included."""
+def statements(tree: ast.AST, with_types: bool) -> Iterator[ast.AST]:
+    """Every node, those inside functions included; `with_types` also what only type checkers
+    run."""
     for node in ast.iter_child_nodes(tree):
-        if not only_for_types(node):
+        if with_types or not only_for_types(node):
             yield node
-            yield from statements(node)
+            yield from statements(node, with_types)
 
 
 @cache
@@ -85,14 +66,14 @@ def parsed(module: str) -> ast.Module:
 
 
 @cache
-def imports(module: str) -> frozenset[str]:
+def imports(module: str, with_types: bool = False) -> frozenset[str]:
     """Full names of what a file imports, wherever in it."""
-    return frozenset(_imports(module))
+    return frozenset(_imports(module, with_types))
 
 
-def _imports(module: str) -> Iterator[str]:
+def _imports(module: str, with_types: bool) -> Iterator[str]:
     package = module.removesuffix(".__init__")
-    for node in statements(parsed(module)):
+    for node in statements(parsed(module), with_types):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -104,69 +85,73 @@ def _imports(module: str) -> Iterator[str]:
             pytest.fail(f"{package}: relative import on line {node.lineno}; write the full name")
 
 
-def test_every_file_imports_only_from_its_own_layer_or_below() -> None:
+def targets_of(module: str, with_types: bool = False) -> set[str]:
+    own = {t for t in imports(module, with_types) if t.startswith("proxmargin.")}
+    return {target.removesuffix(".__init__") for target in own} - {module.removesuffix(".__init__")}
+
+
+def in_rooms() -> Iterator[tuple[str, str]]:
+    """The imports between files in rooms, those for types included."""
+    for module in MODULES:
+        if room_of(module) in ROOMS:
+            for target in targets_of(module, with_types=True):
+                yield module.removesuffix(".__init__"), target
+
+
+def test_every_file_is_in_a_room() -> None:
+    loose = {module for module in MODULES if room_of(module) not in ROOMS}
+    expected = {*PUBLIC, "__init__", "__main__"}
+    assert loose == {f"proxmargin.{name}" for name in expected}
+
+
+def test_every_file_imports_only_from_its_own_room_or_below() -> None:
     upward = {
         (module, target)
-        for module in MODULES
-        if module != f"proxmargin.{TOP}"
-        for target in targets_of(module)
-        if layer_of(target) > layer_of(module.removesuffix(".__init__"))
+        for module, target in in_rooms()
+        if room_of(target) not in ROOMS
+        or ROOMS.index(room_of(target)) > ROOMS.index(room_of(module))
     }
     assert upward == set()
 
 
-def targets_of(module: str) -> set[str]:
-    own = {t for t in imports(module) if t.startswith("proxmargin.")}
-    return {target.removesuffix(".__init__") for target in own} - {module.removesuffix(".__init__")}
-
-
-def test_no_file_imports_itself_by_way_of_others() -> None:
-    graph = {module.removesuffix(".__init__"): targets_of(module) for module in MODULES}
+def test_no_file_imports_itself_by_way_of_others_nor_for_its_types() -> None:
+    graph: dict[str, set[str]] = {}
+    for module, target in in_rooms():
+        graph.setdefault(module, set()).add(target)
     TopologicalSorter(graph).prepare()
 
 
-def test_no_file_does_for_its_types_either() -> None:
-    names = {module.removesuffix(".__init__") for module in MODULES}
-    graph = {
-        module.removesuffix(".__init__"): {
-            target
-            for node in ast.walk(parsed(module))
-            if isinstance(node, ast.ImportFrom) and node.module in names
-            for alias in node.names
-            for whole in [f"{node.module}.{alias.name}"]
-            for target in [whole if whole in names else node.module]
-            if target != module.removesuffix(".__init__")
-        }
-        for module in MODULES
-        if not module.endswith(f".{TOP}")
-    }
-    graph["proxmargin.unpenalised"].discard("proxmargin.problem")  # the problem asks it for points
+def folder_of(module: str) -> str:
+    return "/".join(module.split(".")[1:3])
+
+
+def test_no_folder_of_a_room_imports_itself_by_way_of_its_neighbours() -> None:
+    graph: dict[str, set[str]] = {}
+    for module, target in in_rooms():
+        here, there = folder_of(module), folder_of(target)
+        if here != there and all((ROOT / folder).is_dir() for folder in (here, there)):
+            graph.setdefault(here, set()).add(there)
     TopologicalSorter(graph).prepare()
 
 
 def test_a_family_of_solvers_imports_no_other() -> None:
-    own = [f"proxmargin.solvers.{family}." for family in FAMILIES]
+    folders = {path.name for path in (ROOT / "solvers").iterdir() if path.is_dir()}
+    families = folders - {*BELOW_FAMILIES, *ABOVE_FAMILIES, "__pycache__"}
     guilty = {
-        module: others
-        for home in own
-        for module in MODULES
-        if module.startswith(home)
-        if (
-            others := [
-                t
-                for t in targets_of(module)
-                if t.startswith("proxmargin.solvers.")
-                and not t.startswith((home, *(f"proxmargin.solvers.{tool}" for tool in SHARED)))
-            ]
-        )
+        (module, target)
+        for module, target in in_rooms()
+        if folder_of(module) in {f"solvers/{family}" for family in families}
+        if room_of(target) == "solvers"
+        and folder_of(target) != folder_of(module)
+        and target.split(".")[2] not in BELOW_FAMILIES
     }
-    assert guilty == {}
+    assert guilty == set()
 
 
 def test_the_package_itself_imports_the_table_of_models_alone_which_imports_nothing() -> None:
-    table = "proxmargin.estimators.registry"
+    table = "proxmargin.models.fitting.registry"
     assert targets_of("proxmargin.__init__") == {table}
-    assert targets_of(table) == targets_of("proxmargin.estimators.__init__") == set()
+    assert targets_of(table) == targets_of("proxmargin.models.fitting.__init__") == set()
 
 
 def test_only_compiled_imports_numba() -> None:
@@ -196,7 +181,7 @@ def test_losses_and_penalties_and_solvers_see_no_scikit_learn() -> None:
         module
         for module in MODULES
         if module != "proxmargin.__init__"
-        and layer_of(module.removesuffix(".__init__")) < layer_of("proxmargin.inputs.targets")
+        and room_of(module) in ("compiled", "functions", "optimality", "solvers")
         and any(target.split(".")[0] == "sklearn" for target in imports(module))
     ]
     assert guilty == []

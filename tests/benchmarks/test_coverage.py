@@ -10,7 +10,7 @@ import pytest
 from benchmarks.coverage import Case, Drawn, Rule, centroids
 
 from benchmarks import coverage
-from proxmargin.comparing.evidence import Evidence
+from proxmargin.studies.comparing.evidence import Evidence
 
 SMALL = Case("small", centroids, (2.0, 2.0, 0.5), samples=40, repeats=(1, 2))
 

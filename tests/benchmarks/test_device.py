@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import proxmargin as pm
 from benchmarks import device
-from tests.data import clouds
+from tests.shared_data import clouds
 
 
 def asked(*words: str) -> argparse.Namespace:

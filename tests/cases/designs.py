@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from proxmargin.compiled.clock import compiling
-from proxmargin.datasets import Dataset
-from proxmargin.datasets.dataset import Arrays
-from proxmargin.designs import (
+from proxmargin.data.datasets import Dataset
+from proxmargin.data.datasets.dataset import Arrays
+from proxmargin.data.designs import (
     DenseDesign,
     Design,
     RowView,
@@ -20,11 +20,11 @@ from proxmargin.designs import (
     StandardizedDesign,
     moments,
 )
-from proxmargin.designs.blocks import BlockedDesign, ChunkedDesign, scanned
-from proxmargin.designs.blocks.dask_blocks import DaskDesign, facts_of
-from proxmargin.designs.blocks.device import DeviceBlock, DeviceDesign
-from proxmargin.designs.blocks.placement import Group, Placement, merged
-from proxmargin.designs.blocks.together import SharedBlocks, SharedPasses
+from proxmargin.data.designs.blocks import BlockedDesign, ChunkedDesign, scanned
+from proxmargin.data.designs.blocks.dask_blocks import DaskDesign, facts_of
+from proxmargin.data.designs.blocks.device import DeviceBlock, DeviceDesign
+from proxmargin.data.designs.blocks.placement import Group, Placement, merged
+from proxmargin.data.designs.blocks.together import SharedBlocks, SharedPasses
 
 
 def _strided(matrix: np.ndarray) -> np.ndarray:

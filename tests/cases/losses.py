@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from proxmargin.functions.losses.tail_mean import largest_nu
 from proxmargin.losses import (
     CrammerSinger,
     DistanceWeighted,
@@ -27,7 +28,6 @@ from proxmargin.losses import (
     TailMean,
     wrong_classes,
 )
-from proxmargin.losses.tail_mean import largest_nu
 
 
 class ByFormulas(Logistic):
@@ -108,7 +108,7 @@ COMPARISONS: dict[str, Callable[..., Loss]] = {
     "multinomial with a margin": lambda rng, n=12: Multinomial(*_three_classes(rng, n), margin=1.0),
     "pairwise squared hinge": lambda rng, n=12: PairwiseSquaredHinge(*_three_classes(rng, n)),
 }
-# losses within a budget, tested in tests/losses/test_level_set.py
+# losses within a budget, tested in tests/functions/losses/test_level_set.py
 LEVEL_SETS: dict[str, Callable[..., Loss]] = {
     "level set": lambda rng, n=12: LevelSet(Multinomial(*_three_classes(rng, n)), 0.7, 3.0),
 }
@@ -119,7 +119,7 @@ def shifted_sum(phi: MarginLoss, rng: np.random.Generator, n: int = 12) -> Shift
     return Shifted(binary_sum(phi, rng, n), 2.0 * rng.standard_normal((n, 1)))
 
 
-# losses of scores with an offset, tested in tests/losses/test_shifted.py
+# losses of scores with an offset, tested in tests/functions/losses/test_shifted.py
 SHIFTED: dict[str, Callable[..., Shifted]] = {
     f"shifted {name}": (lambda rng, n=12, phi=phi: shifted_sum(phi, rng, n))
     for name, phi in MARGIN_LOSSES.items()

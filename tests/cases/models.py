@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import proxmargin
-from proxmargin.estimators.registry import MODELS, model_names
-from proxmargin.solvers.names import SOLVERS as NAMED
+from proxmargin.models.fitting.registry import MODELS, model_names
+from proxmargin.solvers.choice.names import SOLVERS as NAMED
+from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent, ProximalGradient
-from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.solvers.working_set import WorkingSet
+from proxmargin.solvers.shared.working_set import WorkingSet
 
 # of any smooth loss and any elastic net
 BINARY_SOLVERS: dict[str, Callable[[], Any]] = {

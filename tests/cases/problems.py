@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.designs import DenseDesign
-from proxmargin.kernels import Rbf
-from proxmargin.kernels.matrices import kernel_matrix
-from proxmargin.kernels.matrix import KernelDesign
+from proxmargin.data.designs import DenseDesign
+from proxmargin.data.kernels import Rbf
+from proxmargin.data.kernels.matrices import kernel_matrix
+from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.losses import (
     CrammerSinger,
     DistanceWeighted,
@@ -29,6 +29,8 @@ from proxmargin.losses import (
     TailMean,
     wrong_classes,
 )
+from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.unpenalised import null_point
 from proxmargin.penalties import (
     Ball,
     ElasticNet,
@@ -36,9 +38,7 @@ from proxmargin.penalties import (
     Ridge,
     SumToZero,
 )
-from proxmargin.problem import Problem
-from proxmargin.solvers.names import SOLVERS as NAMED
-from proxmargin.unpenalised import null_point
+from proxmargin.solvers.choice.names import SOLVERS as NAMED
 
 
 def binary_problem(
@@ -380,7 +380,7 @@ def kernel_problem(rng: np.random.Generator) -> Problem:
     return replace(problem, design=KernelDesign(matrix))
 
 
-# solvers of kernel matrices, tested in tests/solvers/box/test_decomposition.py
+# solvers of kernel matrices, tested in tests/solvers/dual/test_decomposition.py
 KERNEL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "decomposition": (NAMED["decomposition"], kernel_problem),
 }

@@ -11,7 +11,7 @@ import pytest
 from proxmargin import load_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import INTERRUPTED, OK, USAGE
-from proxmargin.comparing.comparison import Comparison
+from proxmargin.studies.comparing.comparison import Comparison
 from tests.cli.conftest import COLUMNS, ROWS
 
 
@@ -97,7 +97,7 @@ class TestCompare:
     def test_an_interruption_prints_what_there_is_and_exits_with_130(
         self, training, capsys, monkeypatch
     ):
-        from proxmargin.comparing import run, work
+        from proxmargin.studies.comparing import run, work
 
         done = []
 

@@ -10,7 +10,7 @@ import pytest
 from proxmargin import load_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import INTERRUPTED, OK, USAGE
-from proxmargin.selection.base import CrossValidated
+from proxmargin.models.selection.base import CrossValidated
 
 
 class TestCrossValidation:

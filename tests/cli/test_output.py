@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from proxmargin.cli import output
-from proxmargin.comparing.layout import Listing
+from proxmargin.studies.comparing.layout import Listing
 
 
 class TestOutput:

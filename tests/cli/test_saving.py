@@ -107,7 +107,7 @@ def test_results_on_a_full_disk_are_one_failure(tmp_path) -> None:
 def test_a_signal_ends_a_comparison_with_its_table_and_saves_what_it_can(
     number, status, tmp_path, capsys, monkeypatch
 ) -> None:
-    from proxmargin.comparing import run, work
+    from proxmargin.studies.comparing import run, work
 
     def perform(task, data, scorer):
         if (task.candidate.name, task.fold) == ("SquaredHingeSVC", None):

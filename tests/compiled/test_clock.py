@@ -19,10 +19,10 @@ from numba.core.compiler_lock import global_compiler_lock
 from proxmargin.compiled import cache
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.products.sums import add
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Status
-from proxmargin.loop.stopping import Stop
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.choice.names import SOLVERS
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import hinge_problem
 
 COLD_FIT = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 FIT = (
-    "import numpy as np; from proxmargin.projections import capped_simplex as p;"
+    "import numpy as np; from proxmargin.functions.projections import capped_simplex as p;"
     "p(np.ones(3), 1.0, np.ones(3)); p(np.ones(3), 1.0, 2.0 * np.ones(3))"
 )
 

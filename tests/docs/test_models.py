@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from proxmargin.estimators.registry import model_names
-from proxmargin.loop.stopping import RULES
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.models.fitting.registry import model_names
+from proxmargin.solvers.choice.names import SOLVERS
+from proxmargin.solvers.loop.stopping import RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 QUOTED = re.compile(r"`([^`]+)`")

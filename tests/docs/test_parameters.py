@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-MODULES = ("proxmargin", "proxmargin.losses", "proxmargin.penalties", "proxmargin.callbacks")
+MODULES = (
+    "proxmargin",
+    "proxmargin.losses",
+    "proxmargin.penalties",
+    "proxmargin.solvers.callbacks",
+)
 SECTION = r"{}\n-+\n(.*?)(\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)"
 
 

@@ -11,14 +11,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import DWD, ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
-from proxmargin.designs import DenseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign
 from proxmargin.losses import HuberizedHinge, MarginSum, wrong_classes
+from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
-from proxmargin.problem import Problem
-from proxmargin.solvers.names import SOLVERS, suitable
-from proxmargin.unpenalised import smooth_critical_strength
+from proxmargin.solvers.choice.names import SOLVERS, suitable
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, PENALISED, SMOOTH_LOSSES
 from tests.oracles.models import binary_optimum
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 from proxmargin import HuberizedSVC, SparseLogisticRegression
-from tests.data import load_set, needs_data
+from tests.shared_data import load_set, needs_data
 
 STORED = ["covtype", "dna", "glass", "mnist", "satimage", "segment", "srbct", "usps", "vehicle"]
 EMBEDDED = {"digits": load_digits, "iris": load_iris, "wine": load_wine}

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from proxmargin import MarginClassifier, load_model, save_model
-from proxmargin.certificates.certificate import Certificate, CertificateList
 from proxmargin.files.tables.table import read_for_model
+from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 
 CERTIFICATE = Certificate(
     primal=0.1 + 0.2,

@@ -21,8 +21,8 @@ import scipy.sparse as sp
 
 import proxmargin
 from proxmargin import load_model, read_data, save_model
+from proxmargin.data.kernels import Rbf
 from proxmargin.files.errors import DataError, ModelFileError
-from proxmargin.kernels import Rbf
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import Ball
 from tests.files.model_files import assert_same, learned

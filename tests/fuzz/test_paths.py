@@ -17,8 +17,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC, margin_path
-from proxmargin.paths.engine import NAME
-from proxmargin.unpenalised import DependentError
+from proxmargin.models.paths.engine import NAME
+from proxmargin.optimality.unpenalised import DependentError
 
 QUICK = 40
 ROUNDING = 1e-12  # relative, of objectives

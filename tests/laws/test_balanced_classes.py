@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC, alpha_max, margin_path
-from proxmargin.designs import DenseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign
 from proxmargin.losses import HuberizedHinge, MarginLoss, MarginSum
+from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge
-from proxmargin.problem import Problem
-from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.rules import PASS_RULES, RULES
-from proxmargin.unpenalised import smooth_critical_strength
+from proxmargin.solvers.choice.names import SOLVERS
+from proxmargin.solvers.choice.rules import PASS_RULES, RULES
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import MARGIN_LOSSES
 
 CHOSEN = list(dict.fromkeys(rule.use for rule in (*RULES, *PASS_RULES)))

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import MulticlassSVC
-from proxmargin.estimators.models import multiclass
+from proxmargin.models.classifiers import multiclass
 from tests.oracles.programs import whole_program
 
 SEEDS = range(12)

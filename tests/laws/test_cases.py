@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 import proxmargin
-from proxmargin.designs import Design
-from proxmargin.estimators.base import MarginEstimator
-from proxmargin.estimators.fitting import CertifyOnly
-from proxmargin.loop.solver import Solver
+from proxmargin.data.designs import Design
+from proxmargin.functions.penalties.custom import OwnPenalty
 from proxmargin.losses import Loss, MarginLoss
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.fitting import CertifyOnly
 from proxmargin.penalties import Penalty
-from proxmargin.penalties.custom import OwnPenalty
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.choice.names import SOLVERS
+from proxmargin.solvers.loop.solver import Solver
 from tests import cases
 from tests.examples import example
 
 
 def concrete(base: type) -> set[type]:
     """Every public subclass that the package defines and that can be made."""
-    for package in ("losses", "penalties", "designs", "solvers", "estimators"):
+    for package in ("functions.losses", "functions.penalties", "data.designs", "solvers", "models"):
         home = importlib.import_module(f"proxmargin.{package}")
         for module in pkgutil.walk_packages(home.__path__, f"{home.__name__}."):
             importlib.import_module(module.name)
@@ -117,6 +117,6 @@ def test_every_estimator_at_the_top_is_listed() -> None:
     public = {
         getattr(proxmargin, name)
         for name in proxmargin._HOMES
-        if name[0].isupper() and proxmargin._HOMES[name].startswith("estimators")
+        if name[0].isupper() and proxmargin._HOMES[name].startswith("models.classifiers")
     }
     assert public <= {*cases.ESTIMATORS.values(), *cases.META_ESTIMATORS.values()}

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from proxmargin import ElasticNetSVC, SquaredHingeSVC
-from proxmargin.certificates.certify import certify
-from proxmargin.designs import DenseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign
 from proxmargin.losses import (
     Hinge,
     HuberizedHinge,
@@ -20,10 +17,13 @@ from proxmargin.losses import (
     SquaredHinge,
     wrong_classes,
 )
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
-from proxmargin.problem import Point, Problem
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
-from proxmargin.unpenalised import smooth_critical_strength
 from tests.oracles.models import binary_optimum, joint_optimum
 
 PHIS = {

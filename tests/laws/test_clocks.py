@@ -70,7 +70,7 @@ def told_of(make: Callable[[], Any], kind: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize("kind", ["ordinary", "hard"])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_clock_changes_a_fit(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proxmargin.estimators.fitting.TINY_WORK", 1e7)
+    monkeypatch.setattr("proxmargin.models.fitting.fitting.TINY_WORK", 1e7)
     expected = told_of(MODELS[name], kind)
     for read in (leaping(0), leaping(1), lambda: 0.0):
         set_clocks(monkeypatch, read)

@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from proxmargin.functions.losses.classes.comparison import SmoothComparison
+from proxmargin.functions.traits import Trait
 from proxmargin.losses import Loss, Multinomial, PairwiseSquaredHinge
-from proxmargin.losses.classes.comparison import SmoothComparison
-from proxmargin.traits import Trait
 from tests.cases import COMPARISONS, INTERCEPTS
 from tests.unchanged import unchanged
 

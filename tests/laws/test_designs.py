@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.designs import (
+from proxmargin.data.designs import (
     DenseDesign,
     PassCounter,
     RowView,
@@ -17,8 +17,8 @@ from proxmargin.designs import (
     as_design,
     moments,
 )
-from proxmargin.designs.blocks import BlockedDesign
-from proxmargin.designs.blocks.device import DeviceBlock
+from proxmargin.data.designs.blocks import BlockedDesign
+from proxmargin.data.designs.blocks.device import DeviceBlock
 from tests.cases import DENSE_DATA, DESIGNS, SPARSE_DATA, as_seen, small_matrix
 
 every_design = pytest.mark.parametrize("name", DESIGNS)
@@ -317,7 +317,7 @@ def test_inner_products_of_samples_are_computed_once_for_one_pass(
         return
     if design.passes_only:  # of few data alone, which are read into memory
         np.testing.assert_allclose(design.outer_gram(), X @ X.T, rtol=1e-12, atol=1e-12)
-        monkeypatch.setattr("proxmargin.designs.blocks.base.FEW_BYTES", 0)
+        monkeypatch.setattr("proxmargin.data.designs.blocks.base.FEW_BYTES", 0)
         with pytest.raises(ValueError, match="all pairs of samples"):
             pair(name, rng)[0].outer_gram()
         return

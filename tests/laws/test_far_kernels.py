@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, NuSVC
-from proxmargin.designs import as_design, moments
-from proxmargin.kernels import Kernel, Linear, Polynomial, Rbf, Sigmoid
+from proxmargin.data.designs import as_design, moments
+from proxmargin.data.kernels import Kernel, Linear, Polynomial, Rbf, Sigmoid
 from tests.oracles import exact
 
 TOL = 1e-10

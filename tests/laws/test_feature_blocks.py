@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.certificates import certify as home
-from proxmargin.certificates.certify import certify
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.stopping import Stop
+from proxmargin.optimality.certificates import certify as home
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Point
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
-from proxmargin.problem import Point
-from proxmargin.solvers.names import choose
+from proxmargin.solvers.choice.names import choose
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import MARGIN_LOSSES, binary_problem
 
 PENALTIES = [Ball(2.0, 0.5), Ball(1.5, 0.7), Ball(4.0, 0.6), Ridge(0.1), ElasticNet(0.02, 0.05)]

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from proxmargin.functions.traits import Trait
 from proxmargin.losses import CrammerSinger, Hinge, Loss, MarginSum
 from proxmargin.penalties import Ridge
-from proxmargin.traits import Trait
 from tests.cases import INTERCEPTS, JOINT
 from tests.unchanged import unchanged
 

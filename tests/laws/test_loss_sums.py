@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from proxmargin.functions.traits import Trait
 from proxmargin.losses import DistanceWeighted, Hinge, Logistic, MarginLoss, MarginSum
 from proxmargin.penalties import Penalty
-from proxmargin.traits import Trait
 from tests.cases import INTERCEPTS, MARGIN_LOSSES, SMOOTH_LOSSES, SUMS
 from tests.unchanged import unchanged
 

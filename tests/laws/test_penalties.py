@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from proxmargin.compiled.projections.rows import sum_to_zero_shifts
+from proxmargin.functions.traits import Trait
 from proxmargin.penalties import (
     Ball,
     ElasticNet,
@@ -22,7 +23,6 @@ from proxmargin.penalties import (
     SumToZeroGroups,
     WeightedElasticNet,
 )
-from proxmargin.traits import Trait
 from tests.cases import PENALTIES, into_domain
 from tests.drawn import drawn_arrays
 from tests.unchanged import unchanged

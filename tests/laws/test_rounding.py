@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import SquaredHingeSVC
-from proxmargin.designs import DenseDesign, SparseDesign, StandardizedDesign
-from proxmargin.designs.standardized import published
+from proxmargin.data.designs import DenseDesign, SparseDesign, StandardizedDesign
+from proxmargin.data.designs.standardized import published
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
 from tests.cases import (

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import proxmargin
-from proxmargin.designs import StandardizedDesign, as_design
-from proxmargin.kernels import Linear, Polynomial, Rbf, Sigmoid
+from proxmargin.data.designs import StandardizedDesign, as_design
+from proxmargin.data.kernels import Linear, Polynomial, Rbf, Sigmoid
 from tests.cases import ESTIMATORS, KERNEL_MACHINES
 
 # every linear model, and a kernel of inner products, of distances and of anything

@@ -12,10 +12,10 @@ from sklearn.svm import SVC as OtherSVC
 
 import proxmargin
 from proxmargin import DWD, HuberizedSVC, MulticlassSVC
-from proxmargin.kernels import Rbf, resolve_gamma
-from proxmargin.kernels.matrices import kernel_matrix
-from proxmargin.kernels.matrix import KernelDesign
-from proxmargin.rows import evenly_taken
+from proxmargin.data.kernels import Rbf, resolve_gamma
+from proxmargin.data.kernels.matrices import kernel_matrix
+from proxmargin.data.kernels.matrix import KernelDesign
+from proxmargin.functions.rows import evenly_taken
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, PENALISED
 
 MODELS: dict[str, Callable[..., Any]] = {

@@ -11,8 +11,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import ElasticNetSVC
-from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import binary_objective
+from tests.shared_data import load_instance, needs_data, reference_instances
 
 HINGE = [i for i in reference_instances("binary_en") if i["params"]["loss"] == "hinge"]
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin import MulticlassSVC
-from tests.data import load_instance, load_set, needs_data, reference_instances
+from tests.shared_data import load_instance, load_set, needs_data, reference_instances
 
 INSTANCES = reference_instances("crammer_singer")
 

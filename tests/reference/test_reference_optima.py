@@ -29,8 +29,8 @@ from proxmargin import (
 )
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import Ridge
-from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import binary_objective, joint_objective, loss_values
+from tests.shared_data import load_instance, needs_data, reference_instances
 
 ESTIMATORS: dict[str, Any] = {
     "huberized_hinge": HuberizedSVC,

@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.compiled.clock import clock
-from proxmargin.designs import DenseDesign, SparseDesign
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign, SparseDesign
 from proxmargin.losses import Hinge, MarginSum
+from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ridge
-from proxmargin.problem import Problem
 from proxmargin.runtime.pace import affordable, operations_in
-from proxmargin.solvers.names import choose
+from proxmargin.solvers.choice.names import choose
+from proxmargin.solvers.loop.stopping import Stop
 
 
 def hinges(design: DenseDesign | SparseDesign) -> Problem:

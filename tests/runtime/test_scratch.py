@@ -12,7 +12,7 @@ import pytest
 
 import proxmargin as pm
 from proxmargin.runtime import memory as scratch
-from tests.data import clouds
+from tests.shared_data import clouds
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ from itertools import cycle
 import numpy as np
 import pytest
 
-from proxmargin.designs import as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import as_design
 from proxmargin.losses import HuberizedHinge, MarginSum
+from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.unpenalised import null_point
 from proxmargin.penalties import ElasticNet, Ridge
-from proxmargin.problem import Problem
-from proxmargin.solvers.names import RETIRED, SOLVERS, named_solver
+from proxmargin.solvers.choice.names import RETIRED, SOLVERS, named_solver
+from proxmargin.solvers.l1.chord_newton import ChordNewton
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
-from proxmargin.solvers.smooth.chord_newton import ChordNewton
-from proxmargin.solvers.working_set import WorkingSet
+from proxmargin.solvers.shared.working_set import WorkingSet
 from proxmargin.solvers.wrappers.relay import Relay
-from proxmargin.unpenalised import null_point
 
 LIMITS = [
     (name, option)

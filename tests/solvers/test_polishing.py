@@ -11,19 +11,19 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin import DWD, L2SVC, HuberizedSVC, LogisticRegression, SquaredHingeSVC
-from proxmargin.callbacks import History
-from proxmargin.designs.dense import DenseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Status
-from proxmargin.loop.report import Report
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs.dense import DenseDesign
+from proxmargin.functions.losses.margins.margin_sum import MarginSum
+from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.losses import Logistic
-from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.losses.minimax import MinimaxProbability
+from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ball, Ridge
-from proxmargin.problem import Problem
+from proxmargin.solvers.callbacks import History
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Report
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
-from proxmargin.solvers.smooth.ball_newton import BallNewton
+from proxmargin.solvers.ridge.ball_newton import BallNewton
 
 
 def in_a_ball(rng: np.random.Generator) -> Problem:

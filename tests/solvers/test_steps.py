@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import proxmargin
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Effort, Stop
+from proxmargin.optimality.problem import Point
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
-from proxmargin.problem import Point
-from proxmargin.solvers.smooth.newton import ProximalNewton
+from proxmargin.solvers.l1.newton import ProximalNewton
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
+from proxmargin.solvers.loop.stopping import Effort, Stop
 from tests.cases import (
     BINARY_SOLVERS,
     CLASS_SOLVERS,

@@ -30,10 +30,10 @@ from scipy.linalg import eigh
 
 from benchmarks.datasets import DataSet, Design, Floats
 from proxmargin import LogisticRegression, MarginMPM, NuSVC
-from proxmargin.certificates.certificate import Certificate
-from proxmargin.composite import CompositeForm
-from proxmargin.loop.outcome import Status
-from proxmargin.problem import Problem
+from proxmargin.optimality.certificates.certificate import Certificate
+from proxmargin.optimality.composite import CompositeForm
+from proxmargin.optimality.problem import Problem
+from proxmargin.solvers.loop.outcome import Status
 from proxmargin.solvers.papers.accelerated import Accelerated, FastProximalGradient
 
 __all__ = [

@@ -17,8 +17,8 @@ from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.printed import FLOORS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
-from proxmargin.estimators.models.minimax import training_error
-from proxmargin.losses.minimax import MinimaxProbability
+from proxmargin.functions.losses.minimax import MinimaxProbability
+from proxmargin.models.classifiers.minimax import training_error
 
 __all__ = ["TABLES"]
 

@@ -16,7 +16,7 @@ from benchmarks.papers.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 from proxmargin import History, NuSVC
-from proxmargin.projections import box_hyperplane_multiplier
+from proxmargin.functions.projections import box_hyperplane_multiplier
 
 __all__ = ["TABLES", "momentum", "multiplier_sum", "restarts_of"]
 

@@ -20,7 +20,7 @@ from benchmarks.papers.ito.printed import PROJECTIONS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import seconds, table
 from proxmargin.compiled.projections.knapsack import Knapsack, pivot
-from proxmargin.projections import box_hyperplane_multiplier, capped_simplex
+from proxmargin.functions.projections import box_hyperplane_multiplier, capped_simplex
 
 __all__ = ["TABLES"]
 
@@ -86,7 +86,7 @@ def _run(point: NDArray[np.float64], method: str, guesses: Sequence[float | None
     cap = 1.0 / (point.size * NU)
     parts = list(zip(_classes(point), guesses, strict=True))
     with patch.object(
-        import_module("proxmargin.projections.box_hyperplane"), "pivot", METHODS[method]
+        import_module("proxmargin.functions.projections.box_hyperplane"), "pivot", METHODS[method]
     ):
         start = process_time()
         for part, guess in parts:

@@ -17,11 +17,11 @@ from benchmarks.datasets import DataSet
 from benchmarks.papers.liu.printed import RUNS
 from benchmarks.peers.drsvm import mean_hinge
 from proxmargin import SVC, ElasticNetSVC
-from proxmargin.certificates.certify import certify
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import Solver
-from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Stop, StoppingRule
-from proxmargin.problem import Point
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Point
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.solver import Solver
+from proxmargin.solvers.loop.stopping import PrimalResidual, RelativeChange, Stop, StoppingRule
 from proxmargin.solvers.papers.admm import AlternatingDirections
 from proxmargin.solvers.papers.iterated_svm import Isvm2, Isvm3
 

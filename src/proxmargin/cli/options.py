@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import proxmargin
-from proxmargin.estimators.registry import CROSS_VALIDATED, model_names
+from proxmargin.models.fitting.registry import CROSS_VALIDATED, model_names
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Dialect, Table
@@ -151,7 +151,7 @@ def filled(table: Table, arguments: argparse.Namespace) -> tuple[Table, Any]:
     """The same for data that have been read."""
     if arguments.impute is None:
         return table, None
-    from proxmargin.inputs.preprocessing import imputer
+    from proxmargin.data.inputs.preprocessing import imputer
 
     transformer = imputer(arguments.impute).fit(table.X)
     return replace(table, X=transformer.transform(table.X)), transformer
@@ -283,7 +283,7 @@ def suited(estimator: Any, X: Any, arguments: argparse.Namespace) -> Any:
 
 def free_strength(estimator: Any, arguments: argparse.Namespace) -> str:
     """The parameter that a path moves along, which no option sets; ValueError if there is none."""
-    from proxmargin.paths.strength import strength_of
+    from proxmargin.models.paths.strength import strength_of
 
     try:
         name = strength_of(estimator).name

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import proxmargin
-from proxmargin.comparing.layout import Listing
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import folder_of, replaced
+from proxmargin.studies.comparing.layout import Listing
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -110,7 +110,7 @@ def model_saved(name: str | None, model: Any, imputer: Any) -> AbstractContextMa
     def save(name: str) -> None:
         whole = model
         if imputer is not None:
-            from proxmargin.inputs.preprocessing import Preprocessed
+            from proxmargin.data.inputs.preprocessing import Preprocessed
 
             whole = Preprocessed.of(imputer, model)
         proxmargin.save_model(whole, name)
@@ -147,7 +147,7 @@ def check_plot(name: str | None) -> None:
     """Raise where no picture could be drawn or written, before any work is lost."""
     check_output(name)
     if name is not None:
-        from proxmargin.displays.axes import figure
+        from proxmargin.studies.displays.axes import figure
 
         known = figure().canvas.get_supported_filetypes()
         if _kind(name) not in known:
@@ -158,7 +158,7 @@ def draw(name: str | None, plot: Callable[[Any], object], height: float = 4.8) -
     """Let ``plot`` draw into axes, and write the file in one step; nothing without a name."""
     if name is None:
         return
-    from proxmargin.displays.axes import figure
+    from proxmargin.studies.displays.axes import figure
 
     whole = figure(height=height)
     plot(whole.subplots())
@@ -200,7 +200,7 @@ def warn_of_leaks(table: Table) -> None:
     """
     if table.y is None or not os.path.exists(table.source):
         return
-    from proxmargin.reports.card import leak_signs
+    from proxmargin.studies.reports.card import leak_signs
 
     grouped = table.groups is not None
     found = leak_signs(table.X, table.y, table.feature_names, grouped=grouped)

@@ -14,8 +14,6 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["ARRAY", "NUMBER", "address_of", "caller"]
-
 NUMBER = types.float64
 ARRAY = types.float64[::1]
 

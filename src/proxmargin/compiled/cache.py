@@ -19,8 +19,6 @@ from proxmargin.compiled import folders
 if TYPE_CHECKING:
     from proxmargin.compiled.kernel import Kernel
 
-__all__ = ["njit"]
-
 logger = logging.getLogger("proxmargin")
 
 

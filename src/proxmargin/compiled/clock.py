@@ -9,8 +9,6 @@ from __future__ import annotations
 import threading
 from time import perf_counter
 
-__all__ = ["clock", "compiling"]
-
 
 class _Compiling(threading.local):
     """How long this thread has compiled (`proxmargin.compiled.meter`), and when it began to."""

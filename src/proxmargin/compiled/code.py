@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["can_be_kept", "digest"]
-
 LIBRARIES = ("builtins", "math", "numba", "numpy", "scipy")  # that do not change under a cache
 
 

@@ -28,8 +28,6 @@ import numba
 import numpy as np
 from numba.core import config as numba_config
 
-__all__ = ["NAME", "folders", "home", "name", "places", "trusted", "used"]
-
 config: Any = numba_config  # names its members only when it is imported
 
 HERE = Path(__file__).parent

@@ -29,8 +29,6 @@ from proxmargin.compiled import code, folders
 from proxmargin.compiled.kernel import Kernel
 from proxmargin.compiled.turns import turn
 
-__all__ = ["KeptKernel", "KernelCache"]
-
 SEAL = sha256().digest_size  # bytes
 
 _normalized: Any = normalize_signature

@@ -27,8 +27,6 @@ from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.core.types import Dispatcher
 
-__all__ = ["NO_WRAPPERS", "Kernel", "private_steps_work"]
-
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of these variables begin
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for compiled callers only
 TRIAL = {"nopython": True, "_nrt": False}  # compiles in a tenth of a second

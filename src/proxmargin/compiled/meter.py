@@ -11,8 +11,6 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from proxmargin.compiled.clock import compiling
 
-__all__ = ["listen"]
-
 
 class _Meter(event.Listener):
     """Times the lock that Numba holds to compile and to load, by its outermost holder."""

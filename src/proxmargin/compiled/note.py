@@ -10,8 +10,6 @@ from numba.core import event
 
 from proxmargin.compiled import folders
 
-__all__ = ["listen"]
-
 logger = logging.getLogger("proxmargin")
 
 

@@ -9,8 +9,6 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["prefetch"]
-
 # arguments of LLVM's intrinsic
 READ = 0  # not a write
 NEAR = 3  # into all caches

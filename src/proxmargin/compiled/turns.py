@@ -21,8 +21,6 @@ try:
 except ImportError:  # Windows: everyone compiles for themselves
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["turn"]
-
 NAME = "turns"  # of the file
 PATIENCE = 120.0  # seconds, some times what the longest kernel takes: then both compile it
 PAUSE = 0.02  # seconds between two looks

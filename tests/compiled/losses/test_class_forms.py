@@ -7,8 +7,8 @@ import pytest
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.class_forms import best_shift, curvatures, evaluated
+from proxmargin.functions.losses.classes.comparison import SmoothComparison
 from proxmargin.losses import Multinomial, PairwiseSquaredHinge
-from proxmargin.losses.classes.comparison import SmoothComparison
 
 CLASSES = 4
 SAMPLES = 30

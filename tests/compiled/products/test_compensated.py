@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from proxmargin.compiled.products import compensated
-from proxmargin.rounding import compensated_error
+from proxmargin.compiled.rounding import compensated_error
 
 numbers = st.floats(-1e12, 1e12, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-12)
 

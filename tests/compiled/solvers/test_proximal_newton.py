@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
-from proxmargin.certificates.certify import certify
 from proxmargin.compiled.losses.margins import (
     best_shift,
     optimal_intercept_and_gradient,
@@ -17,11 +16,12 @@ from proxmargin.compiled.losses.margins import (
 from proxmargin.compiled.products.columns import Compressed, pull
 from proxmargin.compiled.products.columns import forward as forward_kernel
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
-from proxmargin.designs import as_design
+from proxmargin.data.designs import as_design
+from proxmargin.functions.losses.margins.hinge import CappedScalars
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
-from proxmargin.losses.margins.hinge import CappedScalars
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Ridge
-from proxmargin.problem import Point, Problem
 
 PHIS = [HuberizedHinge(0.5), HuberizedHinge(0.05), SquaredHinge(), Logistic()]
 every_phi = pytest.mark.parametrize("phi", PHIS, ids=repr)

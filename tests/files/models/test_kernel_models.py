@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 import proxmargin
 from proxmargin import MarginClassifier, load_model, save_model
+from proxmargin.data.kernels import Linear, Polynomial, Rbf
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models.model import describe_model
-from proxmargin.kernels import Linear, Polynomial, Rbf
 from proxmargin.losses import DistanceWeighted
 from proxmargin.penalties import Ball
 from proxmargin.solvers.papers.accelerated import FastProximalGradientStar

@@ -23,17 +23,17 @@ from proxmargin import (
     load_model,
     save_model,
 )
-from proxmargin.certificates.certificate import CertificateList
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import archive
 from proxmargin.files.models import settings as known
 from proxmargin.files.models.model import describe_model
 from proxmargin.files.models.settings import CODEC
 from proxmargin.losses import HuberizedHinge
+from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.penalties import ElasticNet
-from proxmargin.solvers.names import SOLVERS
+from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
-from proxmargin.solvers.working_set import WorkingSet
+from proxmargin.solvers.shared.working_set import WorkingSet
 from tests.files.model_files import CERTIFICATE, assert_same, learned, there_and_back
 
 
@@ -133,7 +133,8 @@ def test_every_public_estimator_can_be_stored():
     public = {
         name
         for name, home in proxmargin._HOMES.items()
-        if home.startswith("estimators") and issubclass(getattr(proxmargin, name), BaseEstimator)
+        if home.startswith("models.classifiers")
+        and issubclass(getattr(proxmargin, name), BaseEstimator)
     }
     assert public == set(known.ESTIMATORS) | set(known.COMPOSED)
 

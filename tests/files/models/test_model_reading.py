@@ -16,7 +16,7 @@ from proxmargin import load_model, save_model
 from proxmargin.files.errors import ModelFileError
 from proxmargin.losses import HuberizedHinge
 from proxmargin.penalties import Ridge
-from proxmargin.solvers.names import RETIRED
+from proxmargin.solvers.choice.names import RETIRED
 from tests.files.model_files import assert_same, forged_file, learned, npy
 
 

@@ -12,8 +12,8 @@ import pytest
 from sklearn.datasets import make_moons
 
 import proxmargin
-from proxmargin.certificates.certificate import CertificateList
-from proxmargin.estimators.registry import CROSS_VALIDATED
+from proxmargin.models.fitting.registry import CROSS_VALIDATED
+from proxmargin.optimality.certificates.certificate import CertificateList
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, META_ESTIMATORS, PENALISED
 
 # of the largest score, where no strong convexity bounds the difference of two certified models

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.designs import DenseDesign, Design, SparseDesign
+from proxmargin.data.designs import DenseDesign, Design, SparseDesign
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,

@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.datasets import load_breast_cancer
 
-from proxmargin.designs import as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import as_design
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
-from proxmargin.problem import Point, Problem
 from proxmargin.solvers.augmented import hinge_system as curved_system
 from proxmargin.solvers.augmented import newton_rows
 from proxmargin.solvers.augmented.binary import HingePoint, SmoothedHinge
@@ -33,7 +30,10 @@ from proxmargin.solvers.augmented.hinge_system import (
 )
 from proxmargin.solvers.augmented.method import MultiplierNewton
 from proxmargin.solvers.augmented.smoothed_newton import minimise
-from proxmargin.solvers.names import choose
+from proxmargin.solvers.choice.names import choose
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import multiclass_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}

@@ -9,21 +9,21 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from proxmargin.certificates.certify import certify
-from proxmargin.designs import Design, StandardizedDesign, as_design, standardized
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Solution
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import Design, StandardizedDesign, as_design, standardized
 from proxmargin.losses import CrammerSinger, Hinge, MarginSum
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import null_point
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
-from proxmargin.problem import Point, Problem
 from proxmargin.solvers.augmented.method import MultiplierNewton
-from proxmargin.solvers.names import choose
-from proxmargin.unpenalised import null_point
+from proxmargin.solvers.choice.names import choose
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import binary_problem, class_problem
-from tests.data import load_instance, reference_instances
 from tests.oracles.crammer_singer import crammer_singer_objective, crammer_singer_optimum
+from tests.shared_data import load_instance, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0, 0.0))
 NETS = {"l1": (0.02, 0.0), "elastic net": (0.01, 0.02), "ridge": (0.0, 0.03)}

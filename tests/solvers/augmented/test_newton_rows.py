@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.designs import as_design
-from proxmargin.designs.standardized import centred
+from proxmargin.data.designs import as_design
+from proxmargin.data.designs.standardized import centred
 from proxmargin.solvers.augmented import newton_rows as module
 from proxmargin.solvers.augmented.newton_rows import few_by_rows, newton_rows
 

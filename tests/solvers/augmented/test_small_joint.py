@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from proxmargin import HuberizedSVC
-from proxmargin.callbacks import History
 from proxmargin.solvers.augmented import dual_newton_systems
+from proxmargin.solvers.callbacks import History
 
 X, Y = load_iris(return_X_y=True)
 

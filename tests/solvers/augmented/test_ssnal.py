@@ -12,10 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from proxmargin.designs import DenseDesign, as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Status
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign, as_design
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -27,6 +24,8 @@ from proxmargin.losses import (
     PairwiseSquaredHinge,
     wrong_classes,
 )
+from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.unpenalised import null_point, smooth_critical_strength
 from proxmargin.penalties import (
     Ball,
     ElasticNet,
@@ -39,12 +38,13 @@ from proxmargin.penalties import (
     SumToZero,
     SumToZeroGroups,
 )
-from proxmargin.problem import Problem
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton, _Subproblem
-from proxmargin.solvers.names import SOLVERS
-from proxmargin.solvers.smooth.newton import ProximalNewton
-from proxmargin.unpenalised import null_point, smooth_critical_strength
-from tests.data import load_instance, needs_data, reference_instances
+from proxmargin.solvers.choice.names import SOLVERS
+from proxmargin.solvers.l1.newton import ProximalNewton
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.stopping import Stop
+from tests.shared_data import load_instance, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0))
 COMPARISONS = {

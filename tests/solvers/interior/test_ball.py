@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin import NuSVC
-from proxmargin.designs import DenseDesign, SparseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign, SparseDesign
 from proxmargin.losses import HuberizedHinge, MarginSum, TailMean
+from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ball, Pinned, Ridge
-from proxmargin.problem import Problem
 from proxmargin.solvers.interior.interior_point import InteriorPoint
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import MARGIN_LOSSES, binary_problem, hinge_ball_problem, tail_ball_problem
 
 BOXED = ["hinge", "huberized hinge", "huberized hinge, narrow", "squared hinge"]

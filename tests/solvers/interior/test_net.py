@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from proxmargin import L2SVC, ElasticNetSVC, HuberizedSVC, SquaredHingeSVC
-from proxmargin.designs import as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Status
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import as_design
+from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
-from proxmargin.losses.margins.margin_sum import MarginSum
+from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, WeightedElasticNet
-from proxmargin.problem import Problem
-from proxmargin.solvers.fallback import solve
+from proxmargin.solvers.choice.fallback import solve
+from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.interior.interior_point import InteriorPoint
-from proxmargin.solvers.names import choose
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
 

@@ -11,23 +11,23 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
-from proxmargin.designs import as_design
-from proxmargin.designs.dense import DenseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Solution
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
-from proxmargin.losses.margins.logistic import Logistic
-from proxmargin.losses.margins.margin import MarginLoss
-from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.losses.tail_mean import TailMean
-from proxmargin.penalties.base import Penalty
-from proxmargin.penalties.elastic_net import ElasticNet, Pinned, Ridge
-from proxmargin.problem import Problem
-from proxmargin.solvers.box import box_program
+from proxmargin.data.designs import as_design
+from proxmargin.data.designs.dense import DenseDesign
+from proxmargin.functions.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
+from proxmargin.functions.losses.margins.logistic import Logistic
+from proxmargin.functions.losses.margins.margin import MarginLoss
+from proxmargin.functions.losses.margins.margin_sum import MarginSum
+from proxmargin.functions.losses.tail_mean import TailMean
+from proxmargin.functions.penalties.base import Penalty
+from proxmargin.functions.penalties.elastic_net import ElasticNet, Pinned, Ridge
+from proxmargin.optimality.problem import Problem
+from proxmargin.solvers.interior import box_program
 from proxmargin.solvers.interior.interior_point import InteriorPoint
-from tests.data import load_instance, reference_instances
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
+from proxmargin.solvers.loop.stopping import Stop
+from tests.shared_data import load_instance, reference_instances
 
 TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "pinned": Pinned()}

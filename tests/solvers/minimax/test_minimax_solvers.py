@@ -12,20 +12,20 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin import MarginFDA, MarginMPM
-from proxmargin.designs import as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Solution
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.minimax import MinimaxFisher, MinimaxProbability
+from proxmargin.data.designs import as_design
+from proxmargin.functions.losses.minimax import MinimaxFisher, MinimaxProbability
+from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
-from proxmargin.problem import Problem
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax import ellipsoids
 from proxmargin.solvers.minimax.ellipsoids import spectrum
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
-from tests.data import load_instance, needs_data, reference_instances
 from tests.oracles.models import TIGHT
-from tests.solvers.smooth.test_ridge_newton import cancer, two_classes
+from tests.shared_data import load_instance, needs_data, reference_instances
+from tests.solvers.ridge.test_ridge_newton import cancer, two_classes
 
 LOSS = {"fisher": MinimaxFisher, "probability": MinimaxProbability}
 SOLVER: dict[str, Any] = {"fisher": FisherSecular(), "probability": ProbabilityNewton()}

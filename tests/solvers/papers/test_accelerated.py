@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from proxmargin import History, LogisticRegression, MulticlassSVC, NuSVC, SparseLogisticRegression
-from proxmargin.loop import run
-from proxmargin.loop.outcome import Status
+from proxmargin.solvers.loop import run
+from proxmargin.solvers.loop.outcome import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* stopped before")
 

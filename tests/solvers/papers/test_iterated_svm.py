@@ -12,14 +12,14 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin import ElasticNetSVC
-from proxmargin.designs import as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.stopping import PrimalResidual, Stop
+from proxmargin.data.designs import as_design
 from proxmargin.losses import Hinge, MarginSum
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
-from proxmargin.problem import Point, Problem
 from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.stopping import PrimalResidual, Stop
 from proxmargin.solvers.papers.admm import AlternatingDirections
 from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3, _minimised_on_box
 

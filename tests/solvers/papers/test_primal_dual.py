@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from proxmargin.designs import DenseDesign, SparseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign, SparseDesign
 from proxmargin.losses import (
     CrammerSinger,
     Hinge,
@@ -22,6 +19,7 @@ from proxmargin.losses import (
     Loss,
     wrong_classes,
 )
+from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import (
     ElasticNet,
     GroupL2,
@@ -31,7 +29,9 @@ from proxmargin.penalties import (
     Pinned,
     SumToZero,
 )
-from proxmargin.problem import Problem
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.primal_dual import PrimalDual, operator_norm
 from tests.cases import binary_problem, multiclass_problem
 

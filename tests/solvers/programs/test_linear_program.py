@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from proxmargin.designs import as_design
-from proxmargin.designs.base import Design
-from proxmargin.designs.standardized import standardized
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import as_design
+from proxmargin.data.designs.base import Design
+from proxmargin.data.designs.standardized import standardized
+from proxmargin.functions.penalties.groups import GroupLinf, Groups
 from proxmargin.losses import CrammerSinger, Hinge, LevelSet, MarginSum, wrong_classes
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import null_point, smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero, SumToZeroGroups
-from proxmargin.penalties.groups import GroupLinf, Groups
-from proxmargin.problem import Point, Problem
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.programs import linear_program
 from proxmargin.solvers.programs.linear_program import LinearProgram
-from proxmargin.unpenalised import null_point, smooth_critical_strength
-from tests.data import load_instance, load_set, needs_data, reference_instances
 from tests.oracles.programs import whole_program
+from tests.shared_data import load_instance, load_set, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0, 0.0))
 

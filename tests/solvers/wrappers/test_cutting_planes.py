@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.designs import DenseDesign
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.solver import UnsuitableSolverError
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign
 from proxmargin.losses import LevelSet, Multinomial, PairwiseSquaredHinge
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import null_point
 from proxmargin.penalties import ElasticNet, SumToZero
-from proxmargin.problem import Point, Problem
-from proxmargin.solvers.names import ByTheRules, suitable
+from proxmargin.solvers.choice.names import ByTheRules, suitable
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.solver import UnsuitableSolverError
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
 from proxmargin.solvers.wrappers.relay import Relay
-from proxmargin.unpenalised import null_point
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
 from tests.solvers.papers.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from proxmargin.certificates.certify import certify
-from proxmargin.designs import DenseDesign, as_design
-from proxmargin.loop.minimize import minimize
-from proxmargin.loop.outcome import Status
-from proxmargin.loop.stopping import Stop
+from proxmargin.data.designs import DenseDesign, as_design
 from proxmargin.losses import CrammerSinger, Hinge, HuberizedHinge, Logistic, Loss, wrong_classes
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import (
     ElasticNet,
     GroupL2,
@@ -24,13 +23,14 @@ from proxmargin.penalties import (
     SumToZero,
     SumToZeroGroups,
 )
-from proxmargin.problem import Problem
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
-from proxmargin.solvers.names import SOLVERS, choose
+from proxmargin.solvers.choice.names import SOLVERS, choose
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.wrappers import relay
 from proxmargin.solvers.wrappers.relay import Relay
-from proxmargin.unpenalised import smooth_critical_strength
-from tests.data import load_set, needs_data
+from tests.shared_data import load_set, needs_data
 
 FREE = SumToZero(ElasticNet(0.0))
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import proxmargin
-from proxmargin import reports
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import plain
+from proxmargin.studies import reports
 
 if TYPE_CHECKING:
-    from proxmargin.comparing.comparison import Comparison
-    from proxmargin.comparing.several import SeveralComparisons
     from proxmargin.files.tables.contents import Table
+    from proxmargin.studies.comparing.comparison import Comparison
+    from proxmargin.studies.comparing.several import SeveralComparisons
 
 
 RECOMMENDED = "recommended"
@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _draw(comparison: Comparison, name: str) -> None:
-    from proxmargin.displays.comparison import ComparisonDisplay, height_of
+    from proxmargin.studies.displays.comparison import ComparisonDisplay, height_of
 
     height = height_of(len(comparison.names))
     output.draw(name, lambda ax: ComparisonDisplay.from_comparison(comparison, ax=ax), height)
@@ -166,9 +166,9 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     """The comparison that the arguments ask for."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from proxmargin.comparing.metrics import DEFAULT_METRICS
-    from proxmargin.comparing.run import FOLDS, compare
-    from proxmargin.inputs.preprocessing import imputer
+    from proxmargin.data.inputs.preprocessing import imputer
+    from proxmargin.studies.comparing.metrics import DEFAULT_METRICS
+    from proxmargin.studies.comparing.run import FOLDS, compare
 
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -204,7 +204,7 @@ def _names(given: list[str] | None, default: list[str]) -> Any:
 
 
 def _print(comparison: Comparison, source: str, reported: str | None) -> None:
-    from proxmargin.comparing import present
+    from proxmargin.studies.comparing import present
 
     facts = comparison.facts
     print(f"{present.answer(facts)}\n\n{source}: {present.summary(facts)}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import proxmargin
 from proxmargin.cli import failures, options, output
-from proxmargin.comparing.layout import Listing, number
+from proxmargin.studies.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -194,8 +194,8 @@ def _interval(scores: Any, y: Any) -> tuple[float, float]:
     """As a comparison has it: over folds, and no shorter than the number of samples allows."""
     import numpy as np
 
-    from proxmargin.comparing.evidence import Evidence
-    from proxmargin.comparing.metrics import basis_of
+    from proxmargin.studies.comparing.evidence import Evidence
+    from proxmargin.studies.comparing.metrics import basis_of
 
     found = Evidence.of(
         scores[:, None],
@@ -346,7 +346,7 @@ def _rows(model: Any) -> list[dict[str, Any]]:
 
 def _simplest(model: Any) -> int:
     """The place among the rows of what ``selection='1se'`` chooses."""
-    from proxmargin.selection.results import within_one_error
+    from proxmargin.models.selection.results import within_one_error
 
     row, column = within_one_error(model.cv_scores_)
     return int(row * model.cv_scores_.shape[1] + column)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import proxmargin
 from proxmargin.cli import failures, options, output
-from proxmargin.comparing.layout import Listing, number
+from proxmargin.studies.comparing.layout import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
-    from proxmargin.paths import Path
-    from proxmargin.permutations import PermutationTest
+    from proxmargin.models.paths import Path
+    from proxmargin.models.permutations import PermutationTest
 
 NEXT = 5  # most frequent features below the threshold that are listed, too
 # parameters that do not change what is fitted
@@ -43,7 +43,7 @@ def register_path(commands: options.Commands) -> None:
 
 
 def run_path(arguments: argparse.Namespace) -> int:
-    from proxmargin.paths.saturation import Ending
+    from proxmargin.models.paths.saturation import Ending
 
     output.check_plot(arguments.plot)
     estimator = options.estimator_of(arguments)
@@ -188,7 +188,7 @@ def _print(
     saved: str | None,
     rows: list[dict[str, Any]],
 ) -> None:
-    from proxmargin.paths.strength import strength_of
+    from proxmargin.models.paths.strength import strength_of
 
     stable = [row for row in rows if row["stable"]]
     facts = {

@@ -16,9 +16,9 @@ from time import process_time
 from typing import Any
 
 from proxmargin.cli import failures, options, output
-from proxmargin.comparing.layout import Listing
-from proxmargin.estimators.registry import MODELS, model_names
+from proxmargin.models.fitting.registry import MODELS, model_names
 from proxmargin.runtime.progress import ProgressBar
+from proxmargin.studies.comparing.layout import Listing
 
 SEED = 0
 SHAPES = {"tall": (300, 20), "wide": (40, 300)}  # samples, features

@@ -11,8 +11,6 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["balance", "clip_flows", "largest_rate", "loose_rows"]
-
 
 @njit(cache=True, nogil=True)
 def clip_flows(dual, codes, shares, most):

@@ -14,17 +14,7 @@ import numpy as np
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.rounding import SUM_ROUNDING
-
-__all__ = [
-    "PairwiseSquares",
-    "Softmax",
-    "best_shift",
-    "curvatures",
-    "evaluated",
-    "intercept_system",
-    "slope_and_curvature",
-]
+from proxmargin.compiled.rounding import SUM_ROUNDING
 
 # Newton's method for the intercept
 MAX_SHIFTS = 60

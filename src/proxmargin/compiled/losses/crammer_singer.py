@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["fenchel_young_sum", "subgradient", "value_sum"]
-
 
 @njit(cache=True, nogil=True)
 def value_sum(scores, codes, shares):

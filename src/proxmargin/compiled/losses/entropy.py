@@ -6,8 +6,6 @@ import math
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["log_excess", "relative_entropy"]
-
 
 @njit(cache=True, nogil=True, inline="always")
 def log_excess(x):

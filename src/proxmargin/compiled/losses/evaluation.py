@@ -12,16 +12,6 @@ from __future__ import annotations
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.exponentials import fast_exp, fast_log1p
 
-__all__ = [
-    "capped_gap",
-    "evaluated",
-    "evaluated_capped",
-    "evaluated_logistic",
-    "logistic",
-    "logistic_descent",
-    "logistic_shares",
-]
-
 SUMS = {"reassoc", "contract", "nsz"}  # in any order
 
 

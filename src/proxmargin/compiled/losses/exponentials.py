@@ -17,8 +17,6 @@ from numba.extending import intrinsic
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["fast_exp", "fast_log1p"]
-
 LOG2_E = 1.4426950408889634
 LOG_2 = 0.6931471805599453
 LOG_2_HIGH = 0.693147180369123816490  # with 21 zeros at the end: k times it is exact

@@ -12,18 +12,7 @@ import math
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.rounding import SLOPE_ROUNDING
-
-__all__ = [
-    "best_shift",
-    "bregman_sum",
-    "clip_into_box",
-    "optimal_intercept_and_gradient",
-    "shrink_columns",
-    "slope_and_curvature",
-    "value_and_gradient",
-    "value_sum",
-]
+from proxmargin.compiled.rounding import SLOPE_ROUNDING
 
 SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 

@@ -14,13 +14,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.entropy import relative_entropy
 
-__all__ = [
-    "conjugate_prox",
-    "entropy_sum",
-    "relative_entropy_sum",
-    "value_and_gradient",
-]
-
 # Newton's method for the scalar equations, which takes a handful of steps
 NEWTON_STEPS = 100  # maximum number
 LAST_STEP = 1e-15  # relative length of the last one: 5 ulp

@@ -9,13 +9,6 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 
-__all__ = [
-    "conjugate_prox",
-    "conjugate_sum",
-    "fenchel_young_sum",
-    "value_and_gradient",
-]
-
 
 @njit(cache=True, nogil=True)
 def value_and_gradient(scores, codes, shares, gradient):

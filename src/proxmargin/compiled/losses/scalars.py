@@ -27,8 +27,6 @@ from numba.extending import overload_method
 
 from proxmargin.compiled.losses.evaluation import evaluated
 
-__all__ = ["REQUIRED", "Defaults", "scalars"]
-
 # names of their arguments
 REQUIRED = {
     "value": "t",

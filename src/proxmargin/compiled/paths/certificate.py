@@ -12,10 +12,8 @@ from proxmargin.compiled.paths import dual_subspace, products
 from proxmargin.compiled.paths.dual_point import loss_gap
 from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.products.vectors import dot
+from proxmargin.compiled.rounding import UNIT
 from proxmargin.compiled.solvers.nets import gap_term, violation
-from proxmargin.rounding import UNIT
-
-__all__ = ["certify", "kkt_gap_objective"]
 
 ENTRY_ULPS = 8.0  # rounding of an entry of a centred column, in units of its largest term
 FAR = 4.0  # factor on the gap tolerance beyond which bounds need not be sharp
@@ -184,7 +182,8 @@ def _unpenalised_rounding(path, relative, dual_l1):
 
     They are zero up to rounding, v. With optimal coefficients w* the gap is too small by at most
     ``|v_j| (|w_j| + |w*_j|)``. The bound of ``|w*_j|`` is that of
-    `proxmargin.certificates.certify`: one unit of the margins more than the present scores need.
+    `proxmargin.optimality.certificates.certify`: one unit of the margins more than the present
+    scores need.
     """
     data, free, candidates, point = path.data, path.unpenalised, path.candidates, path.point
     if free.feature.size == 0:

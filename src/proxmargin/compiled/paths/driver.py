@@ -36,8 +36,6 @@ from proxmargin.compiled.paths.steps import halve, step
 from proxmargin.compiled.products.vectors import dot
 from proxmargin.compiled.solvers.nets import open_slope
 
-__all__ = ["advance", "begin", "restart"]
-
 MAX_ROUNDS = 12  # rounds of Newton's method and a certificate, for one strength
 TIGHTER = 0.3  # factor on the gap tolerance of Newton's method after a certificate that failed
 LEAST_THRESHOLD = 0.5  # of the strong rule, in units of the l1 strength

@@ -10,8 +10,6 @@ from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.products import candidate_products, combine
 from proxmargin.compiled.products.vectors import add
 
-__all__ = ["evaluate", "loss_gap", "optimise", "recompute_scores"]
-
 # slope in the intercept relative to the dual's sum, per unit of relative violation
 SLOPE_TOLERANCE = 1e-2
 FARTHEST = 0.05  # relative violation beyond which this tolerance grows no further

@@ -26,9 +26,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.vectors import add, add_four, dot
-from proxmargin.rounding import UNIT
-
-__all__ = ["DualSubspace", "append", "compress", "decompose", "estimate_products", "rounding"]
+from proxmargin.compiled.rounding import UNIT
 
 FURTHER_TERMS = 16  # rounding errors besides those of a sum's terms: scales, centres, norms
 DEPENDENT = 1e-3  # norm of a basis vector less its projection on others, below which it is dropped

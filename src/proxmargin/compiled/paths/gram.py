@@ -13,8 +13,6 @@ from proxmargin.compiled.paths.products import all_products, dense_products, pro
 from proxmargin.compiled.products.columns import add_outer
 from proxmargin.compiled.products.vectors import dot
 
-__all__ = ["append", "form", "revise"]
-
 BLOCK = 1 << 14  # entries of weighted rows held at a time for a Gram matrix
 LEAST_ROWS = 64  # of a block
 

@@ -16,19 +16,6 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.margins import best_shift
 from proxmargin.compiled.solvers.newton import exact_step
 
-__all__ = [
-    "Loss",
-    "at_scores",
-    "best_intercept",
-    "bounds",
-    "descent_along",
-    "gap_of_dual",
-    "gap_of_shares",
-    "loss_of",
-    "majorised",
-    "step_length",
-]
-
 PAIR = types.UniTuple(NUMBER, 2)
 FOUR = types.UniTuple(NUMBER, 4)
 ORDER = {"reassoc", "contract", "nsz"}  # sums in any order, so that their loops vectorise

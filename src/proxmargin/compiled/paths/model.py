@@ -7,8 +7,6 @@ from proxmargin.compiled.paths import gram, loss_passes
 from proxmargin.compiled.solvers.nets import open_slope
 from proxmargin.compiled.solvers.newton import used_weight
 
-__all__ = ["append", "form", "newcomers", "revise"]
-
 KEPT_SLOPE = 0.95  # share of the threshold below which a new model leaves a candidate out
 FEW = 512  # number of features up to which this share is `KEPT_OF_FEW`
 KEPT_OF_FEW = 0.6

@@ -27,8 +27,6 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["correct", "forget", "learn"]
-
 LARGEST_RATIO = 1.5  # of two step lengths; beyond it the last error is not extrapolated
 
 

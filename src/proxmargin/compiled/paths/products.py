@@ -11,16 +11,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.vectors import add, dot
 
-__all__ = [
-    "all_products",
-    "candidate_products",
-    "combine",
-    "copy_column",
-    "dense_products",
-    "product",
-    "some_products",
-]
-
 
 @njit(cache=True, nogil=True, allocates=False)
 def copy_column(data, candidates, s, j):

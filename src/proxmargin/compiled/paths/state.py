@@ -11,20 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "Candidates",
-    "ColumnCache",
-    "Data",
-    "PathModel",
-    "PathPoint",
-    "PathState",
-    "PathTarget",
-    "Screening",
-    "Store",
-    "Strengths",
-    "record",
-]
-
 # return codes of a call
 DONE = 0
 CANDIDATES_FULL = 1  # no room for a feature that enters

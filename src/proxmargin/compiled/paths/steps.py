@@ -17,8 +17,6 @@ from proxmargin.compiled.solvers.newton import (
 )
 from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
 
-__all__ = ["halve", "step"]
-
 FORCING = 0.05  # accuracy of the model's minimum, relative to the violation
 FINE_FORCING = 1e-3  # the same relative to the tolerance, in units of the l1 strength
 DAMPING = 1e-10  # relative to the largest diagonal entry

@@ -27,8 +27,6 @@ from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.products.vectors import add, dot
 from proxmargin.compiled.solvers.quadratic_model import PIVOT, solve
 
-__all__ = ["UnpenalisedColumns", "newton_direction", "project", "set_slopes"]
-
 LONGEST_MOVE = 2.0  # largest move of a score in a Newton step, in units of the margin
 LARGEST_MOVE = 0.45  # of a dual coordinate by one projection, relative to its interval
 ROUNDS = 2  # most projections: the second one removes rounding of the first

@@ -17,20 +17,6 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
 
-__all__ = [
-    "Compressed",
-    "active",
-    "add",
-    "add_outer",
-    "column_square",
-    "dot",
-    "forward",
-    "gram_of",
-    "height",
-    "pull",
-    "scale_lines",
-]
-
 
 class Compressed(NamedTuple):
     """A matrix of ``n_rows`` rows compressed by columns."""

@@ -13,8 +13,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.sums import rounding_of_product, rounding_of_sum
 
-__all__ = ["across", "along", "gather", "scatter"]
-
 LANES = 32  # sums side by side, none of which waits for another: as vectors of the processor
 
 

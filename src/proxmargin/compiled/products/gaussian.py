@@ -12,8 +12,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.exponentials import fast_exp
 
-__all__ = ["gaussian"]
-
 LOG2_E = np.float32(log2(np.e))
 # log 2 in two parts, the first of 10 digits: its multiples are exact
 LOG_2_HEAD = np.float32(0.693359375)

@@ -10,8 +10,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.sums import add
 
-__all__ = ["rbf_product", "sparse_products"]
-
 
 @njit(cache=True, nogil=True)
 def sparse_products(data, indices, indptr, others_data, others_indices, others_indptr, out):

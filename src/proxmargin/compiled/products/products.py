@@ -13,19 +13,6 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = [
-    "across",
-    "along",
-    "centred_squares",
-    "gather",
-    "largest_entries",
-    "line_largest",
-    "line_squares",
-    "placed_twice",
-    "scaled_lines",
-    "scatter",
-]
-
 # what is transposed at a time: whole lines of the cache on either side, that its first level holds
 PATCH_ROWS = 64
 PATCH_COLUMNS = 16

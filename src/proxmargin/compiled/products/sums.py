@@ -6,8 +6,6 @@ import math
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["add", "rounding_of_product", "rounding_of_sum", "times"]
-
 SPLIT = 134217729.0  # 2^27 + 1 halves the 53 digits of a double (Veltkamp)
 
 

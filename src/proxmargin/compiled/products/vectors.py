@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["add", "add_four", "dot"]
-
 
 @njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
 def dot(left, right):

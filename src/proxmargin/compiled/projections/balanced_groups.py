@@ -20,8 +20,6 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.projections.groups import _cap, _length
 from proxmargin.compiled.projections.simplex import solve_definite
 
-__all__ = ["balanced_group_centres", "balanced_group_prox"]
-
 EPS = float(np.finfo(np.float64).eps)
 # Newton's method on h
 NEWTON_STEPS = 500  # at most

@@ -8,8 +8,6 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["group_l2_prox", "group_linf_prox", "group_linf_residual", "lp_unit"]
-
 NEWTON_STEPS = 100
 EPS = float(np.finfo(np.float64).eps)
 

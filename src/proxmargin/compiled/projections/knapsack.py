@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.sums import add, times
 
-__all__ = ["Knapsack", "pivot", "settle"]
-
 EPS = float(np.finfo(np.float64).eps)
 ENTRY_ROUNDING = 2.0 * EPS  # rounding of point - theta normal, relative to |point| + |theta normal|
 TINY = float(np.finfo(np.float64).tiny)

@@ -6,8 +6,6 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["balanced_linf_prox", "sum_to_zero_rows", "sum_to_zero_shifts"]
-
 SUM_ROUNDING = 4.0 * 2.0**-52  # 4 ulp of the terms of a sum: a smaller sum is zero
 ZERO_SLOPE = 1e-12  # slope of `_off_middle` that counts as zero
 

@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
 
-__all__ = [
-    "Columns",
-    "column_newton",
-    "project_epigraphs",
-    "project_row",
-    "project_rows",
-    "solve_definite",
-]
-
 # semismooth Newton method for the shifts of columns
 NEWTON_STEPS = 60  # maximum number
 SUM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # relative residual that counts as rounding

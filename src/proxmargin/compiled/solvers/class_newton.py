@@ -21,8 +21,6 @@ from proxmargin.compiled.products.columns import add, dot
 from proxmargin.compiled.solvers.nets import Net, gap_term, violation
 from proxmargin.compiled.solvers.quadratic_model import Quadratic, quadratic_minimum
 
-__all__ = ["Unknowns", "class_pricing", "newton_steps", "scores_of"]
-
 # forcing terms: residual of the quadratic model over the violation of optimality
 FORCING = 0.1
 TIGHT_FORCING = 0.01  # near the solution, where Newton's method converges quadratically

@@ -10,8 +10,6 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["pairwise"]
-
 LEAST_CURVATURE = 1e-12  # relative to the largest diagonal entry; replaces a curvature <= 0
 LEAST_CURVATURE_SINGLE = 1e-7  # the same in single precision
 # excludes a coordinate from a minimum; finite, so that minima vectorise

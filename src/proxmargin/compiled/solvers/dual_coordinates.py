@@ -27,17 +27,6 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.exponentials import fast_exp
 from proxmargin.compiled.prefetch import prefetch
 
-__all__ = [
-    "NEAREST",
-    "Descent",
-    "DualTerms",
-    "StoredRows",
-    "descend",
-    "products",
-    "squares",
-    "summed",
-]
-
 # dual points in a box
 LEAST_VIOLATION = 1e-15  # of a slope, in margins: below it a coordinate does not move
 LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept

@@ -12,15 +12,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.solvers.nets import violation
 
-__all__ = [
-    "gathered_columns",
-    "gathered_rows",
-    "net_slopes",
-    "orthant",
-    "orthant_step",
-    "smoothed_hinge",
-]
-
 _FAST = {"reassoc", "contract", "nsz"}
 
 

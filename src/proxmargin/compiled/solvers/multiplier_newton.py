@@ -7,8 +7,6 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.projections.simplex import project_row
 
-__all__ = ["add_curvature", "smoothed_classes"]
-
 
 @njit(cache=True, nogil=True)
 def smoothed_classes(scores, codes, shares, centre, sharpness, masses):

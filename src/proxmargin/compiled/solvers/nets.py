@@ -7,17 +7,6 @@ from typing import Any, NamedTuple
 
 from proxmargin.compiled.cache import njit
 
-__all__ = [
-    "Net",
-    "gap_term",
-    "is_unpenalised",
-    "largest_step",
-    "minimiser",
-    "open_slope",
-    "step_to_bound",
-    "violation",
-]
-
 
 class Net(NamedTuple):
     """``sum_j l1_j |w_j| + (l2_j / 2) w_j^2`` where ``lower_j <= w_j <= upper_j``.

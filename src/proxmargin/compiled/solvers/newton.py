@@ -6,8 +6,6 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-__all__ = ["curvature_weights", "exact_step", "next_weight", "sparse_gram", "used_weight"]
-
 # the search along a step
 SEARCH_TOLERANCE = 0.3  # slope at its end over the first slope
 SEARCH_STEPS = 60  # maximum number: more bisections than a step has bits

@@ -29,8 +29,6 @@ from proxmargin.compiled.solvers.newton import (
 )
 from proxmargin.compiled.solvers.quadratic_model import model_minimum
 
-__all__ = ["end_of_step", "newton_steps", "violations_and_gap"]
-
 # forcing terms: residual of the quadratic model over the violation of optimality
 FORCING = 0.3
 TIGHT_FORCING = 0.01  # once the active set is stable and Newton's method converges quadratically

@@ -18,8 +18,6 @@ from proxmargin.compiled.products import vectors
 from proxmargin.compiled.products.columns import active, column_square, gram_of, height
 from proxmargin.compiled.solvers.nets import minimiser, step_to_bound, violation
 
-__all__ = ["Quadratic", "model_minimum", "quadratic_minimum", "room_for", "solve"]
-
 MAX_CYCLES = 80  # each of sweeps and a Newton step
 # in Gram form
 FIRST_SWEEPS = 3  # sweeps after the first Newton step of a call

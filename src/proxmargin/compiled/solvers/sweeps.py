@@ -8,8 +8,6 @@ from __future__ import annotations
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.solvers.nets import minimiser
 
-__all__ = ["sweep_dense", "sweep_sparse"]
-
 
 @njit(cache=True, nogil=True, inline="always")
 def _coordinate_minimiser(old, slope, major, net, j):

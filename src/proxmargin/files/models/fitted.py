@@ -16,10 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxmargin.data.kernels import Kernel, Precomputed
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.npy import NUMBERS, array_from, bytes_of, csr_fault
-from proxmargin.kernels import Kernel, Precomputed
-from proxmargin.resuming.codec import SPARSE
+from proxmargin.solvers.resuming.codec import SPARSE
 
 Fitted: TypeAlias = dict[str, Any]
 

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 
 import proxmargin
-from proxmargin.certificates.certificate import CertificateList
-from proxmargin.estimators.coefficients import Ranked
-from proxmargin.estimators.registry import CROSS_VALIDATED
+from proxmargin.data.inputs.parameters import check_number
+from proxmargin.data.kernels import Kernel, named_kernel
 from proxmargin.files.errors import ModelFileError, listed
 from proxmargin.files.models import fitted
 from proxmargin.files.models.archive import (
@@ -50,8 +49,9 @@ from proxmargin.files.models.settings import (
     certificate_to_plain,
     complete_settings,
 )
-from proxmargin.inputs.parameters import check_number
-from proxmargin.kernels import Kernel, named_kernel
+from proxmargin.models.fitting.coefficients import Ranked
+from proxmargin.models.fitting.registry import CROSS_VALIDATED
+from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.runtime.brief import brief
 
 
@@ -82,7 +82,7 @@ def put_together(model: Any, imputed: Any) -> Any:
     """The pipeline of the imputer that a file describes and the model; the model without one."""
     if imputed is None:
         return model
-    from proxmargin.inputs.preprocessing import STRATEGIES, Preprocessed, refilled
+    from proxmargin.data.inputs.preprocessing import STRATEGIES, Preprocessed, refilled
 
     whole = isinstance(imputed, dict) and set(imputed) == {"strategy", "values"}
     if not whole or imputed["strategy"] not in STRATEGIES:

@@ -1,7 +1,7 @@
 """Constructor parameters and certificates as plain JSON and back, and the classes they may name.
 
-To the tags of `proxmargin.resuming.codec` come ``{"array": [...], "type": "<i8"}`` for one row of
-numbers or strings, and ``{"part": "Ridge", "settings": {...}}``.
+To the tags of `proxmargin.solvers.resuming.codec` come ``{"array": [...], "type": "<i8"}`` for one
+row of numbers or strings, and ``{"part": "Ridge", "settings": {...}}``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificates.certificate import Certificate, CertificateList
-from proxmargin.estimators.registry import MODELS, model_names
 from proxmargin.files.errors import ModelFileError, listed
-from proxmargin.resuming.codec import COMMON, PLAIN, Codec
+from proxmargin.models.fitting.registry import MODELS, model_names
+from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
+from proxmargin.solvers.resuming.codec import COMMON, PLAIN, Codec
 
 ESTIMATORS = tuple(sorted(model_names()))
 
@@ -39,10 +39,10 @@ OTHERS: Mapping[str, str] = {
 
 # the packages of kernels, losses and penalties, and the table of solvers, which knows them all
 _PART_HOMES = (
-    "proxmargin.kernels",
+    "proxmargin.data.kernels",
     "proxmargin.losses",
     "proxmargin.penalties",
-    "proxmargin.solvers.names",
+    "proxmargin.solvers.choice.names",
 )
 
 

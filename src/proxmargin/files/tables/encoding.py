@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import Column, FeatureMatrix, is_number
+from proxmargin.models.fitting.frames import users_level
 from proxmargin.runtime.memory import shortage
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from proxmargin.estimators.frames import users_level
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.contents import Column, Table, is_number
+from proxmargin.models.fitting.frames import users_level
 from proxmargin.runtime.memory import free_bytes, shortage
 
 # Beyond this, float64 no longer tells neighbouring integers apart.

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import EPS, OBJECTIVE_ROUNDING, TINY
 from proxmargin.compiled.solvers.hinge_newton import (
     net_slopes,
     orthant,
@@ -15,25 +16,22 @@ from proxmargin.compiled.solvers.hinge_newton import (
     smoothed_hinge,
 )
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.designs.base import Design
-from proxmargin.designs.dense import DenseDesign
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import EPS, OBJECTIVE_ROUNDING, TINY
+from proxmargin.data.designs.base import Design
+from proxmargin.data.designs.dense import DenseDesign
+from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.augmented.hinge_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
 from proxmargin.solvers.augmented.newton_rows import NewtonRows, few_by_rows, newton_rows
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
-from proxmargin.solvers.hinge_terms import (
+from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
     goals,
     intercept_ridge,
     signs_and_caps,
     spread_of,
 )
-
-__all__ = ["BinaryHinge", "HingePoint", "SmoothedHinge"]
 
 # Newton step within an orthant
 RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # relative to the diagonal, until Cholesky succeeds

@@ -12,15 +12,13 @@ from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import products
 from proxmargin.compiled.solvers.multiplier_newton import add_curvature
-from proxmargin.designs.base import Design
-from proxmargin.designs.row_span import in_short_coordinates
-from proxmargin.designs.sparse import SparseDesign
-from proxmargin.designs.standardized import StandardizedDesign
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
+from proxmargin.data.designs.base import Design
+from proxmargin.data.designs.row_span import in_short_coordinates
+from proxmargin.data.designs.sparse import SparseDesign
+from proxmargin.data.designs.standardized import StandardizedDesign
+from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memoisation import Remembers, cached_property
-
-__all__ = ["Block", "ClassCoordinates", "ColumnClassPairs", "Live", "class_coordinates"]
 
 Ids = NDArray[np.intp]
 Indices = NDArray[np.signedinteger]

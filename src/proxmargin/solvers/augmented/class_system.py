@@ -16,17 +16,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.losses.base import Array
+from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, Live
-from proxmargin.solvers.linear_algebra import (
+from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
     Inverse,
     conjugate_gradients,
     inverse_of,
 )
-
-__all__ = ["ClassSystem", "class_system"]
 
 WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
 MAX_SIDE = 2500  # side of a factored matrix; larger systems are solved by CG

@@ -9,18 +9,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
-from proxmargin.losses.base import Array
-from proxmargin.losses.classes.multinomial import CrammerSinger
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import OBJECTIVE_ROUNDING
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.losses.classes.multinomial import CrammerSinger
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import null_point
 from proxmargin.solvers.augmented.block import Block, Live, class_coordinates
 from proxmargin.solvers.augmented.class_system import class_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
-from proxmargin.unpenalised import null_point
-
-__all__ = ["ClassPoint", "MulticlassHinge", "Smoothed"]
 
 ORTHANT_CORRECTIONS = 5  # active sets tried in one Newton step
 FIRST_SHARPNESS = 0.2

@@ -18,17 +18,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.designs.base import Array, Design
-from proxmargin.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
+from proxmargin.data.designs.base import Array, Design
+from proxmargin.functions.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memoisation import cached_property
-from proxmargin.solvers.linear_algebra import (
+from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
     conjugate_gradients,
     inverse_of,
 )
-
-__all__ = ["DualNewtonSystem", "newton_direction"]
 
 SMALL_SIDE = 400  # dual coordinates up to which V is formed unless another way is far cheaper
 FAR_CHEAPER = 0.2  # its work over that of factoring V

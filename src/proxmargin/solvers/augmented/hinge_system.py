@@ -17,19 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.designs.base import Design, subtract_outer
-from proxmargin.losses.base import Array
+from proxmargin.data.designs.base import Design, subtract_outer
+from proxmargin.functions.losses.base import Array
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.runtime.pace import affordable, factor_work, gram_work
-from proxmargin.solvers.linear_algebra import (
+from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
     Inverse,
     conjugate_gradients,
     inverse_of,
 )
-
-__all__ = ["Curved", "HingeSystem", "MatrixFree", "OverFeatures", "OverSamples", "hinge_system"]
 
 WIDE = 1.3  # features per sample above which the system is formed over the samples
 MAX_SIDE = 3000  # side of a factored matrix; larger systems are solved by CG

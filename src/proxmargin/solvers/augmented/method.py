@@ -8,20 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.loop.solver import Solver, at_least_one
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.losses.classes.multinomial import CrammerSinger
-from proxmargin.problem import Point, Problem
-from proxmargin.rows import largest_of_rows, live_rows
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.losses.classes.multinomial import CrammerSinger
+from proxmargin.functions.rows import largest_of_rows, live_rows
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.augmented.binary import BinaryHinge
 from proxmargin.solvers.augmented.classes import MulticlassHinge
 from proxmargin.solvers.augmented.multipliers import HingeModel, MultiplierState
-from proxmargin.solvers.hinge_terms import hinge_objection
-from proxmargin.solvers.working_set import with_worst
-from proxmargin.traits import Trait
-
-__all__ = ["MultiplierNewton"]
+from proxmargin.solvers.loop.solver import Solver, at_least_one
+from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.shared.hinge_terms import hinge_objection
+from proxmargin.solvers.shared.working_set import with_worst
 
 TARGET_STEPS = 6.0  # Newton steps; the growth of the sharpness is this over the last number
 MIN_ADDED_FEATURES = 64  # at once, if as many violate the optimality conditions

@@ -9,15 +9,13 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.designs.base import Design
-from proxmargin.loop.solver import GAP_REDUCTION, State
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
+from proxmargin.data.designs.base import Design
+from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memoisation import Remembers
 from proxmargin.solvers.augmented.smoothed_newton import End
-
-__all__ = ["Centre", "HingeModel", "MultiplierState"]
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, State
+from proxmargin.solvers.loop.stopping import Stop
 
 NEWTON_STEPS = 60  # limit for one smoothed problem
 SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed because of rounding

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.products import gather, scatter
 from proxmargin.compiled.solvers.hinge_newton import gathered_columns, gathered_rows
-from proxmargin.designs.base import Array, Design
-from proxmargin.designs.dense import DenseDesign
-from proxmargin.designs.sparse import SparseDesign
-
-__all__ = ["NewtonRows", "few_by_rows", "newton_rows"]
+from proxmargin.data.designs.base import Array, Design
+from proxmargin.data.designs.dense import DenseDesign
+from proxmargin.data.designs.sparse import SparseDesign
 
 Index = NDArray[np.intp]
 # multiply-adds to form a system, up to which a compiled step on a copy of its data is fastest

@@ -7,8 +7,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
 
-__all__ = ["End", "line_search", "minimise"]
-
 # line search
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
 END_SLOPE_FRACTION = 0.8  # slope at the end over the first one, for a step with a hidden decrease

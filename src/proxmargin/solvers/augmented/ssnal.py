@@ -8,18 +8,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
-from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
-from proxmargin.loop.stopping import Stop
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import EPS, SUM_ROUNDING
+from proxmargin.compiled.rounding import EPS, SUM_ROUNDING
+from proxmargin.data.designs.base import Array, Design
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.solvers.augmented.smoothed_newton import line_search, minimise
-from proxmargin.traits import Trait
-
-__all__ = ["Multipliers", "SemismoothNewton"]
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
+from proxmargin.solvers.loop.stopping import Stop
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
 # long ones need fewer subproblems, of more Newton steps each; those too long retreat (below)

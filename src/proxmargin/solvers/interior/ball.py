@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.losses.base import Array
-from proxmargin.solvers.box.box_program import BoxProgram, Solve
+from proxmargin.functions.losses.base import Array
+from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 from proxmargin.solvers.interior.boxes import Factored, PenaltyModel, PenaltyNewton, PenaltyStep
 from proxmargin.solvers.interior.loop import (
     MIN_STEP,
@@ -24,9 +24,7 @@ from proxmargin.solvers.interior.loop import (
     PrimalDualModel,
     predictor_corrector,
 )
-from proxmargin.solvers.linear_algebra import inverse_of
-
-__all__ = ["BallModel", "minimised_in_ball"]
+from proxmargin.solvers.shared.linear_algebra import inverse_of
 
 FIRST_POWERS = 0.5  # first sum of the bounds t; at most one
 # quadratic models

@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.losses.base import Array
-from proxmargin.solvers.box.box_program import BoxProgram, Solve
+from proxmargin.functions.losses.base import Array
+from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 from proxmargin.solvers.interior.loop import Iterate, NewtonStep, PrimalDualModel
-
-__all__ = ["BoxModel", "Factored", "PenaltyModel", "PenaltyNewton", "PenaltyStep", "RidgeModel"]
 
 
 class PenaltyStep(NamedTuple):

@@ -8,20 +8,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.penalties.elastic_net import Ridge
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import TINY
-from proxmargin.solvers.box.box_program import (
+from proxmargin.compiled.rounding import TINY
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.penalties.elastic_net import Ridge
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.interior.ball import BallModel
+from proxmargin.solvers.interior.box_program import (
     has_ridge,
     program_of,
     size_objection,
     system_work,
 )
-from proxmargin.solvers.box.crossover import (
+from proxmargin.solvers.interior.boxes import BoxModel, RidgeModel
+from proxmargin.solvers.interior.crossover import (
     MAX_FACES,
     ExactSolution,
     Face,
@@ -30,13 +31,10 @@ from proxmargin.solvers.box.crossover import (
     partition_of,
     work_of,
 )
-from proxmargin.solvers.interior.ball import BallModel
-from proxmargin.solvers.interior.boxes import BoxModel, RidgeModel
 from proxmargin.solvers.interior.loop import MIN_STEP, Iterate, predictor_corrector
 from proxmargin.solvers.interior.net import NetModel
-from proxmargin.traits import Trait
-
-__all__ = ["InteriorPoint", "InteriorPointState"]
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
+from proxmargin.solvers.loop.stopping import Stop
 
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding

@@ -8,9 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.losses.base import Array
-
-__all__ = ["MIN_STEP", "Iterate", "NewtonStep", "PrimalDualModel", "predictor_corrector"]
+from proxmargin.functions.losses.base import Array
 
 BOUNDARY_FRACTION = 0.995  # of the longest step that keeps slacks and multipliers positive
 BACKTRACKING = 0.9  # factor on a step that would leave a curved part of the boundary

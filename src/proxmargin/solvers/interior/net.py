@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.losses.base import Array
-from proxmargin.problem import Problem
-from proxmargin.solvers.box.box_program import BoxProgram
+from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.problem import Problem
+from proxmargin.solvers.interior.box_program import BoxProgram
 from proxmargin.solvers.interior.boxes import Factored, PenaltyModel, PenaltyNewton, PenaltyStep
 from proxmargin.solvers.interior.loop import Iterate
-
-__all__ = ["NetModel"]
 
 
 class NetModel(PenaltyModel):

@@ -8,29 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
-from proxmargin.designs.base import Array, Design, subtract_outer
-from proxmargin.designs.row_span import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.designs.standardized import centred
-from proxmargin.losses.minimax import EllipsoidLoss
-from proxmargin.problem import Problem
+from proxmargin.data.designs.base import Array, Design, subtract_outer
+from proxmargin.data.designs.row_span import (
+    AllFeatures,
+    Coordinates,
+    in_short_coordinates,
+    short_side,
+)
+from proxmargin.data.designs.standardized import centred
+from proxmargin.functions.losses.minimax import EllipsoidLoss
+from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.pace import affordable, eigen_work, gram_work
-from proxmargin.solvers.line_search import LINE_SEARCH_STEPS, increasing_root
-from proxmargin.solvers.linear_algebra import conjugate_gradients, forcing, inverse_of
-
-__all__ = [
-    "REFINEMENTS",
-    "VARIANCE_ROUNDING",
-    "ClassSpread",
-    "FormedSpread",
-    "Inverse",
-    "coordinates_of",
-    "covariances",
-    "ellipsoid_loss",
-    "forms_covariances",
-    "spectrum",
-    "spread_of",
-    "variances_of",
-]
+from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS, increasing_root
+from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
 
 Inverse = Callable[[Array], Array]
 

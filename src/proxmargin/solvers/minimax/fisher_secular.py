@@ -8,12 +8,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from proxmargin.designs.base import Array, Design
-from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.minimax import MinimaxFisher
-from proxmargin.problem import Point, Problem
-from proxmargin.solvers.line_search import secular_multipliers
+from proxmargin.data.designs.base import Array, Design
+from proxmargin.functions.losses.minimax import MinimaxFisher
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import Solver, State
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
     VARIANCE_ROUNDING,
@@ -24,9 +24,7 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
-from proxmargin.traits import Trait
-
-__all__ = ["FisherSecular", "FisherState"]
+from proxmargin.solvers.shared.line_search import secular_multipliers
 
 # |part of the mean difference in the null space| over |mean difference|, below which it is rounding
 NULL_SPACE_ROUNDING = 1e-11

@@ -15,13 +15,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.certificates.gap import Gap
-from proxmargin.designs.base import Array
-from proxmargin.loop.solver import CLAIM_FRACTION, GAP_REDUCTION, GapState, Solver, at_least_one
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.minimax import MinimaxProbability
-from proxmargin.problem import Point, Problem
-from proxmargin.solvers.linear_algebra import inverse_of
+from proxmargin.data.designs.base import Array
+from proxmargin.functions.losses.minimax import MinimaxProbability
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import (
+    CLAIM_FRACTION,
+    GAP_REDUCTION,
+    GapState,
+    Solver,
+    at_least_one,
+)
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
     ClassSpread,
@@ -35,9 +41,7 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spread_of,
     variances_of,
 )
-from proxmargin.traits import Trait
-
-__all__ = ["ProbabilityNewton", "ProbabilityState"]
+from proxmargin.solvers.shared.linear_algebra import inverse_of
 
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 REWEIGHTED_REGULARISATION = 1e-14  # over the diagonal: the pooled covariance may be singular

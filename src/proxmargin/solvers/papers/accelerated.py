@@ -21,7 +21,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.composite import (
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.composite import (
     Backward,
     CompositeForm,
     PrimalForm,
@@ -30,7 +32,8 @@ from proxmargin.composite import (
     primal_form,
     scaled_form,
 )
-from proxmargin.loop.solver import (
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import (
     LIPSCHITZ_MARGIN,
     Solver,
     State,
@@ -38,7 +41,7 @@ from proxmargin.loop.solver import (
     check_flags,
     check_numbers,
 )
-from proxmargin.loop.stopping import (
+from proxmargin.solvers.loop.stopping import (
     OVERRUN,
     FixedPoint,
     PointResidual,
@@ -46,17 +49,6 @@ from proxmargin.loop.stopping import (
     StepResidual,
     Stop,
 )
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
-from proxmargin.traits import Trait
-
-__all__ = [
-    "Accelerated",
-    "AcceleratedProximalGradient",
-    "FastProximalGradient",
-    "FastProximalGradientStar",
-    "GuaranteedProximalGradient",
-]
 
 SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.designs.base import Design
-from proxmargin.loop.solver import Solver, State, check_choice, check_numbers
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.penalties.elastic_net import soft_threshold
-from proxmargin.problem import Point, Problem
+from proxmargin.data.designs.base import Design
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.penalties.elastic_net import soft_threshold
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.augmented.hinge_system import Curved, HingeSystem, hinge_system
-from proxmargin.solvers.hinge_terms import (
+from proxmargin.solvers.loop.solver import Solver, State, check_choice, check_numbers
+from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
     goals,
     hinge_objection,
@@ -23,8 +23,6 @@ from proxmargin.solvers.hinge_terms import (
     relative_changes,
     signs_and_caps,
 )
-
-__all__ = ["AdmmState", "AlternatingDirections"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
 from proxmargin.compiled.solvers.decomposition import pairwise
-from proxmargin.loop.solver import Solver, State, at_least_one, check_numbers, require
-from proxmargin.loop.stopping import PrimalResidual, RelativeChange, Stop
-from proxmargin.losses.base import Array
-from proxmargin.penalties.elastic_net import soft_threshold
-from proxmargin.problem import Point, Problem
-from proxmargin.solvers.hinge_terms import (
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.penalties.elastic_net import soft_threshold
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_numbers, require
+from proxmargin.solvers.loop.stopping import PrimalResidual, RelativeChange, Stop
+from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
     goals,
     hinge_objection,
@@ -23,8 +23,6 @@ from proxmargin.solvers.hinge_terms import (
     relative_changes,
     signs_and_caps,
 )
-
-__all__ = ["Isvm1", "Isvm2", "Isvm3", "IteratedSVMState"]
 
 # largest violation of the optimality conditions of the inner problem, in units of the margin
 FIRST_ACCURACY = 1e-3

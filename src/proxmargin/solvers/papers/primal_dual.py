@@ -21,21 +21,19 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from proxmargin.certificates.certify import certify
-from proxmargin.certificates.gap import Gap
-from proxmargin.designs.base import Design
-from proxmargin.loop.solver import Solver, State, check_flags, check_numbers
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.classes.multinomial import CrammerSinger
-from proxmargin.losses.level_set import LevelSet
-from proxmargin.penalties.base import Penalty
-from proxmargin.problem import Point, Problem
-from proxmargin.projections.simplex import hinge_epigraphs
-from proxmargin.rounding import TINY
-from proxmargin.traits import Trait
-
-__all__ = ["PrimalDual", "PrimalDualState", "operator_norm"]
+from proxmargin.compiled.rounding import TINY
+from proxmargin.data.designs.base import Design
+from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.classes.multinomial import CrammerSinger
+from proxmargin.functions.losses.level_set import LevelSet
+from proxmargin.functions.penalties.base import Penalty
+from proxmargin.functions.projections.simplex import hinge_epigraphs
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import Solver, State, check_flags, check_numbers
+from proxmargin.solvers.loop.stopping import Stop
 
 POWER_ITERATIONS = 60  # for the estimate of |T|
 NORM_MARGIN = 1.02  # factor on that estimate, which is a lower bound

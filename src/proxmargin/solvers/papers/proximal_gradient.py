@@ -8,26 +8,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
+from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers import sweeps
-from proxmargin.composite import PrimalForm, primal_form
-from proxmargin.loop.solver import LIPSCHITZ_MARGIN, Solver, State, check_flags, check_numbers
-from proxmargin.loop.stopping import RelativeChange, Stop
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import OBJECTIVE_ROUNDING
-from proxmargin.solvers.working_set import Restricted, WorkingSet
-from proxmargin.traits import Trait
-
-__all__ = [
-    "CoordinateDescent",
-    "Momentum",
-    "MulticlassProximalGradient",
-    "MulticlassTwoStage",
-    "ProximalGradient",
-    "SweepState",
-    "TwoStage",
-]
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.composite import PrimalForm, primal_form
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import (
+    LIPSCHITZ_MARGIN,
+    Solver,
+    State,
+    check_flags,
+    check_numbers,
+)
+from proxmargin.solvers.loop.stopping import RelativeChange, Stop
+from proxmargin.solvers.shared.working_set import Restricted, WorkingSet
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,14 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.losses.base import Array
-from proxmargin.penalties.base import Penalty
-from proxmargin.penalties.elastic_net import ElasticNet
-from proxmargin.penalties.groups import GroupNorm
-from proxmargin.penalties.sum_to_zero import SumToZero, SumToZeroGroups
-from proxmargin.penalties.weighted import WeightedElasticNet
-
-__all__ = ["Atoms", "GaugeColumns", "gauge_columns"]
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.penalties.base import Penalty
+from proxmargin.functions.penalties.elastic_net import ElasticNet
+from proxmargin.functions.penalties.groups import GroupNorm
+from proxmargin.functions.penalties.sum_to_zero import SumToZero, SumToZeroGroups
+from proxmargin.functions.penalties.weighted import WeightedElasticNet
 
 Ids = NDArray[np.intp]
 # reduced cost over cost, above which a column enters

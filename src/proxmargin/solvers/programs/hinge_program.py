@@ -9,18 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.designs.base import Design
-from proxmargin.losses.base import Array, Loss
-from proxmargin.losses.classes.multinomial import CrammerSinger
-from proxmargin.losses.level_set import LevelSet
-from proxmargin.losses.margins.margin_sum import MarginSum
-from proxmargin.problem import Point, Problem
+from proxmargin.data.designs.base import Design
+from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.classes.multinomial import CrammerSinger
+from proxmargin.functions.losses.level_set import LevelSet
+from proxmargin.functions.losses.margins.margin_sum import MarginSum
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memoisation import cached_property
 from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
-from proxmargin.traits import Trait
-
-__all__ = ["HingeProgram", "HingeRows", "hinge_program", "hinge_rows"]
 
 Ids = NDArray[np.intp]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
-from proxmargin.loop.solver import Solver, State
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
+from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.loop.solver import Solver, State
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import (
     HingeProgram,
@@ -22,8 +22,6 @@ from proxmargin.solvers.programs.hinge_program import (
     hinge_rows,
 )
 from proxmargin.solvers.programs.restricted_program import Basis, solved
-
-__all__ = ["LinearProgram", "LinearProgramState", "columns_a_round", "first_rows"]
 
 Ids = NDArray[np.intp]
 FEW_ROWS = 1000  # hinge pieces up to which the first program has all rows

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
-from proxmargin.losses.base import Array
-
-__all__ = ["Basis", "RestrictedProgram", "Vertex", "solved"]
+from proxmargin.functions.losses.base import Array
 
 Status = NDArray[np.int8]
 # HiGHS's codes of the status of a column or a row in a basis

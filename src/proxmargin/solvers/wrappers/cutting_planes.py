@@ -19,17 +19,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.loop.outcome import Solution, Status
-from proxmargin.loop.solver import Solver, State, at_least_one
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.losses.level_set import LevelSet
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import TINY
-from proxmargin.traits import Trait
-from proxmargin.unpenalised import null_point
-
-__all__ = ["CuttingPlanes", "CuttingPlanesState"]
+from proxmargin.compiled.rounding import TINY
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.losses.level_set import LevelSet
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import null_point
+from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.solver import Solver, State, at_least_one
+from proxmargin.solvers.loop.stopping import Stop
 
 Inner = Callable[[Problem, Stop, Point], Solution]
 """Solves a problem without a budget, within limits and from a warm start."""

@@ -7,18 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from proxmargin.certificates.gap import Gap
-from proxmargin.loop.solver import Solver, State, check_numbers, check_solvers
-from proxmargin.loop.stopping import Stop
-from proxmargin.losses.base import Array
-from proxmargin.problem import Point, Problem
-from proxmargin.rounding import EPS, TINY
+from proxmargin.compiled.rounding import EPS, TINY
+from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.augmented.class_system import BLAS_SPEEDUP
 from proxmargin.solvers.augmented.dual_newton_systems import MAX_SIDE, SMALL_SIDE
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
+from proxmargin.solvers.loop.solver import Solver, State, check_numbers, check_solvers
+from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
-
-__all__ = ["Leg", "Relay"]
 
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations

@@ -1,5 +1,0 @@
-"""Certificates of anybody's coefficients: how far another fit is from the optimum of its model."""
-
-from proxmargin.auditing.audit import certify
-
-__all__ = ["certify"]

@@ -1,0 +1,1 @@
+"""The only rooms that see samples: inputs, designs, kernels and data sets."""

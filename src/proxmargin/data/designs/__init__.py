@@ -1,0 +1,28 @@
+"""Designs: how coefficients become scores. Only these modules see the data."""
+
+from proxmargin.data.designs.base import Design, PassCounter
+from proxmargin.data.designs.convert import as_design
+from proxmargin.data.designs.dense import DenseDesign
+from proxmargin.data.designs.row_view import RowView
+from proxmargin.data.designs.sparse import SparseDesign
+from proxmargin.data.designs.standardized import (
+    StandardizedDesign,
+    moments,
+    precise_sums,
+    standardized,
+    uncentred,
+)
+
+__all__ = [
+    "DenseDesign",
+    "Design",
+    "PassCounter",
+    "RowView",
+    "SparseDesign",
+    "StandardizedDesign",
+    "as_design",
+    "moments",
+    "precise_sums",
+    "standardized",
+    "uncentred",
+]

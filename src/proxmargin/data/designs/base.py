@@ -1,0 +1,442 @@
+"""What every design answers: how coefficients become scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from threading import get_ident
+from typing import Any, Literal, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
+from proxmargin.data.designs.memory import CACHED_ENTRIES
+from proxmargin.functions.rows import live_rows
+from proxmargin.runtime.memoisation import Remembers, cached_property
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Pointwise = Callable[..., tuple[Array, Array]]
+"""``pointwise(scores, *cut)``: first and second derivatives of a loss in each score, (n_rows,)."""
+Order = Literal["C", "F"]
+"""Memory order of a matrix: by rows, or by columns."""
+T = TypeVar("T")
+
+
+CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
+FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
+SAMPLE_BYTES = 1 << 26  # of a sample of the rows, which stays in memory: 64 MB
+
+
+class Sweep(NamedTuple):
+    """A point's scores, and the derivatives of the loss pulled back to the features.
+
+    Attributes
+    ----------
+    scores : (n_samples,)
+        ``X @ coef + intercept``.
+    dual : (n_samples,)
+        Derivatives of the loss in the scores.
+    pulled : (n_features, 3)
+        ``X.T`` times the positive part of ``dual``, its negative part, and the second derivatives.
+    sums : (3,)
+        The sums of these three.
+    gram : (k, k), optional
+        ``(X - 1 centre')' diag(second derivatives) (X - 1 centre')`` of the features asked for.
+    """
+
+    scores: Array
+    dual: Array
+    pulled: Array
+    sums: Array
+    gram: Array | None
+
+
+def two_sided(dual: Array, curvature: Array) -> Array:
+    """Positive and negative part of ``dual``, and ``curvature``, as columns: (n_samples, 3)."""
+    return np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), curvature])
+
+
+def subtract_outer(matrix: Array, left: Array, right: Array) -> None:
+    """``matrix -= left right'`` in place, a few rows at a time."""
+    rows = max(1, CACHED_ENTRIES // max(right.size, 1))
+    for start in range(0, left.size, rows):
+        part = slice(start, start + rows)
+        matrix[part] -= np.outer(left[part], right)
+
+
+def evenly(n_samples: int, nbytes: int) -> Index:
+    """Numbers of rows at even steps, as many as fit in `SAMPLE_BYTES` of data of ``nbytes``."""
+    step = max(1, -(-nbytes // SAMPLE_BYTES))
+    return np.arange(step // 2, n_samples, step, dtype=np.intp)
+
+
+class PassCounter:
+    """Counts passes over the data, and the products that they were for; a design and its
+    restrictions write into the same one. Each thread has counts of its own: several may fit to the
+    same data at once."""
+
+    def __init__(self) -> None:
+        self._of_threads: dict[int, tuple[float, int]] = {}
+
+    @property
+    def counts(self) -> tuple[float, int]:
+        """Passes and products of the thread that asks."""
+        return self._of_threads.get(get_ident(), (0.0, 0))
+
+    @property
+    def passes(self) -> float:
+        return self.counts[0]
+
+    def add(self, share: float) -> None:
+        """Add one product that touched ``share`` of the data."""
+        passes, products = self.counts
+        self._of_threads[get_ident()] = passes + share, products + 1
+
+
+class Stored(NamedTuple):
+    """The data in memory, and the centring and scaling that make them the features.
+
+    Attributes
+    ----------
+    base : Design
+        Features are ``(base - 1 centre') diag(1 / scale)``.
+    centre, scale : (n_features,)
+    """
+
+    base: Design
+    centre: Array
+    scale: Array
+
+
+class Design(Remembers, ABC):
+    """A linear map from coefficients (n_features, n_outputs) to scores (n_samples, n_outputs).
+
+    Products take and return float64 whatever the precision of the data; the data are never
+    copied or converted as a whole.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+    nbytes : int
+        Size of the data.
+    density : float
+        Share of entries that are stored: 1 for a dense design.
+    share : float
+        The part of the original data that one product touches (1 unless restricted).
+    counter : PassCounter
+        Passes over the data so far.
+    summands : int
+        The most additions behind an entry of `adjoint`, in whatever order: bounds rounding.
+    """
+
+    def __init__(
+        self,
+        n_samples: int,
+        n_features: int,
+        nbytes: int,
+        density: float = 1.0,
+        share: float = 1.0,
+        counter: PassCounter | None = None,
+    ) -> None:
+        self.n_samples, self.n_features = n_samples, n_features
+        self.nbytes, self.density = nbytes, density
+        self.share, self.counter = share, counter or PassCounter()
+        self.summands = n_samples
+
+    @abstractmethod
+    def scores(self, coef: Array) -> Array:
+        """``X @ coef``."""
+
+    @abstractmethod
+    def adjoint(self, dual: Array) -> Array:
+        """``X.T @ dual``."""
+
+    is_dense: bool = False
+    """Every entry is stored, in one array."""
+    has_columns: bool = True
+    """Single columns can be read cheaply (`sweep_data`)."""
+    passes_only: bool = False
+    """The data are not in memory: each product reads all of them."""
+    recall_error: float = 0.0
+    """Relative difference in each term between `adjoint` and the product of a like dual point that
+    may be answered instead."""
+    compressed: Any = None
+    """The `SparseDesign` if it is a CSR or CSC matrix."""
+
+    @property
+    def stored(self) -> Stored:
+        """The data before any centring and scaling; not to be written into."""
+        return Stored(self, *self._plain)
+
+    @cached_property
+    def _plain(self) -> tuple[Array, Array]:
+        """Centre and scale for features that are the data themselves."""
+        return np.zeros(self.n_features), np.ones(self.n_features)
+
+    @property
+    def whole(self) -> Design:
+        """The design with all samples: itself, unless it is a view of some rows."""
+        return self
+
+    def spread_out(self, values: Array) -> Array:
+        """``values``, one a sample, extended by zeros for the other samples of `whole`."""
+        return values
+
+    def sweep(
+        self,
+        coef: Array,
+        intercept: float,
+        pointwise: Pointwise,
+        cut: tuple[Array, ...],
+        centre: Array,
+        wanted: Index | None,
+    ) -> Sweep:
+        """What a Newton step needs of a point, in one pass where the data are read in blocks.
+
+        Parameters
+        ----------
+        coef : (n_features,)
+        pointwise : callable
+            ``pointwise(scores, *cut)`` returns first and second derivatives of the loss.
+        cut : arrays with one entry a sample
+        centre : (n_features,)
+            Subtracted from the features in the Hessian.
+        wanted : (k,), optional
+            Features whose Hessian is to be computed.
+        """
+        scores = self.scores(coef[:, None])[:, 0] + intercept
+        dual, curvature = pointwise(scores, *cut)
+        sides = two_sided(dual, curvature)
+        gram = None
+        if wanted is not None:
+            part = self if wanted.size == self.n_features else self.columns(wanted)
+            gram = part.gram(curvature, centre[wanted])
+        return Sweep(scores, dual, self.adjoint(sides), sides.sum(axis=0), gram)
+
+    @abstractmethod
+    def row_squares(self, weights: Array, centre: Array) -> Array:
+        """``sum_j weights_j (x_ij - centre_j)^2`` for each sample, (n_samples,)."""
+
+    def row_norms(self) -> Array:
+        """``|x_i|^2`` for each sample, (n_samples,); computed once."""
+        return self.remembered(_row_norms)
+
+    @abstractmethod
+    def column_squares(self, weights: Array, centre: Array) -> Array:
+        """``sum_i weights_i (x_ij - centre_j)^2`` for each feature, (n_features,)."""
+
+    def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
+        """Weighted mean and variance of each feature, for weights that sum to one."""
+        mean = self.adjoint(weights[:, None])[:, 0]
+        return mean, self.column_squares(weights, mean)
+
+    def column_norms(self) -> Array:
+        """``|x_j|`` for each feature, (n_features,), rounded up; computed once."""
+        return self.remembered(_column_norms)
+
+    def spread(self, shares: Array) -> float:
+        """Root mean square distance of the samples from their mean, had all features the lower
+        decile of their variances.
+
+        Features in large units do not change it, though they dominate all distances: the margin may
+        lie in the others. Variances that are rounding of a constant feature are left out; 1 if no
+        feature varies.
+
+        Parameters
+        ----------
+        shares : (n_samples,) >= 0, summing to one
+        """
+        mean, variance = self.mean_and_variance(shares)
+        varying = variance[variance > CONSTANT_VARIANCE * mean**2]
+        if not varying.size:
+            return 1.0
+        rank = (varying.size - 1) // 10
+        return float(np.sqrt(varying.size * np.partition(varying, rank)[rank]))
+
+    @abstractmethod
+    def largest(self) -> Array:
+        """A bound on the absolute entries of each feature in products, (n_features,)."""
+
+    def column_bounds(self) -> Array:
+        """`largest`, computed once."""
+        return self.remembered(_column_bounds)
+
+    def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
+        """``scores``, as computed by `scores` plus the intercept, with a bound on their rounding.
+
+        ``gamma sum_j largest_j |coef_j|``, one number an output for all samples: it needs no
+        product with the data.
+        """
+        live = np.count_nonzero(coef[:, 0] if coef.shape[1] == 1 else coef.any(axis=1))
+        sizes: Array = self.column_bounds() @ np.abs(coef)
+        if not np.isfinite(sizes).all():  # zero coefficients of features that overflow add nothing
+            rows = live_rows(coef)
+            sizes = self.column_bounds()[rows] @ np.abs(coef[rows])
+        if not live:  # nothing was added
+            return Enclosed(scores, np.zeros_like(sizes), np.abs(intercept))
+        error = gamma(int(live) + FURTHER_TERMS) * sizes + FURTHER_TERMS * UNIT * np.abs(intercept)
+        return Enclosed(scores, error, sizes + np.abs(intercept))
+
+    def adjoint_error(self, sizes: Array) -> Array:
+        """A bound on the rounding of `adjoint`, (n_features, n_outputs).
+
+        Parameters
+        ----------
+        sizes : (n_outputs,)
+            Sums of the absolute values of each column of the dual point.
+        """
+        relative = gamma(self.summands + FURTHER_TERMS) + self.recall_error
+        error = relative * float(sizes.max()) * self.column_bounds()
+        column = error[:, None]
+        return column if sizes.size == 1 else np.broadcast_to(column, (error.size, sizes.size))
+
+    @abstractmethod
+    def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
+        """``X @ coef + intercept`` for the published coefficients, in the units of the data, by
+        compensated sums: accurate to about an ulp."""
+
+    @abstractmethod
+    def precise_adjoint(self, dual: Array) -> Enclosed:
+        """``X.T @ dual`` by compensated sums."""
+
+    @abstractmethod
+    def gram(self, weights: Array, centre: Array) -> Array:
+        """``(X - 1 centre')' diag(weights) (X - 1 centre')``, (n_features, n_features).
+
+        Rows of weight zero are not read.
+        """
+
+    def outer_gram(self) -> Array:
+        """``X X'``, (n_samples, n_samples), float64: inner products of samples; computed once.
+
+        It is kept with the design, and not to be written into.
+        """
+        return self.remembered(_gram_of_rows)
+
+    def centred_gram(self, shares: Array) -> Array:
+        """Inner products of the centred samples; without centring, distances would cancel.
+
+        Parameters
+        ----------
+        shares : (n_samples,) >= 0, summing to one
+        """
+        mean = self.adjoint(shares[:, None])[:, 0]
+        return self._outer_gram(np.ones(self.n_features), mean)
+
+    def squared_distances(self, first: int, shares: Array) -> Array:
+        """Squared distances of the first samples to the others, (first, n_samples - first).
+
+        Parameters
+        ----------
+        first : int
+            How many are the first.
+        shares : (n_samples,) >= 0, summing to one
+            The samples are centred by their mean with these weights, for accuracy.
+        """
+        gram = self.centred_gram(shares)
+        squares = np.diag(gram)
+        return squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
+
+    def inner_products(self, weights: Array) -> Array:
+        """``X diag(weights) X'``, (n_samples, n_samples), float64, for weights >= 0 of features."""
+        return self._outer_gram(weights, np.zeros(self.n_features))
+
+    @abstractmethod
+    def _outer_gram(self, weights: Array, centre: Array) -> Array:
+        """``(X - 1 centre') diag(weights) (X - 1 centre')'``, (n_samples, n_samples)."""
+
+    def sample_index(self) -> Index:
+        """The numbers of rows that stand for all in rough models: those that `evenly` takes."""
+        return evenly(self.n_samples, self.nbytes)
+
+    def rows(self, index: Index) -> Design:
+        """The design of some of the samples; shares this one's counter of passes.
+
+        The last answer is remembered.
+        """
+        return self.remembered(_some_rows, index)
+
+    @abstractmethod
+    def _rows(self, index: Index) -> Design:
+        """What `rows` returns when asked for the first time."""
+
+    def twin(self) -> Self:
+        """The same data with a memory of their own, for another thread."""
+        twin = copy(self)
+        twin.__dict__.pop("_memory", None)
+        return twin
+
+    def part(self, rows: Index, columns: Index) -> Design:
+        """A copy of some of the samples and features, with a counter of its own."""
+        picked = self._rows(rows)
+        picked.counter = PassCounter()
+        return picked if columns.size == self.n_features else picked._columns(columns)
+
+    def columns(self, index: Index) -> Design:
+        """The design of some of the features, kept by columns; shares this one's counter of passes.
+
+        The last answer is remembered: working-set methods ask for the same columns again.
+        """
+        return self.remembered(_some_columns, index)
+
+    @abstractmethod
+    def _columns(self, index: Index) -> Design:
+        """What `columns` returns when asked for the first time."""
+
+    def narrowed(self, index: Index) -> Design:
+        """The design of some of the features, in the same storage; for products with all of it.
+
+        The last answer is remembered.
+        """
+        return self.remembered(_some_narrowed, index)
+
+    def _narrowed(self, index: Index) -> Design:
+        """What `narrowed` returns when asked for the first time."""
+        return self._columns(index)
+
+    def dense_columns(self, index: Index, order: Order = "F") -> Array:
+        """Some of the features as a new matrix (n_samples, size of ``index``), float64.
+
+        For linear systems in the active features.
+        """
+        return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
+
+    @abstractmethod
+    def sweep_data(self) -> tuple[Any, ...]:
+        """The columns for coordinate descent; only where `has_columns`.
+
+        ``(matrix, centre, scale)`` for a dense matrix, or the arrays ``(data, indices, indptr)``
+        of a matrix compressed by columns.
+        """
+
+
+def _row_norms(design: Design) -> Array:
+    return design.row_squares(np.ones(design.n_features), np.zeros(design.n_features))
+
+
+def _column_norms(design: Design) -> Array:
+    ones, zero = np.ones(design.n_samples), np.zeros(design.n_features)
+    return np.sqrt(design.column_squares(ones, zero)) * (1.0 + NORM_ROUNDING)
+
+
+def _column_bounds(design: Design) -> Array:
+    return design.largest()
+
+
+def _gram_of_rows(design: Design) -> Array:
+    return design.inner_products(np.ones(design.n_features))
+
+
+def _some_rows(design: Design, index: Index) -> Design:
+    return design._rows(index)
+
+
+def _some_narrowed(design: Design, index: Index) -> Design:
+    return design._narrowed(index)
+
+
+def _some_columns(design: Design, index: Index) -> Design:
+    return design._columns(index)

@@ -1,0 +1,6 @@
+"""Designs whose rows lie in blocks: on disk, on the workers of a cluster, on a device."""
+
+from proxmargin.data.designs.blocks.base import BlockedDesign
+from proxmargin.data.designs.blocks.chunked import ChunkedDesign, scanned
+
+__all__ = ["BlockedDesign", "ChunkedDesign", "scanned"]

@@ -1,0 +1,112 @@
+"""Compressed sparse matrices: canonical form, and centring of almost full columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from proxmargin.data.designs.memory import CACHED_ENTRIES
+
+Array = NDArray[np.float64]
+
+# share of stored entries from which on a column is centred before products, which fills its zeros
+CROWDED = 0.9
+# mean over standard deviation from which on a standardised column is centred before it is scaled:
+# more than 4 / 5 of its entries are not zero, as the deviation would be larger otherwise
+FAR = 2.0
+# samples used for the centre of a column; it need not be the mean, only among the entries
+CENTRE_ROWS = 256
+INT32_MAX = np.iinfo(np.int32).max
+
+
+def canonical(matrix: Any) -> Any:
+    """A CSR or CSC matrix in canonical form: sorted indices without duplicates.
+
+    A canonical matrix is returned as it is; another one is copied, so that the caller's is not
+    changed.
+    """
+    if matrix.has_canonical_format:
+        return matrix
+    tidy = matrix.copy()
+    tidy.sum_duplicates()
+    return tidy
+
+
+def narrow_indices(matrix: Any) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """``indices`` and ``indptr``, 32-bit if they fit: kernels compile anew for each index type."""
+    index = np.int32 if max(matrix.nnz, *matrix.shape) <= INT32_MAX else np.int64
+    return matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False)
+
+
+def entries_of_columns(matrix: Any) -> NDArray[np.intp]:
+    """How many entries of each column are stored, (n_columns,)."""
+    if matrix.format == "csc":
+        return np.diff(matrix.indptr).astype(np.intp)
+    return np.bincount(matrix.indices[: matrix.indptr[-1]], minlength=matrix.shape[1])
+
+
+def full_columns(matrix: Any) -> NDArray[np.bool_]:
+    """Columns all of whose entries are stored, (n_columns,), of a matrix in canonical form."""
+    return entries_of_columns(matrix) == matrix.shape[0]
+
+
+def crowded_centre(matrix: Any) -> Array:
+    """A point amid the stored entries of each column that is almost full; zero for other columns.
+
+    Parameters
+    ----------
+    matrix : (n, p) in canonical form
+
+    Returns
+    -------
+    (p,)
+    """
+    point, stored = np.zeros(matrix.shape[1]), entries_of_columns(matrix)
+    crowded = np.flatnonzero(stored >= max(CROWDED * matrix.shape[0], 1))
+    if crowded.size:
+        some = matrix[:: max(1, matrix.shape[0] // CENTRE_ROWS)].tocsc()[:, crowded]
+        entries = np.maximum(np.diff(some.indptr), 1)
+        point[crowded] = np.asarray(some.sum(axis=0, dtype=np.float64)).ravel() / entries
+    return point
+
+
+def far_columns(centre: Array, scale: Array) -> NDArray[np.bool_]:
+    """Columns of sparse data to centre before they are scaled, (n_columns,).
+
+    Entries of others are no larger than a few deviations once they are scaled, so that their
+    centre may be subtracted later, from products; in these, the rounding of the quotient would be
+    what is left of the differences. The choice depends on nothing but mean and deviation: it is
+    the same for all samples that are ever compared.
+    """
+    return np.abs(centre) > FAR * scale
+
+
+def shifted(matrix: Any, point: Array) -> Any:
+    """``matrix - 1 point'``; the columns where ``point`` is not zero are filled.
+
+    Parameters
+    ----------
+    matrix : (n, p) compressed
+    point : (p,)
+
+    Returns
+    -------
+    (n, p) CSR, float64; the matrix itself if the point is zero
+    """
+    columns = np.flatnonzero(point)
+    if not columns.size or not matrix.shape[0]:
+        return matrix
+    rows, step = matrix.tocsr(), max(1, CACHED_ENTRIES // columns.size)
+    blocks = [rows[start : start + step] for start in range(0, rows.shape[0], step)]
+    moved = [block - _repeated(point, columns, block.shape) for block in blocks]
+    return moved[0] if len(moved) == 1 else sparse.vstack(moved, format="csr")
+
+
+def _repeated(point: Array, columns: NDArray[np.intp], shape: tuple[int, int]) -> Any:
+    """``1 point'`` as CSR, for a point that is zero outside of ``columns``."""
+    ends = columns.size * np.arange(shape[0] + 1)
+    parts = (np.tile(point[columns], shape[0]), np.tile(columns, shape[0]), ends)
+    return sparse.csr_array(parts, shape=shape)

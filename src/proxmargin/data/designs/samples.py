@@ -1,0 +1,292 @@
+"""Inner products and distances of samples, tile by tile, on dense and sparse data alike.
+
+Everything is computed in float64, a tile at a time: no converted or dense copy of the data is
+held. Offsets of the features would cancel in distances, so that a centre is subtracted first:
+from dense samples, and from the columns of sparse ones that are almost full (standardised samples
+come centred so far, `compressed.far_columns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from proxmargin.compiled.products import compensated
+from proxmargin.compiled.products.kernels import sparse_products
+from proxmargin.compiled.products.products import centred_squares
+from proxmargin.data.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
+from proxmargin.data.designs.memory import CACHED_ENTRIES, unlocked
+from proxmargin.runtime.memoisation import cached_property
+
+Array = NDArray[np.float64]
+Tile = tuple[slice, slice, Array]
+
+# shape of a tile of values: a megabyte, which fits in a core's cache
+TILE_ROWS = 128
+TILE_COLUMNS = 1024
+TILE_BYTES = 8 * TILE_ROWS * TILE_COLUMNS
+# samples used for the centre of the distances; any point amid the data will do
+CENTRE_SAMPLES = 256
+LIFTED_BYTES = 1 << 26  # largest copy of dense samples that is kept for distances
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """The right-hand samples of many comparisons, in a form that is computed once.
+
+    Sample i is ``matrix_i - rest`` for sparse data and ``matrix_i - point`` for dense data.
+
+    Attributes
+    ----------
+    matrix : (n_samples, n_features)
+        Dense samples as given; sparse ones with ``point`` subtracted, CSC.
+    point : (n_features,)
+        Subtracted from both sides before products; for sparse samples only by `amid`.
+    rest : (n_features,)
+        Centre of the sparse samples that is not subtracted; inner products correct for it.
+    """
+
+    matrix: Any
+    point: Array
+    rest: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, p = self.matrix.shape
+        return n, p
+
+    @cached_property
+    def terms(self) -> int:
+        """Largest number of nonzero products in an inner product of two samples."""
+        if not is_sparse(self.matrix):
+            return self.shape[1]
+        return int(np.bincount(self.matrix.indices, minlength=1).max(initial=0))
+
+    @cached_property
+    def squares(self) -> Array:
+        """Squared norms of the samples less ``point``, (n_samples,)."""
+        return row_squares(self.matrix, None if is_sparse(self.matrix) else self.point)
+
+    @cached_property
+    def lifted(self) -> Array | None:
+        """``[z, 1, |z|^2]`` of dense samples z, centred; None where it would be too large to keep.
+
+        Its products with `lowered` samples are squared distances."""
+        n, p = self.shape
+        if is_sparse(self.matrix) or 8 * n * (p + 2) > LIFTED_BYTES:
+            return None
+        return _lifted(self.matrix, self.point, self.squares)
+
+    def taken(self, X: Any, index: NDArray[np.intp] | slice) -> Others:
+        """Those of some samples about the same point; ``X`` are the samples as given."""
+        if is_sparse(X):
+            return Others(shifted(X[index], self.point).tocsc(), self.point, self.rest)
+        some, lifted = Others(X[index], self.point, self.rest), self.lifted
+        if lifted is not None:
+            some.__dict__["lifted"] = lifted[index]
+        return some
+
+    @cached_property
+    def plain(self) -> NDArray[np.float32] | None:
+        """Dense samples, centred, in single precision; None where there is no room for `lifted`."""
+        if is_sparse(self.matrix) or 8 * self.matrix.size > LIFTED_BYTES:
+            return None
+        return (self.matrix - self.point).astype(np.float32)
+
+    @cached_property
+    def single(self) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        """Factors in single precision whose products are squared distances of dense samples;
+        None where there is no room for `lifted`."""
+        if self.lifted is None:
+            return None
+        right = self.lifted.astype(np.float32)
+        left = np.empty_like(right)  # as `_lowered`
+        np.multiply(right[:, :-2], -2.0, out=left[:, :-2])
+        left[:, -2:] = right[:, :-3:-1]
+        return left, right
+
+    @cached_property
+    def rest_square(self) -> float:
+        """``|rest|^2``, whose rounding does not grow with the number of features."""
+        out = np.empty((2, 1))
+        compensated.along(self.rest[None, :], self.rest, *out)
+        return float(out[0, 0])
+
+    @cached_property
+    def pulls(self) -> Array:
+        """``<matrix_i, rest>``, (n_samples,)."""
+        return np.asarray(self.matrix @ self.rest)
+
+
+def amid(X: Any) -> Others:
+    """Samples for `squared_distances`, centred at a point amid them."""
+    zero = np.zeros(X.shape[1])
+    if not is_sparse(X):
+        return Others(X, middle(X), zero)
+    point = middle(X)
+    return Others(shifted(compressed(X), point).tocsc(), point, zero)
+
+
+def about(X: Any, origin: Array) -> Others:
+    """Samples for `inner_products`, centred at ``origin``, (n_features,)."""
+    zero = np.zeros_like(origin)
+    if is_sparse(X):
+        return Others(compressed(X).tocsc(), zero, origin)
+    return Others(X, origin, zero)
+
+
+def inner_products(left: Any, right: Others) -> Iterator[Tile]:
+    """Tiles ``(rows, columns, <left_i - o, right_j - o>)``; a tile is overwritten by the next.
+
+    Parameters
+    ----------
+    left : (n_left, n_features)
+        Dense or sparse.
+    right : Others
+        `about` the point o.
+    """
+    if is_sparse(right.matrix):
+        own = right.rest_square
+        for rows, lines, tile in _sparse_tiles(left, right):
+            if own > 0:
+                tile -= (lines @ right.rest)[:, None]
+                tile += own - right.pulls
+            yield rows, slice(0, right.shape[0]), tile
+        return
+    moved = right.point.any()
+    for rows, lines in dense_rows(left, TILE_ROWS):
+        x = lines - right.point if moved else lines
+        for columns, others in dense_rows(right.matrix, TILE_COLUMNS):
+            z = others - right.point if moved else others
+            yield rows, columns, x @ z.T
+
+
+def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
+    """Tiles ``(rows, columns, |left_i - right_j|^2)``; rounding may make an entry negative.
+
+    Samples are centred at a point amid ``right``, so that a common offset does not cancel.
+    """
+    if is_sparse(right.matrix):
+        for rows, lines, tile in _sparse_tiles(left, right):
+            np.multiply(tile, -2.0, out=tile)
+            tile += row_squares(lines)[:, None]
+            tile += right.squares
+            yield rows, slice(0, right.shape[0]), tile
+        return
+    lifted = right.lifted
+    for rows, lines in dense_rows(left, TILE_ROWS):
+        x = _lowered(lines, right.point)
+        for start in range(0, right.shape[0], TILE_COLUMNS):
+            columns = slice(start, min(start + TILE_COLUMNS, right.shape[0]))
+            if lifted is None:
+                z = _lifted(right.matrix[columns], right.point, right.squares[columns])
+            else:
+                z = lifted[columns]
+            yield rows, columns, x @ z.T
+
+
+def _lowered(samples: NDArray[Any], point: Array) -> Array:
+    """``[-2 x, |x|^2, 1]`` of dense samples: times `_lifted`, the squares ride along."""
+    out = np.empty((samples.shape[0], samples.shape[1] + 2))
+    x = out[:, :-2]
+    np.subtract(samples, point, out=x)
+    np.einsum("ij,ij->i", x, x, out=out[:, -2])
+    out[:, -1] = 1.0
+    x *= -2.0
+    return out
+
+
+def _lifted(samples: NDArray[Any], point: Array, squares: Array) -> Array:
+    """``[z, 1, |z|^2]`` of dense samples with these squared norms."""
+    out = np.empty((samples.shape[0], samples.shape[1] + 2))
+    np.subtract(samples, point, out=out[:, :-2])
+    out[:, -2], out[:, -1] = 1.0, squares
+    return out
+
+
+def row_squares(X: Any, centre: Any = None) -> Array:
+    """``|x_i - centre|^2`` of every row, (n_samples,); sparse data stay sparse."""
+    n, p = X.shape
+    if is_sparse(X):
+        X, point = compressed(X), np.zeros(p) if centre is None else centre
+        parts = _arrays(X)
+        squares: Array = centred_squares(*parts, np.ones(p), point, X.format == "csr", True, n)
+        return squares
+    out = np.empty(n)
+    for rows, lines in dense_rows(X, max(1, CACHED_ENTRIES // max(p, 1))):
+        out[rows] = np.square(lines if centre is None else lines - centre).sum(axis=1)
+    return out
+
+
+def middle(X: Any) -> Array:
+    """A point amid the samples, (n_features,); for sparse ones zero in columns with few entries."""
+    if is_sparse(X):
+        return crowded_centre(compressed(X))
+    if not X.shape[0]:
+        return np.zeros(X.shape[1])
+    point: Array = X[:: max(1, X.shape[0] // CENTRE_SAMPLES)].mean(axis=0, dtype=np.float64)
+    return point
+
+
+def by_rows(X: Any) -> Any:
+    """``X`` with cheap access to rows: sparse data as CSR.
+
+    Only data that are neither dense nor canonical CSR are copied.
+    """
+    return compressed(X).tocsr() if is_sparse(X) else X
+
+
+def compressed(X: Any) -> Any:
+    """Dense data as they are; sparse data as CSR or CSC in canonical form."""
+    if not is_sparse(X):
+        return X
+    return canonical(X if X.format in ("csr", "csc") else X.tocsr())
+
+
+def dense_rows(X: Any, step: int) -> Iterator[tuple[slice, Array]]:
+    """Slices of ``step`` rows, dense and as float64."""
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, min(start + step, X.shape[0]))
+        lines = X[rows].toarray() if is_sparse(X) else X[rows]
+        yield rows, lines.astype(np.float64, copy=False)
+
+
+def holds_objects(X: Any) -> bool:
+    """Whether validated samples are objects and no rows of numbers."""
+    return not issparse(X) and (X.ndim != 2 or X.dtype == object)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether data are a sparse matrix or array."""
+    return bool(issparse(X))
+
+
+def _arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """``data``, ``indices`` and ``indptr`` as writeable views, for kernels."""
+    # SciPy gives some rows without entries 64-bit indices
+    indices, starts = narrow_indices(X)
+    return unlocked(X.data), unlocked(indices), unlocked(starts)
+
+
+def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]]:
+    """``(rows, lines, lines @ matrix')`` with ``lines`` some rows of ``left``, less ``point``."""
+    left, others, n = by_rows(left), right.matrix, right.shape[0]
+    step = max(1, TILE_ROWS * TILE_COLUMNS // max(n, 1))
+    for start in range(0, left.shape[0], step):
+        rows = slice(start, min(start + step, left.shape[0]))
+        lines = _less(left[rows], right.point)
+        tile = np.empty((lines.shape[0], n))
+        sparse_products(*_arrays(lines), *_arrays(others), tile)
+        yield rows, lines, tile
+
+
+def _less(lines: Any, point: Array) -> Any:
+    """``lines - 1 point'`` as CSR."""
+    if is_sparse(lines):
+        return shifted(lines, point)
+    return csr_array(lines - point if point.any() else lines)

@@ -1,0 +1,203 @@
+"""Samples and values with labels of their own: objects, and values by feature or by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from proxmargin.runtime.brief import shown
+
+SHOWN_CHARACTERS = 60  # characters of an object that an error shows
+SHOWN = 3  # features that an error names
+
+
+def takes_objects(estimator: Any) -> bool:
+    """Whether an estimator compares samples by a function alone."""
+    return bool(getattr(estimator, "_takes_objects", False))
+
+
+def as_objects(X: Any) -> NDArray[Any] | None:
+    """Samples that are no rows of numbers, as an array (n_samples, ...); None for rows of numbers.
+
+    An array keeps its shape; a list becomes a one-dimensional array of its items.
+    """
+    if sparse.issparse(X) or isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
+        return None
+    if isinstance(X, list | tuple):
+        rows = X and (isinstance(X[0], list | tuple | Number) or hasattr(X[0], "__array__"))
+        if not X or (rows and _are_numbers(X)):
+            return None
+        return np.fromiter(X, dtype=object, count=len(X))
+    if _are_numbers(X):
+        return None
+    found = np.asarray(X)
+    return found if found.dtype.kind in "biuf" else found.astype(object)
+
+
+def check_objects(estimator: Any, objects: NDArray[Any]) -> None:
+    """Raise ValueError if the parameters of the estimator ask for numbers."""
+    if getattr(estimator, "standardize", False):
+        raise ValueError(
+            f"standardize=True needs rows of numbers, and X holds objects such as "
+            f"{shown(objects[0], SHOWN_CHARACTERS)}: set standardize=False"
+        )
+
+
+def needs_numbers(estimator: Any, objects: NDArray[Any]) -> ValueError:
+    """The error for samples that an estimator cannot compare."""
+    name, kernel = type(estimator).__name__, getattr(estimator, "kernel", None)
+    if kernel is None:
+        needs = f"{name} needs rows of numbers"
+    elif callable(kernel):
+        needs = f"this {name} was fitted to rows of numbers"
+    else:
+        needs = (
+            f"{name} with kernel={kernel!r} needs rows of numbers: a function of two lists of such "
+            "objects, kernel(A, B), may compare them"
+        )
+    return ValueError(f"X holds objects such as {shown(objects[0], SHOWN_CHARACTERS)}, and {needs}")
+
+
+def _are_numbers(X: Any) -> bool:
+    """Whether samples are rows of numbers, or what is wrong with them is told of such."""
+    try:
+        values = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return False
+    if values.dtype.kind not in "OUS" or not values.size:
+        return values.ndim <= 2
+    if values.ndim == 1:
+        return isinstance(values[0], Number)
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return values.ndim == 2
+
+
+def by_sample(name: str, values: Any, X: Any) -> Any:
+    """Values of the samples in the order of the rows of ``X``.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for errors.
+    values : (n_samples,) or None
+        A pandas object with another index than ``X`` is put into the order of ``X``; all others
+        are in that order already, and so are all if ``X`` has no index.
+
+    Raises
+    ------
+    ValueError
+        A row of ``X`` has no entry, or labels are repeated; names the first one.
+    """
+    given, rows = _index_of(values), _index_of(X)
+    if given is None or rows is None or len(given) != len(rows) or given.equals(rows):
+        return values  # other lengths are refused with both numbers
+    for index, owner in ((rows, "X"), (given, name)):
+        if not index.is_unique:
+            repeated = index[index.duplicated()].tolist()[0]
+            raise ValueError(
+                f"{name} has another index than X, and {owner} has several rows {repeated!r}: "
+                f"give {name}.to_numpy(), in the order of the rows of X"
+            )
+    places = given.get_indexer(rows)
+    if np.any(places < 0):
+        label = rows.tolist()[int(np.argmax(places < 0))]
+        raise ValueError(
+            f"{name} has no entry for row {label!r} of X: give it the index of X, or "
+            f"{name}.to_numpy() if it is in the order of the rows of X"
+        )
+    return values.iloc[places]
+
+
+def by_feature(
+    name: str,
+    values: Any,
+    n_features: int,
+    labels: Sequence[Any] | None,
+    missing: float | None = None,
+) -> Any:
+    """Values of the features in the order of the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for errors.
+    values : mapping, pandas Series, or anything else, which is returned as it is
+        By the names of the features. A Series that is numbered from 0 names none if the features
+        have names, and is returned as it is too.
+    labels : (n_features,), optional
+        The names; numbers from 0 for features without names.
+    missing : float, optional
+        The value of features that a mapping leaves out; without it all have to be there.
+
+    Raises
+    ------
+    ValueError
+        A name that is none of a feature, or is repeated, or a feature without a value.
+    """
+    if not is_labelled(values):
+        return values
+    if isinstance(values, Mapping):
+        of, entries = dict(values), missing
+    else:
+        index = _index_of(values)
+        numbered = np.array_equal(np.asarray(index), np.arange(len(index)))
+        if numbered and (labels is None or all(isinstance(each, str) for each in labels)):
+            return values
+        if not index.is_unique:
+            repeated = index[index.duplicated()][0]
+            raise ValueError(f"{name} has several entries for feature {repeated!r}")
+        of, entries = dict(zip(index.tolist(), values.tolist(), strict=True)), None
+    features = range(n_features) if labels is None else labels
+    known = set(features)
+    unknown = [each for each in of if each not in known]
+    if unknown:
+        told = ", ".join(repr(each) for each in features[:SHOWN])
+        told += ", ..." if len(features) > SHOWN else ""
+        without = "X has no feature names: its features are" if labels is None else "X has"
+        raise ValueError(
+            f"{name} names {unknown[0]!r}, which is no feature of X: {without} {told}"
+            + ("; give X as a data frame" if labels is None else "")
+            + ("" if isinstance(values, Mapping) else f", or give {name}.to_numpy()")
+        )
+    absent = [each for each in features if each not in of]
+    if absent and entries is None:
+        advice = "a dict may leave features out" if missing is not None else "name every feature"
+        raise ValueError(f"{name} has no entry for feature {absent[0]!r}: {advice}")
+    return np.array([of.get(each, entries) for each in features])
+
+
+def is_labelled(values: Any) -> bool:
+    """Whether values are given by names: a mapping, or a pandas Series."""
+    return isinstance(values, Mapping) or (
+        _index_of(values) is not None and getattr(values, "ndim", 0) == 1
+    )
+
+
+def feature_labels(estimator: Any) -> Sequence[Any] | None:
+    """The names of the features that an estimator was fitted to; None if they have none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    found: Sequence[Any] | None = getattr(estimator, "_column_labels", None)
+    return found if names is None else names.tolist()
+
+
+def note_columns(estimator: Any, X: Any) -> None:
+    """Keep the labels of columns that scikit-learn takes for no names: those that are not text."""
+    columns = getattr(X, "columns", None)
+    if columns is not None and not hasattr(estimator, "feature_names_in_"):
+        estimator._column_labels = list(columns)
+    else:
+        estimator.__dict__.pop("_column_labels", None)
+
+
+def _index_of(values: Any) -> Any:
+    """The index of a pandas object, or None."""
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "get_indexer") else None

@@ -1,0 +1,160 @@
+"""Checks of parameters, and of those that other libraries have under other names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from functools import cache
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from proxmargin.functions.magnitudes import check_magnitude
+from proxmargin.runtime.brief import shown
+
+# what users of other libraries look for, and where it is
+ELSEWHERE: Mapping[str, str] = {
+    "penalty": (
+        "each penalty has estimators of its own: an l1 norm or an elastic net HuberizedSVC, "
+        "ElasticNetSVC, SquaredHingeSVC and SparseLogisticRegression, norms of groups MulticlassSVC"
+    ),
+    "loss": (
+        "each loss is an estimator of its own: hinge SVC, squared hinge L2SVC, logistic "
+        "LogisticRegression; MarginClassifier takes losses as objects"
+    ),
+    "alpha": "models with a ridge alone have C",
+    "C": "models with an elastic net have alpha, which is 1 / (C n_samples)",
+    "lambda1": "the l1 strength is alpha * l1_ratio",
+    "lambda2": "the ridge strength is alpha * (1 - l1_ratio)",
+    "probability": "proxmargin.CalibratedMargin gives probabilities of held-out scores",
+    "decision_function_shape": (
+        "there is one score a class; DDAGClassifier and sklearn.multiclass.OneVsOneClassifier fit "
+        "pairs of classes"
+    ),
+    "break_ties": "there is one score a class, and the largest wins",
+    "l1_ratio": "HuberizedSVC, ElasticNetSVC, SquaredHingeSVC and SparseLogisticRegression have it",
+    "dual": "solver names the method; 'auto' chooses",
+    "n_jobs": "single fits run on one core",
+    "shrinking": "the certificate is of the whole problem, shrinking or not",
+    "intercept_scaling": "the intercept is free: it has no penalty",
+}
+
+
+def refuse_unknown(cls: type, names: Iterable[str]) -> None:
+    """Raise TypeError for a parameter that the class does not have, and say what has it."""
+    known = _parameters(cls)
+    for name in names:
+        if known is not None and name not in known:
+            hint = f"; {ELSEWHERE[name]}" if name in ELSEWHERE else f"; it has {', '.join(known)}"
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}{hint}")
+
+
+@cache
+def _parameters(cls: type) -> tuple[str, ...] | None:
+    """The names of the parameters; None of a subclass that hands on any keyword."""
+    found = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    if any(one.kind is one.VAR_KEYWORD for one in found.values()):
+        return None
+    return tuple(name for name in found if name != "self")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = np.inf,
+    low_open: bool = False,
+    integer: bool = False,
+    optional: bool = False,
+) -> None:
+    """Raise unless ``value`` is a number in the range; the message names the parameter."""
+    if value is None and optional:
+        return
+    kind = Integral if integer else Real
+    good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    good = (
+        good
+        and (integer or _is_finite(value))
+        and value <= high
+        and (value > low or (not low_open and value == low))
+    )
+    if not good:
+        least = f"{'>' if low_open else '>='} {low:g}"
+        most = f" and <= {high:g}" if np.isfinite(high) else ""
+        what = "an integer" if integer else "a finite number"
+        raise ValueError(
+            f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got "
+            f"{shown(value)}"
+        )
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a real number is finite and within the range of floats."""
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
+
+
+def check_strength(
+    name: str, value: Any, *, low: float, low_open: bool = False, optional: bool = False
+) -> None:
+    """`check_number` for a number of the model itself, which also needs a moderate magnitude
+    (`proxmargin.functions.magnitudes`)."""
+    check_number(name, value, low=low, low_open=low_open, optional=optional)
+    if value is not None:
+        check_magnitude(name, float(value), positive=low_open)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise unless ``value`` is one of ``choices``."""
+    known = tuple(choices)
+    if not (isinstance(value, str) and value in known):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+
+
+def check_folds(name: str, cv: Any) -> None:
+    """Raise ValueError unless it is None, a number of folds, a splitter, or pairs of indices."""
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        if cv < 2:
+            raise ValueError(f"{name} must be at least 2 folds, got {cv}")
+    elif cv is not None and not _gives_splits(cv):
+        raise ValueError(
+            f"{name} must be a number of folds, an integer >= 2, a splitter of scikit-learn, or "
+            f"pairs of row numbers (training, held out), got {shown(cv)}"
+        )
+
+
+def _gives_splits(cv: Any) -> bool:
+    if isinstance(cv, str | bytes):
+        return False
+    if hasattr(cv, "split") or not hasattr(cv, "__len__"):
+        return hasattr(cv, "split") or isinstance(cv, Iterable)
+    try:
+        sizes = [[len(rows) for rows in fold] for fold in cv]
+    except TypeError:  # something of these has no length
+        return False
+    return bool(sizes) and all(len(fold) == 2 for fold in sizes)
+
+
+def check_threads(n_jobs: Any) -> None:
+    """Raise ValueError unless it is a number of threads, as joblib counts them."""
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be a number of threads, -1 for all cores or None, got {shown(n_jobs)}"
+        )
+
+
+def check_verbose(verbose: Any) -> None:
+    """Raise ValueError unless it is a flag or a level."""
+    if not isinstance(verbose, bool):
+        check_number("verbose", verbose, low=0, integer=True)

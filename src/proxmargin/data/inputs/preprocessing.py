@@ -1,0 +1,105 @@
+"""Transformers before a model: fitted to training rows, and kept with the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STRATEGIES = ("median", "mean", "constant")
+"""What a missing entry becomes: the median or the mean of its column, or zero."""
+
+TEXT_LENGTH = 100_000  # of the text that tells a transformer; scikit-learn cuts it at 700
+
+
+class Preprocessed(Pipeline):  # type: ignore[misc]
+    """A fitted transformer and the model that was fitted to what it returns.
+
+    A pipeline of scikit-learn, which also has the certificate and the coefficients of its model:
+    those of the transformed features.
+    """
+
+    fills_blanks = True
+    """Files are read with their missing cells for it."""
+
+    @classmethod
+    def of(cls, transformer: Any, model: Any) -> Preprocessed:
+        """Of a transformer and a model that are fitted."""
+        return cls([("preprocess", transformer), ("model", model)])
+
+    @property
+    def transformer(self) -> Any:
+        return self.steps[0][1]
+
+    @property
+    def model(self) -> Any:
+        return self.steps[-1][1]
+
+    @property
+    def certificate_(self) -> Any:
+        return self.model.certificate_
+
+    @property
+    def coef_(self) -> Any:
+        return self.model.coef_
+
+    @property
+    def intercept_(self) -> Any:
+        return self.model.intercept_
+
+    def coefficients(
+        self, X: Any = None, *, sample_weight: Any = None, zeros: bool = False
+    ) -> pd.DataFrame:
+        """The coefficients of the transformed features; as those of the model otherwise."""
+        values = None if X is None else self.transformer.transform(X)
+        found = self.model.coefficients(values, sample_weight=sample_weight, zeros=zeros)
+        named = hasattr(self.model, "feature_names_in_")
+        if not named and hasattr(self.transformer, "feature_names_in_"):
+            names = self.transformer.get_feature_names_out()
+            found["feature"] = names[found["feature"].to_numpy(dtype=np.intp)]
+        return found
+
+
+def imputer(strategy: str) -> SimpleImputer:
+    """What fills in missing entries; a column without any other entry becomes zero."""
+    return SimpleImputer(strategy=strategy, fill_value=0.0, keep_empty_features=True)
+
+
+def refilled(strategy: str, values: NDArray[np.float64], names: Any = None) -> SimpleImputer:
+    """A fitted imputer with these values, one a feature."""
+    found = imputer(strategy).fit(values[None, :])
+    found.statistics_ = values  # those of a constant are zero
+    if names is not None:
+        found.feature_names_in_ = names
+    return found
+
+
+def fitted_transformer(transformer: Any, X: Any, y: Any) -> Any:
+    """A copy of the transformer that is fitted to these rows alone.
+
+    Raises
+    ------
+    TypeError
+        It is no transformer.
+    """
+    if not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
+        raise TypeError(
+            "preprocess must be a transformer of scikit-learn with fit and transform, such as "
+            f"SimpleImputer() or a pipeline of such, got {transformer!r:.80}"
+        )
+    return clone(transformer).fit(X, y)
+
+
+def described(transformer: Any) -> str:
+    """The transformer with its parameters, as text."""
+    if hasattr(transformer, "__sklearn_tags__"):
+        text: str = transformer.__repr__(N_CHAR_MAX=TEXT_LENGTH)
+        return " ".join(text.split())
+    return repr(transformer)

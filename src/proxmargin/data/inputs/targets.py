@@ -1,0 +1,146 @@
+"""Labels encoded as class indices, signs and weights, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.magnitudes import check_magnitude
+from proxmargin.runtime.brief import shown
+from proxmargin.runtime.memory import beside, empty_beside, mapped
+
+SHOWN = 5  # labels that an error names
+
+ClassWeight = Mapping[Any, float] | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Labels as class indices, with the weight of every sample.
+
+    Attributes
+    ----------
+    classes : (n_classes,)
+        The labels, sorted.
+    codes : (n_samples,) integers in [0, n_classes)
+    weights : (n_samples,)
+        Sample weight times class weight.
+    offset : (n_samples,) or None
+        Added to the scores.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    weights: Array
+    offset: Array | None = None
+
+    @classmethod
+    def encode(
+        cls, y: NDArray[Any], sample_weight: Array | None, class_weight: ClassWeight
+    ) -> Targets:
+        """Encode ``y``; raises ValueError unless two classes have positive weight, and for a
+        mapping of class weights of which no label is in ``y``."""
+        y = np.asarray(y)
+        if isinstance(class_weight, Mapping):
+            _check_labels_of(class_weight, y)
+        weights = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, float)
+        if not np.isfinite(weights.sum()):
+            raise ValueError("sample_weight is too large: the sum of the weights overflows")
+        # ignore classes without weight, as if their rows had been removed
+        classes = np.unique(y[weights > 0])
+        codes = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        return cls(classes, codes, weights).weighted(weights, class_weight)
+
+    def weighted(self, sample_weight: Array, class_weight: ClassWeight) -> Targets:
+        """The same labels with other weights; raises ValueError like `encode`."""
+        classes, codes = self.classes, self.codes
+        weights = sample_weight
+        if class_weight is not None:
+            weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
+        present = classes[np.bincount(codes, weights, minlength=classes.size) > 0]
+        if present.size < 2:
+            kept = f"the one class {_plain(present[0])!r}" if present.size else "no class"
+            raise ValueError(
+                f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
+            )
+        return self if weights is self.weights else replace(self, weights=weights)
+
+    @property
+    def mapped(self) -> Targets:
+        """The same targets in scratch files, as vectors of data that are not in memory."""
+        return replace(self, codes=mapped(self.codes), weights=mapped(self.weights))
+
+    def picked(self, index: NDArray[np.intp]) -> Targets:
+        """The targets of some of the samples, with all classes."""
+        offset = None if self.offset is None else self.offset[index]
+        return Targets(self.classes, self.codes[index], self.weights[index], offset)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The arrays with one entry a sample: codes, weights and the offset if there is one."""
+        known = (self.codes, self.weights)
+        return known if self.offset is None else (*known, self.offset)
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def shares(self) -> Array:
+        """Weights that sum to one, (n_samples,)."""
+        return np.divide(self.weights, self.total, out=empty_beside(self.weights))
+
+    def signs(self, positive: int) -> Array:
+        """+1 where the class is ``positive``, -1 elsewhere; (n_samples, 1)."""
+        return beside(self.codes, np.where(self.codes == positive, 1.0, -1.0)[:, None])
+
+
+def total_price(C: float, targets: Targets) -> float:
+    """``C`` times the total weight; raises ValueError unless its magnitude is moderate."""
+    price = C * targets.total
+    check_magnitude("C times the total weight of the samples", price, positive=True)
+    return price
+
+
+def _class_factors(
+    classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
+) -> Array:
+    """The factor of each class: from a dict, or inversely proportional to its total weight."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights, minlength=classes.size)
+        live = totals > 0
+        return np.divide(weights.sum() / live.sum(), totals, out=np.zeros(totals.size), where=live)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}"
+        )
+    found = [class_weight.get(_plain(label), 1.0) for label in classes]
+    try:
+        factors = np.array(found, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_weight: weights must be numbers, got {shown(found)}") from error
+    if factors.shape != classes.shape or not np.all(np.isfinite(factors) & (factors >= 0)):
+        raise ValueError("class_weight: weights must be finite and >= 0")
+    check_magnitude(
+        "class_weight, the largest,", float(factors.max()), positive=bool(factors.any())
+    )
+    return factors
+
+
+def _check_labels_of(class_weight: Mapping[Any, float], y: NDArray[Any]) -> None:
+    """Raise if no label of the mapping is in ``y``; some may be absent from a part of the data."""
+    known = [_plain(label) for label in np.unique(y)]
+    if class_weight and not any(label in known for label in map(_plain, class_weight)):
+        raise ValueError(
+            f"class_weight names {[*class_weight]}, none of which is among the labels in y: "
+            f"{', '.join(map(repr, known[:SHOWN]))}{', ...' if known[SHOWN:] else ''}"
+        )
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,359 @@
+"""Validation of input, with an error message that names the parameter or the entry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+
+from proxmargin.data.datasets import Dataset
+from proxmargin.data.designs.bad_entries import first_entry, sentence
+from proxmargin.data.designs.blocks.device import in_memory
+from proxmargin.data.designs.compressed import canonical
+from proxmargin.data.inputs.aligned import (
+    as_objects,
+    check_objects,
+    needs_numbers,
+    note_columns,
+    takes_objects,
+)
+from proxmargin.functions.magnitudes import LARGEST
+from proxmargin.runtime.brief import shown
+
+Array = NDArray[np.float64]
+
+LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """The admissible range of the largest absolute entry of the data.
+
+    Attributes
+    ----------
+    least : float
+        For data that are not all zero; single entries may be smaller.
+    most : float
+    standardized : Magnitudes, optional
+        The range with ``standardize=True``, where that is a choice.
+    """
+
+    least: float
+    most: float
+    standardized: Magnitudes | None = None
+
+    def advice(self, largest: float) -> str:
+        """How to bring data with this largest absolute entry into the range."""
+        other = self.standardized
+        helps = other is not None and other.least <= largest <= other.most
+        return "rescale the features" + (", or set standardize=True" if helps else "")
+
+
+# If data are standardised, or only multiplied by coefficients, only squares must not overflow.
+RESCALED = Magnitudes(1e-140, 1e140)
+# Methods multiply up to four entries of the data: a curvature ``g'X'Xg`` at a slope ``g = X'a``.
+# Fourth powers of the largest entry stay within the range of float64, 1e-308 to 1.8e308, with 28
+# decimal orders left for sums over samples and features and for terms that underflow.
+AS_THEY_ARE = Magnitudes(1e-70, 1e70, standardized=RESCALED)
+ANY_SIZE = replace(RESCALED, least=0.0)
+
+
+def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Validated features and labels for a fit, copied only if they must be converted.
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, fewer than two samples, no features, entries that are not finite numbers
+        (with their row and column) or whose products leave the range of float64, labels that are
+        not classes.
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    y = y if isinstance(y, np.ndarray) else in_memory(y)
+    _check_lengths(X, y)
+    check_labels(y)
+    if hasattr(X, "columns"):
+        _check_column_names(X)
+    objects = as_objects(X) if takes_objects(estimator) else None
+    if objects is not None:
+        return objects, _labels_of_objects(estimator, objects, y)
+    given = X
+    X, y = _converted(estimator, X, y, ensure_min_samples=2)
+    note_columns(estimator, given)
+    if not _are_few_integers(y):
+        check_classification_targets(y)
+    return _checked_entries(estimator, X, magnitudes_for(estimator)), y
+
+
+def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray[Any]:
+    """The validated labels of samples that are objects, of which an estimator notes no features."""
+    check_objects(estimator, objects)
+    if len(objects) < 2:
+        raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required")
+    for name in ("n_features_in_", "feature_names_in_", "_column_labels"):
+        estimator.__dict__.pop(name, None)
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels
+
+
+def check_labels(y: Any) -> None:
+    """Raise ValueError for a label that is missing (None), with its row."""
+    column = np.asarray(y)
+    if column.dtype != object or column.ndim not in (1, 2):
+        return
+    missing = np.array([each is None for each in column.ravel().tolist()])
+    if missing.any():
+        row = int(missing.argmax())
+        raise ValueError(
+            f"y has no label in row {row} (counted from 0): leave such rows out, or label them"
+        )
+
+
+def _check_column_names(X: Any) -> None:
+    """Raise ValueError for two columns of a data frame with one name."""
+    names = [str(each) for each in X.columns]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"X has {names.count(repeated[0])} columns of the name {repeated[0]!r}: rename them, "
+            "so that each name is that of one column"
+        )
+
+
+def validated_part(estimator: Any, X: Any) -> Any:
+    """Some of the samples that were `validated` for another estimator: only the magnitudes that
+    this one takes are checked."""
+    if as_objects(X) is not None:
+        check_objects(estimator, X)
+        return X
+    estimator.n_features_in_ = X.shape[1]
+    return _checked_entries(estimator, X, magnitudes_for(estimator))
+
+
+def magnitudes_for(estimator: Any) -> Magnitudes:
+    """The admissible range of the largest entry of the data of a fit."""
+    return RESCALED if getattr(estimator, "standardize", True) else AS_THEY_ARE
+
+
+def validated_features(estimator: Any, X: Any) -> Any:
+    """Validated features for a prediction by a fitted estimator."""
+    if takes_objects(estimator) and not hasattr(estimator, "n_features_in_"):
+        objects = as_objects(X)
+        if objects is None:
+            raise ValueError(
+                f"X holds no objects, and this {type(estimator).__name__} was fitted to objects: "
+                "give a list or an array of such"
+            )
+        return objects
+    return _checked_entries(estimator, _converted(estimator, X, None, reset=False), ANY_SIZE)
+
+
+def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """Sample weights: finite, non-negative, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    rows = np.empty((_num_samples(X), 0))  # scikit-learn asks X for its library, too
+    weights: NDArray[np.float64] = _check_sample_weight(
+        in_memory(sample_weight), rows, dtype=np.float64
+    )
+    if np.any(weights < 0):
+        row = int(np.argmax(weights < 0))
+        raise ValueError(
+            f"sample_weight must be >= 0, got {weights[row]:g} in row {row} (counted from 0)"
+        )
+    if weights.max(initial=0.0) > LARGEST:
+        row = int(np.argmax(weights))
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST:g}, got {weights[row]:g} in row {row} "
+            "(counted from 0): only ratios of weights matter"
+        )
+    if not np.any(weights):  # recent versions of scikit-learn raise above
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
+
+
+def offset_argument(offset: Any) -> dict[str, Any]:
+    """The argument ``offset`` of a method, which those of subclasses may lack; empty for None."""
+    return {} if offset is None else {"offset": offset}
+
+
+def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
+    """The validated offset, one finite number a sample, (n_samples,); zeros for 0.
+
+    Raises
+    ------
+    ValueError
+        Another shape or length, or an entry that is not a number of modest size (with its row).
+    """
+    try:
+        column = np.asarray(in_memory(offset), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"offset must be one number a sample: {error}") from error
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    rows = _num_samples(X)
+    column = np.zeros(rows) if column.ndim == 0 and column == 0 else column
+    if column.shape != (rows,):
+        raise ValueError(
+            f"offset must be one number a sample, ({rows},) here, got an array of shape "
+            f"{column.shape}"
+        )
+    wrong = ~(np.abs(column) <= LARGEST_OFFSET)
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"offset must hold finite numbers of at most {LARGEST_OFFSET:g}, got {column[row]:g} "
+            f"in row {row} (counted from 0)"
+        )
+    return column
+
+
+def _are_few_integers(y: NDArray[Any]) -> bool:
+    """Whether all labels are integers, and at most two or half as many as there are samples: valid
+    classes.
+
+    `check_classification_targets` takes a millisecond, as long as a fit to a small microarray.
+    """
+    if y.dtype.kind not in "iuf":
+        return False
+    low, high = int(y.min()), int(y.max())
+    if 2 * (high - low + 1) > y.size:
+        return bool(np.all((y == low) | (y == high)))
+    return y.dtype.kind != "f" or bool(np.all(y == np.trunc(y)))
+
+
+def _check_lengths(X: Any, y: Any) -> None:
+    """Raise if the numbers of samples and labels differ; other wrong shapes are reported later."""
+    try:
+        rows, labels = _num_samples(X), _num_samples(y)
+    except TypeError:
+        return
+    if getattr(X, "ndim", 2) != 2:
+        return
+    if rows != labels:
+        raise ValueError(
+            f"y has {labels} labels but X has {rows} rows: inconsistent numbers of samples"
+        )
+
+
+def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+    if isinstance(X, Dataset):
+        raise ValueError(
+            "X is a data set on disk, which only fit, predict and score of single linear models "
+            "take: here all rows are needed in memory"
+        )
+    is_array = isinstance(X, np.ndarray)
+    X = X if is_array else in_memory(X)
+    arguments = {"X": X} if y is None else {"X": X, "y": y}
+    try:
+        return validate_data(
+            estimator,
+            **arguments,
+            # of an array the answer does not matter, and tags take longer than its other checks
+            accept_sparse=not is_array and _sparse_formats(estimator),
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            accept_large_sparse=True,
+            **options,
+        )
+    except (TypeError, ValueError) as error:
+        objects = as_objects(X)
+        if objects is not None and objects.ndim == 1:
+            raise needs_numbers(estimator, objects) from error
+        if isinstance(error, TypeError):
+            raise
+        raise _located(error, X) from error
+
+
+def _sparse_formats(estimator: Any) -> list[str] | bool:
+    """The formats of sparse data that an estimator takes; False if none."""
+    return ["csr", "csc"] if get_tags(estimator).input_tags.sparse else False
+
+
+def _located(error: ValueError, X: Any) -> ValueError:
+    """The error with the row and column of the entry that could not be converted."""
+    if "could not convert" not in str(error) or sparse.issparse(X):
+        return error
+    cells = np.asarray(X, dtype=object)
+    for row, line in enumerate(cells if cells.ndim == 2 else []):
+        for column, cell in enumerate(line):
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                where = f"row {row}, column {_column_name(X, column)} (counted from 0)"
+                return ValueError(
+                    f"X holds {shown(cell)} in {where}: could not convert it to a number"
+                )
+    return error
+
+
+def _column_name(X: Any, column: int) -> str:
+    names = getattr(X, "columns", None)
+    return f"{column} ({str(names[column])!r})" if names is not None else str(column)
+
+
+def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
+        X = copy(X)  # shares the arrays; `check_format` may drop unused capacity of the caller's
+        X.check_format(full_check=True)
+        X = canonical(X)
+        entries = X.data
+    else:
+        entries = X
+    if entries.size and not _are_modest(entries, allowed):
+        # two reductions without temporaries; they propagate NaN and infinities
+        low, high = float(entries.min()), float(entries.max())
+        largest = max(-low, high)
+        if not (np.isfinite(low) and np.isfinite(high)) or largest > allowed.most:
+            raise ValueError(_first_bad_entry(estimator, X, largest, allowed))
+        if 0.0 < largest < allowed.least:
+            raise ValueError(_all_too_small(estimator, X, largest, allowed))
+    return X
+
+
+def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
+    """A quick sufficient test that every entry is finite and the largest one in the range.
+
+    By the sum of squares, which is NaN or large if an entry is, and small if all are.
+    """
+    if entries.dtype != np.float64 or not entries.flags.forc:
+        return False
+    flat = entries.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(entries.size * allowed.least**2 <= np.vdot(flat, flat) <= allowed.most**2)
+
+
+def _first_bad_entry(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
+    entry = first_entry(X, lambda sizes: ~(sizes <= allowed.most))
+    names = getattr(estimator, "feature_names_in_", ())
+    name = names[entry.column] if entry.column < len(names) else None
+    return sentence(entry, allowed.most, name=name, advice=allowed.advice(largest))
+
+
+def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
+    row, column, value = first_entry(X, lambda sizes: sizes == largest)
+    return (
+        f"Input X contains nothing larger than {abs(value):g} in row {row}, column "
+        f"{_named_column(estimator, column)} (counted from 0), below {allowed.least:g}, where "
+        f"products underflow: {allowed.advice(largest)}"
+    )
+
+
+def _named_column(estimator: Any, column: int) -> str:
+    names = getattr(estimator, "feature_names_in_", ())
+    return f"{column} ({names[column]!r})" if column < len(names) else str(column)

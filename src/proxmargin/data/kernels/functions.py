@@ -1,0 +1,315 @@
+"""Kernels of inner products and distances, given values, and functions of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.products.gaussian import gaussian
+from proxmargin.compiled.products.kernels import rbf_product
+from proxmargin.compiled.rounding import EPS, UNIT, Lost, gamma
+from proxmargin.data.designs.samples import (
+    TILE_ROWS,
+    Others,
+    Tile,
+    about,
+    amid,
+    dense_rows,
+    is_sparse,
+    row_squares,
+    squared_distances,
+)
+from proxmargin.data.kernels.base import (
+    FUNCTION_ULPS,
+    Array,
+    Index,
+    Kernel,
+    ProductKernel,
+    check_coef0,
+    check_gamma,
+)
+
+FUNCTION_ROWS = 8  # samples per square block: a diagonal is computed block by block
+ROUNDING_SAMPLES = 256  # between which the rounding of distances is measured
+LOSSY = 1e5  # ulps of a kernel value from which on predictions take differences
+MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
+
+
+@dataclass(frozen=True)
+class Linear(ProductKernel):
+    """``<x, z>``"""
+
+    is_definite = True
+
+    def transform(self, tile: Array, out: Array) -> None:
+        out[...] = tile
+
+
+@dataclass(frozen=True)
+class Polynomial(ProductKernel):
+    """``(gamma <x, z> + coef0)^degree``
+
+    Parameters
+    ----------
+    degree : int >= 0
+    gamma : float > 0
+    coef0 : float
+        Positive semidefiniteness is certain only where it is not negative.
+    """
+
+    degree: int
+    gamma: float
+    coef0: float
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+        check_coef0(self.coef0)
+        if not isinstance(self.degree, Integral) or self.degree < 0:
+            raise ValueError(
+                f"the degree of a polynomial kernel is a whole number >= 0, not {self.degree!r}"
+            )
+
+    @property
+    def is_definite(self) -> bool:
+        return self.coef0 >= 0
+
+    def lost_of(self, lengths: Array, relative: float) -> Lost:
+        """``|v'^d - v^d| <= d |v' - v| max(|v|, |v'|)^(d-1)``, v no larger than two lengths of
+        ``gamma |x|^2 + |coef0|``."""
+        roots = np.sqrt(self.gamma * lengths**2 + abs(self.coef0)) ** int(self.degree)
+        off = (int(self.degree) + 1) * (relative + FUNCTION_ULPS * UNIT)
+        return Lost(off, roots, np.zeros(roots.size))
+
+    def transform(self, tile: Array, out: Array) -> None:
+        np.multiply(tile, self.gamma, out=tile)
+        np.add(tile, self.coef0, out=tile)
+        out[...] = _whole_power(tile, int(self.degree))
+
+
+def _whole_power(base: Array, degree: int) -> Array:
+    """``base^degree`` by repeated squaring: a hundred times faster than a general power."""
+    power = np.ones_like(base) if degree % 2 == 0 else base.copy()
+    while degree > 1:
+        degree //= 2
+        base = base * base
+        if degree % 2:
+            power *= base
+    return power
+
+
+@dataclass(frozen=True)
+class Sigmoid(ProductKernel):
+    """``tanh(gamma <x, z> + coef0)``: not positive semidefinite on most data.
+
+    Parameters
+    ----------
+    gamma : float > 0
+    coef0 : float
+    """
+
+    gamma: float
+    coef0: float
+
+    is_definite = False
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+        check_coef0(self.coef0)
+
+    def lost_of(self, lengths: Array, relative: float) -> Lost:
+        """The slope of tanh is at most one."""
+        roots = np.sqrt(self.gamma * lengths**2 + abs(self.coef0))
+        return Lost(
+            relative + FUNCTION_ULPS * UNIT, roots, np.full(roots.size, FUNCTION_ULPS * UNIT)
+        )
+
+    def transform(self, tile: Array, out: Array) -> None:
+        np.multiply(tile, self.gamma, out=tile)
+        np.add(tile, self.coef0, out=tile)
+        np.tanh(tile, out=out)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """Values that were computed beforehand: the data are the kernel matrix itself.
+
+    For training the data are the square matrix, for predictions (n_test, n_train); the training
+    samples on the right of a call are given by their numbers.
+    """
+
+    is_definite = False
+
+    def fill(self, left: Any, others: Any, out: Array) -> None:
+        """``left[:, others]``
+
+        Parameters
+        ----------
+        left : (n_left, n_train)
+        others : (n_others,) int
+            Training samples.
+        """
+        out[...] = np.asarray(left)[:, others]
+
+    def diagonal(self, X: Any) -> Array:
+        return np.diagonal(X).astype(np.float64)
+
+    def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
+        """The numbers of the samples: no data need to be kept."""
+        return np.asarray(index if numbers is None else numbers[index])
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """A kernel given as a function of two sets of samples.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(left, right)`` returns the (n_left, n_right) values; it is called with blocks
+        of rows of the data as they are, so a value may depend on its own two rows only.
+    """
+
+    function: Callable[[Any, Any], Any]
+
+    is_definite = False
+    is_portable = False
+
+    def fill(self, left: Any, others: Any, out: Array) -> None:
+        """See `Kernel`.
+
+        Raises
+        ------
+        ValueError
+            If the function returns another shape, or values that are not finite real numbers.
+        """
+        values = self.function(left, others)
+        dense = np.asarray(values.toarray() if is_sparse(values) else values)
+        expected = (left.shape[0], others.shape[0])
+        if dense.shape != expected:
+            raise ValueError(
+                f"the kernel function returned shape {dense.shape} for {expected[0]} and "
+                f"{expected[1]} samples; it should return {expected}"
+            )
+        if dense.dtype.kind not in "fiub" or not np.isfinite(dense).all():
+            raise ValueError("the kernel function returned values that are not finite numbers")
+        out[...] = dense
+
+    def diagonal(self, X: Any) -> Array:
+        step = FUNCTION_ROWS
+        blocks = [X[start : start + step] for start in range(0, X.shape[0], step)]
+        return np.concatenate([np.diagonal(self(block, block)) for block in blocks])
+
+
+@dataclass(frozen=True)
+class Rbf(ProductKernel):
+    """``exp(-gamma |x - z|^2)``
+
+    Parameters
+    ----------
+    gamma : float > 0
+    """
+
+    gamma: float
+
+    is_definite = True
+    is_strict = True
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+
+    def others(self, X: Any) -> Others:
+        return amid(X)
+
+    def standardized(self, origin: Array | None = None) -> Kernel:
+        """It sees differences alone, whatever the origin."""
+        return StandardizedRbf(self.gamma)
+
+    def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
+        return squared_distances(left, others)
+
+    def single_factors(
+        self, others: Others
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+        return others.single
+
+    def transform(self, tile: Array, out: Array) -> None:
+        gaussian(tile, self.gamma)
+        if out is not tile:
+            out[...] = tile
+
+    def diagonal(self, X: Any) -> Array:
+        return np.ones(X.shape[0])
+
+    def rounding(self, others: Any) -> float:
+        """Distances are differences of squares, whose rounding the exponential passes on."""
+        return max(1.0, self.gamma * float(others.squares.max(initial=0.0)))
+
+    def mean_rounding(self, X: Any) -> float:
+        """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``.
+
+        The absolute error vanishes for samples far apart, whose values are close to zero.
+        """
+        sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
+        others = self.others(sample)
+        squares = row_squares(sample, others.point)
+        last_place, lost, number = EPS, 0.0, np.arange(sample.shape[0])
+        for rows, columns, tile in self.tiles(sample, others):
+            distances = np.abs(tile)
+            error = last_place * (squares[rows, None] + squares[columns])
+            most = np.exp(-self.gamma * np.maximum(distances - error, 0.0))
+            change = -np.expm1(-self.gamma * np.minimum(2.0 * error, distances + error)) * most
+            change[number[rows, None] == number[columns]] = 0.0  # the diagonal is exact
+            lost += float(change.sum())
+        return max(1.0, 0.5 * lost / last_place / max(number.size, 1) ** 2)
+
+    def lost(self, others: Any, diagonal: Array) -> Lost:
+        """``exp(-gamma d)`` passes on what d lost: sums of products of lengths about a point."""
+        own = self.gamma * gamma(3 * others.terms + 16) * others.squares
+        return Lost(FUNCTION_ULPS * UNIT, np.ones(own.size), np.minimum(own, 1.0))
+
+    def product(self, left: Any, others: Others, weights: Array) -> Array:
+        """See `Kernel`; by differences of dense samples, as `precisely`, if others lose digits."""
+        if is_sparse(others.matrix) or self.rounding(others) < LOSSY:
+            return super().product(left, others, weights)
+        out = np.empty((weights.shape[1], left.shape[0]))
+        columns = np.ascontiguousarray(weights.T)
+        for rows, lines in dense_rows(left, TILE_ROWS):
+            samples = np.ascontiguousarray(lines)
+            for column, values in zip(columns, out, strict=True):
+                rbf_product(samples, others.matrix, column, self.gamma, values[rows])
+        return out.T
+
+    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+        """By differences of samples, which lose nothing that ``y exp(-y) <= 1 / e`` would pass on;
+        of dense samples, where that does not take too long."""
+        n, p = X.shape
+        if is_sparse(X) or n * index.size * p > MAX_DIFFERENCES:
+            return None
+        out = np.empty(n)
+        rbf_product(X, X[index], weights, self.gamma, out)
+        relative = 0.4 * gamma(p + 4) + FUNCTION_ULPS * UNIT  # 1 / e < 0.4
+        return out, Lost(relative, np.ones(n), np.zeros(n))
+
+
+@dataclass(frozen=True)
+class StandardizedRbf(Rbf):
+    """``exp(-gamma |x - z|^2)`` of samples whose entries are off by two roundoffs.
+
+    Another centre than their own would hide how large the entries were that have been rounded.
+    """
+
+    def others(self, X: Any) -> Others:
+        return about(X, np.zeros(X.shape[1]))
+
+    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+        """The slope of ``exp(-gamma d^2)`` in the distance d is less than ``sqrt(gamma)``."""
+        found = super().precisely(X, index, weights)
+        if found is None:
+            return None
+        own = 2.0 * UNIT * np.sqrt(self.gamma * row_squares(X))
+        return found[0], found[1]._replace(own=own)

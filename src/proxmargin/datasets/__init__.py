@@ -1,5 +1,0 @@
-"""Data read from disk in chunks of rows, each time they are needed."""
-
-from proxmargin.datasets.dataset import Chunk, DataLostError, Dataset, Source
-
-__all__ = ["Chunk", "DataLostError", "Dataset", "Source"]

@@ -1,6 +1,0 @@
-"""Designs whose rows lie in blocks: on disk, on the workers of a cluster, on a device."""
-
-from proxmargin.designs.blocks.base import BlockedDesign
-from proxmargin.designs.blocks.chunked import ChunkedDesign, scanned
-
-__all__ = ["BlockedDesign", "ChunkedDesign", "scanned"]

@@ -1,1 +1,0 @@
-"""The classifiers, a file for each family."""

@@ -1,0 +1,1 @@
+"""Losses, penalties and projections: mathematics that knows no data."""

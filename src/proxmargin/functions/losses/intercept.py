@@ -1,0 +1,188 @@
+"""The exact intercept: a convex problem in as many variables as outputs, without touching X.
+
+The certificate relies on it: at the minimiser the dual point ``L'(scores)`` meets the constraint
+that a free intercept puts on the dual, by optimality and without a projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from proxmargin.compiled.rounding import ROOT_STEPS, SLOPE_ROUNDING, SUM_ROUNDING
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.penalties.base import Penalty
+
+# gradients and slopes are relative to the sample weights, which sum to one
+STALLED_RESIDUAL = 1e-12  # gradient below which Newton ends with a step that does not halve it
+FLOOR_GROWTH = 10.0  # factor on the curvature floor between the four tries of a step
+MANY_KINKS = 1_000  # of the hinge, from which on only those near a start are sorted
+FIRST_WINDOW = 1e-2  # half the range around it, over one and its size
+WIDER = 8.0  # factor on that where the root is not in it
+WINDOWS = 3  # ranges before all are sorted
+
+
+class Slope(NamedTuple):
+    """Slope, gradient and curvature at one point of the line search."""
+
+    slope: float
+    point: Array
+    gradient: Array
+    curvature: Array
+
+
+class Expansion(NamedTuple):
+    """Gradient and second derivative of the loss at an intercept."""
+
+    gradient: Array
+    curvature: Array
+    at: Array
+
+
+def outputwise_direction(intercept: Penalty, local: Expansion, floor: float) -> Array:
+    """The Newton step where the second derivative is one number an output."""
+    curvature = np.maximum(local.curvature, floor)
+    return intercept.newton_direction(local.gradient, curvature, local.at)
+
+
+def coupled_direction(intercept: Penalty, local: Expansion, floor: float) -> Array:
+    """The Newton step where the second derivative is a matrix; its eigenvalues get the floor."""
+    values, vectors = np.linalg.eigh(local.curvature)
+    residual = local.gradient + intercept.l2 * local.at
+    lifted = np.maximum(values, floor) + intercept.l2
+    return -vectors @ ((vectors.T @ residual) / lifted)
+
+
+def minimise_shift(
+    derivatives: Callable[[Array], tuple[Array, Array]],
+    intercept: Penalty,
+    start: Array,
+    curvature_floor: float,
+    size: float = 1.0,
+    newton_direction: Callable[[Penalty, Expansion, float], Array] = outputwise_direction,
+) -> Array:
+    """Newton with a derivative line search on ``b -> f(b) + intercept(b)``.
+
+    Parameters
+    ----------
+    derivatives : callable
+        Gradient, (n_outputs,), and second derivative of f at b: by default its diagonal.
+    intercept : Penalty
+        Penalty of b: `Ridge`, `Pinned` or their sum-to-zero form.
+    start : (n_outputs,)
+    curvature_floor : float > 0
+        Replaces smaller curvatures, where every sample sits on a flat or linear piece.
+    size : float > 0
+        The largest derivative of f: gradients are zero relative to it.
+    newton_direction : callable
+        From the intercept's penalty, an `Expansion` and a floor for curvatures.
+
+    Notes
+    -----
+    The pieces are convex, so a step is good when the slope along it has at least halved; it is
+    found by doubling while the slope is still negative, then bisection. Piecewise quadratic
+    losses end after finitely many steps.
+    """
+    at = intercept.into_domain(start[None, :])[0]
+    gradient, curvature = derivatives(at)
+    residual = _residual(intercept, at, gradient)
+    for step in range(ROOT_STEPS):
+        if residual <= SUM_ROUNDING * size:
+            break
+        # outputs on linear pieces: mostly long steps, a shorter one now and then
+        floor = curvature_floor * FLOOR_GROWTH ** (step % 4)
+        direction = newton_direction(intercept, Expansion(gradient, curvature, at), floor)
+
+        def along(step: float, at: Array = at, direction: Array = direction) -> Slope:
+            point = at + step * direction
+            gradient, curvature = derivatives(point)
+            slope = float((gradient + intercept.l2 * point) @ direction)
+            return Slope(slope, point, gradient, curvature)
+
+        start_slope = float((gradient + intercept.l2 * at) @ direction)
+        found = halved_slope(along, start_slope, SLOPE_ROUNDING**2 * size)
+        reached = _residual(intercept, found.point, found.gradient)
+        if residual <= STALLED_RESIDUAL * size and reached > 0.5 * residual:
+            break  # the gradient is the rounding of sums over the samples
+        at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
+    # steps keep to the domain up to rounding, which would add up
+    return intercept.into_domain(at[None, :])[0]
+
+
+def _residual(intercept: Penalty, at: Array, gradient: Array) -> float:
+    return float(intercept.violations(at[None, :], -gradient[None, :])[0])
+
+
+def halved_slope(along: Callable[[float], Slope], start_slope: float, tiny: float) -> Slope:
+    """A step along which the (increasing) slope has at least halved: doubling, then bisection."""
+    low, high, step = 0.0, np.inf, 1.0
+    found = along(step)
+    for _ in range(ROOT_STEPS):
+        if abs(found.slope) <= max(0.5 * abs(start_slope), tiny):
+            break
+        low, high = (step, high) if found.slope < 0 else (low, step)
+        step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        if step in (low, high):
+            break
+        found = along(step)
+    return found
+
+
+def minimise_hinge_shift(
+    scores: Array, signs: Array, weights: Array, l2: float, start: float = 0.0
+) -> float:
+    """``argmin_b sum_i weights_i [1 - signs_i (scores_i + b)]_+ + (l2/2) b^2``, by sorting.
+
+    The slope jumps up by ``weights_i`` where sample i leaves or enters its hinge, at
+    ``b = signs_i - scores_i``, and otherwise rises with ``l2``: its root is at a jump or on the
+    piece between two. Where a whole interval is optimal, its middle is returned. Near a good
+    ``start`` only the jumps around it are sorted.
+
+    Parameters
+    ----------
+    scores, signs, weights : (n_samples,)
+    """
+    kinks = signs - scores
+    least = -float(weights[signs > 0].sum())
+    width = FIRST_WINDOW * (1.0 + abs(start))
+    for _ in range(WINDOWS if kinks.size >= MANY_KINKS else 0):
+        low, high = start - width, start + width
+        beyond = kinks < low
+        below = least + float(weights[beyond].sum())
+        if l2 > 0 or below < -SUM_ROUNDING:  # else the root is on the left
+            near = np.flatnonzero(~beyond & (kinks <= high))
+            found = _root(kinks[near], weights[near], below, l2)
+            if found is not None and low < found < high:
+                return found
+        width *= WIDER
+    found = _root(kinks, weights, least, l2)
+    if found is not None:
+        return found
+    last = float(kinks.max())
+    total = float(weights.sum()) + least + l2 * last
+    return last - total / l2 if l2 > 0 and total < 0 else last
+
+
+def _root(kinks: Array, weights: Array, below: float, l2: float) -> float | None:
+    """The root of the slope among some of its jumps, ``below`` the sum of those on their left.
+
+    None where it is not between the first and the last of them, or at one.
+    """
+    if not kinks.size:
+        return None
+    order = np.argsort(kinks)
+    kinks, weights = kinks[order], weights[order]
+    after = below + np.cumsum(weights) + l2 * kinks
+    flattest = 0.0 if l2 > 0 else -SUM_ROUNDING  # a slope that counts as zero
+    first = int(np.searchsorted(after, flattest))
+    if first == kinks.size:
+        return None
+    before = after[first] - weights[first]
+    if l2 > 0:
+        # on the piece that ends at this kink the slope is before + l2 (b - kink)
+        return float(kinks[first] - max(before, 0.0) / l2)
+    if abs(after[first]) > SUM_ROUNDING:
+        return float(kinks[first])
+    return float(0.5 * (kinks[first] + kinks[first + 1])) if first + 1 < kinks.size else None

@@ -1,0 +1,287 @@
+"""Nearest points of simplices, balls, epigraphs, and of matrices with given sums."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from proxmargin.compiled.projections import simplex as compiled
+from proxmargin.compiled.projections.groups import lp_unit
+from proxmargin.compiled.projections.simplex import project_epigraphs
+from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
+
+Array = NDArray[np.float64]
+
+
+class NotFiniteError(ValueError):
+    """Entries are NaN or infinite: there is no nearest point.
+
+    Solvers whose iterates diverge get here; `proxmargin.solvers.loop.minimize` reports divergence
+    instead.
+    """
+
+
+def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
+    """The nearest ``y_i`` to each row with ``y_i >= 0`` and ``sum(y_i) = sizes_i``.
+
+    It gives the prox of ``z -> size max_k z_k`` (Chierchia et al. 2015, Prop. 3.1).
+
+    Parameters
+    ----------
+    rows : (n, K), finite, or -inf where an entry is to be zero
+    sizes : (n,) or a number, finite, >= 0
+
+    Returns
+    -------
+    (n, K), a new array; each sum has the digits of its size.
+
+    Raises
+    ------
+    ValueError
+        For other shapes, sizes that are negative, or entries that are no numbers.
+    """
+    matrix = np.ascontiguousarray(rows, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ValueError(f"rows have shape {np.shape(rows)}; give a matrix with columns")
+    wanted = np.ascontiguousarray(np.broadcast_to(sizes, matrix.shape[:1]), dtype=np.float64)
+    if not np.all(np.isfinite(wanted) & (wanted >= 0)):
+        raise ValueError("sizes must be finite and >= 0")
+    if not np.all(np.isfinite(matrix.max(axis=1))):
+        raise NotFiniteError("rows have entries that are NaN or infinite, or none that is finite")
+    out = np.empty_like(matrix)
+    compiled.project_rows(matrix, wanted, out)
+    return out
+
+
+def transport(rows: Array, row_sums: Array, column_sums: Array) -> Array:
+    """The nearest non-negative matrix with these row and column sums, to rounding.
+
+    Its rows are projections of ``rows_i + shift`` onto simplices (`column_shift`); the error in the
+    column sums after Newton's method is corrected by `transport_rounded`, so that the result is
+    feasible for any rows.
+
+    Parameters
+    ----------
+    rows : (n, K), finite
+    row_sums : (n,) >= 0
+    column_sums : (K,) >= 0, with the same total
+
+    Returns
+    -------
+    (n, K), a new array
+    """
+    start = np.zeros(column_sums.size)
+    matrix, _ = column_shift(rows, row_sums, column_sums, start)
+    return transport_rounded(matrix, row_sums, column_sums)
+
+
+def column_shift(
+    rows: Array, row_sums: Array, column_sums: Array, start: Array, ridge: float = 0.0
+) -> tuple[Array, Array]:
+    """The shift for which the projections of ``rows + shift`` have these column sums.
+
+    Semismooth Newton steps with a line search on the convex function whose gradient is ``column
+    sums of the projections - column_sums + ridge shift``. Columns of sum zero are left out of the
+    projections where there is no ridge: their shift would be minus infinity.
+
+    Parameters
+    ----------
+    rows, row_sums, column_sums
+        As in `transport`.
+    start : (K,)
+    ridge : float >= 0
+
+    Returns
+    -------
+    matrix : (n, K)
+        The projections: row sums hold, column sums up to rounding.
+    shift : (K,)
+        Determined up to a constant without a ridge.
+    """
+    if ridge == 0:
+        rows = np.where(column_sums > 0, rows, -np.inf)
+    problem = compiled.Columns(
+        np.ascontiguousarray(rows), row_sums, column_sums.astype(np.float64), float(ridge)
+    )
+    shift = compiled.column_newton(problem, start)
+    matrix = np.empty_like(problem.rows)
+    compiled.project_rows(problem.rows + shift, row_sums, matrix)
+    return matrix, shift
+
+
+def transport_rounded(matrix: Array, row_sums: Array, column_sums: Array) -> Array:
+    """Correct a non-negative matrix with nearly these row and column sums to have them.
+
+    Columns, then rows, with too large sums are scaled down, and a matrix of rank one adds what is
+    missing: Algorithm 2 of Altschuler, Weed and Rigollet (2017). Sums are exact to rounding.
+
+    Parameters
+    ----------
+    matrix : (n, K) >= 0
+    row_sums : (n,) >= 0
+    column_sums : (K,) >= 0, with the same total
+    """
+    columns = matrix.sum(axis=0)
+    rounded = matrix * np.divide(
+        column_sums, columns, out=np.ones_like(columns), where=columns > column_sums
+    )
+    rows = rounded.sum(axis=1)
+    heavy = rows > row_sums
+    rounded *= np.divide(row_sums, rows, out=np.ones_like(rows), where=heavy)[:, None]
+    missing_rows = np.maximum(row_sums - rounded.sum(axis=1), 0.0)
+    missing_columns = np.maximum(column_sums - rounded.sum(axis=0), 0.0)
+    total = float(missing_columns.sum())
+    if total > 0:
+        rounded += np.outer(missing_rows, missing_columns / total)
+    return rounded
+
+
+def ball(point: ArrayLike, radius: float) -> Array:
+    """The nearest u to ``point`` with ``|u|_2 <= radius``: ``min(1, radius / |point|) point``.
+
+    Section 4.1.4 of Ito, Takeda and Toh (2017). Norms that are too large or too small for a
+    float do no harm.
+
+    Parameters
+    ----------
+    point : (n,), finite
+    radius : >= 0, may be inf
+
+    Returns
+    -------
+    (n,), a new array
+
+    Raises
+    ------
+    ValueError
+        For entries that are not finite, or a radius that is negative or NaN.
+    """
+    start, largest = _checked(point, radius)
+    if largest <= radius / math.sqrt(max(start.size, 1)):
+        return start.copy()
+    directions = start / largest
+    norm = math.sqrt(directions @ directions)
+    if norm <= radius / largest:
+        return start.copy()
+    return (directions / norm) * radius
+
+
+def lp_ball(point: ArrayLike, radius: float, p: float) -> Array:
+    """The nearest u to ``point`` with ``|u|_p <= radius``, for ``1 < p < inf``.
+
+    With s = max |point_i| and u = radius z sign(point), the optimality conditions are
+
+        (radius / s) z_i + nu z_i^(p-1) = |point_i| / s,    sum z_i^p = 1,    nu >= 0.
+
+    Each z_i is found by a monotone Newton method, nu by Newton on ``|z|_p^(1-p)``, which is
+    nearly linear in nu (linear for p = 2), between bounds. Norms that are too large or too small
+    for a float do no harm.
+
+    Parameters
+    ----------
+    point : (n,), finite
+    radius : >= 0, may be inf
+    p : the exponent of the norm; 2 is `ball`
+
+    Returns
+    -------
+    (n,), a new array
+
+    Raises
+    ------
+    ValueError
+        For entries that are not finite, a radius that is negative or NaN, or p outside (1, inf).
+    """
+    if not 1.0 < p < math.inf:
+        raise ValueError(f"p={p} is outside (1, inf)")
+    if p == 2.0:
+        return ball(point, radius)
+    start, largest = _checked(point, radius)
+    sizes = np.abs(start) / largest if largest > 0.0 else start
+    if largest == 0.0 or _norm(sizes, p) <= radius / largest:
+        return start.copy()
+    unit = _unit(sizes, radius / largest, p)
+    return np.copysign(np.minimum(radius * unit, np.abs(start)), start)
+
+
+def _checked(point: ArrayLike, radius: float) -> tuple[Array, float]:
+    """The point as an array and its largest absolute entry."""
+    start = np.ascontiguousarray(point, dtype=np.float64)
+    if start.ndim != 1:
+        raise ValueError(f"point has shape {start.shape}; give a vector")
+    if not radius >= 0.0:
+        raise ValueError(f"radius={radius} is not a number >= 0")
+    largest = float(np.abs(start).max(initial=0.0))
+    if not math.isfinite(largest):
+        raise NotFiniteError("point has entries that are NaN or infinite; give finite ones")
+    return start, largest
+
+
+def _norm(sizes: Array, p: float) -> float:
+    return float(np.sum(sizes**p)) ** (1.0 / p)
+
+
+def _unit(sizes: Array, radius: float, p: float) -> Array:
+    """z of the optimality conditions, for sizes outside the ball with the largest one equal to 1.
+
+    The multiplier is at most the dual norm of the sizes, because ``z^(p-1) <= sizes / nu``.
+    """
+    q = p - 1.0
+    low, high = 0.0, _norm(sizes, p / q)
+    unit = np.empty_like(sizes)
+    nu = high / (1.0 + radius)
+    for _ in range(ROOT_STEPS):
+        power, slope = lp_unit(sizes, radius, q, nu, unit)
+        if abs(power - 1.0) <= SUM_ROUNDING or high - low <= SUM_ROUNDING * high:
+            break
+        low, high = (nu, high) if power > 1.0 else (low, nu)
+        # g(nu) = power^(-q/p) - 1 has the derivative q power^(-q/p - 1) slope
+        root = nu - math.expm1(-q / p * math.log(power)) * power ** (q / p + 1.0) / (q * slope)
+        nu = root if low < root < high else 0.5 * (low + high)
+    return unit / max(1.0, _norm(unit, p))
+
+
+def hinge_epigraphs(rows: ArrayLike, levels: ArrayLike, codes: ArrayLike) -> tuple[Array, Array]:
+    """The nearest ``(p_i, theta_i)`` to each row and level with ``h_i(p_i) <= theta_i``.
+
+    ``h_i(y) = max_k y_k + [k != codes_i]``: for ``y_k = z_k - z_own`` it is the hinge of Crammer
+    and Singer (Chierchia et al. 2015, Prop. 3.3).
+
+    Parameters
+    ----------
+    rows : (n, K), finite
+    levels : (n,), finite
+    codes : (n,) integers in [0, K)
+
+    Returns
+    -------
+    rows : (n, K)
+    levels : (n,)
+        New arrays.
+
+    Raises
+    ------
+    ValueError
+        For other shapes, classes that do not exist, or entries that are not finite.
+    """
+    matrix = np.ascontiguousarray(rows, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ValueError(f"rows have shape {np.shape(rows)}; give a matrix with columns")
+    heights = np.ascontiguousarray(levels, dtype=np.float64)
+    own = np.ascontiguousarray(codes)
+    if heights.shape != matrix.shape[:1] or own.shape != matrix.shape[:1]:
+        raise ValueError(
+            f"levels and codes have shapes {heights.shape} and {own.shape}; "
+            f"give one of each a row, ({matrix.shape[0]},)"
+        )
+    if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(heights))):
+        raise ValueError("rows and levels must be finite numbers")
+    if own.dtype.kind not in "iu" or (
+        own.size and not 0 <= own.min() <= own.max() < matrix.shape[1]
+    ):
+        raise ValueError(f"codes must be integers >= 0 and below {matrix.shape[1]}")
+    out, out_levels = np.empty_like(matrix), np.empty_like(heights)
+    project_epigraphs(matrix, heights, own, out, out_levels)
+    return out, out_levels

@@ -1,0 +1,1 @@
+"""The classifiers, and what fits, chooses and judges them."""

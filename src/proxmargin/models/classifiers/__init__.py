@@ -1,0 +1,1 @@
+"""The classifiers, a file for those of one form."""

@@ -1,0 +1,343 @@
+"""Sparse multiclass support vector machines, all classes jointly (Chierchia et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.clock import clock
+from proxmargin.data.designs import Design
+from proxmargin.data.inputs.aligned import by_feature, feature_labels, is_labelled
+from proxmargin.data.inputs.parameters import check_choice, check_number, check_strength
+from proxmargin.data.inputs.targets import Targets, total_price
+from proxmargin.functions.losses import (
+    CrammerSinger,
+    Hinge,
+    Loss,
+    Multinomial,
+    PairwiseSquaredHinge,
+    wrong_classes,
+)
+from proxmargin.functions.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
+from proxmargin.functions.traits import Trait
+from proxmargin.models.fitting.assembly import ALL, Assembly, Features, with_zero_sums
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.coefficients import SelectsFeatures
+from proxmargin.models.fitting.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
+from proxmargin.models.fitting.fitting import FitContext
+from proxmargin.models.limits.budgets import (
+    UnattainableError,
+    at_sufficient_price,
+    brought_within,
+    budgeted,
+    overspent,
+)
+from proxmargin.models.limits.least_loss import enclosed_least, least_point
+from proxmargin.optimality.certificates.certify import certify
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import better_start, null_point
+from proxmargin.runtime.brief import shown
+from proxmargin.solvers.loop.incumbent import Certify
+from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.solver import State
+from proxmargin.solvers.loop.stopping import BUDGET_FACTOR
+
+Array = NDArray[np.float64]
+
+_SOLVERS = (
+    "'linear-program', 'multiplier-newton', 'ssnal', 'fapg-ssnal', 'fbpd', for the smooth losses "
+    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', 'class-newton' (with an l1 norm), "
+    "with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
+)
+
+
+LOSSES: Mapping[str, Callable[..., Loss]] = {  # of codes, shares, the number of classes, and total
+    "hinge": CrammerSinger,
+    "squared_hinge": PairwiseSquaredHinge,
+    "logistic": partial(Multinomial, margin=1.0),
+    "lee": partial(wrong_classes, Hinge()),
+}
+SMOOTH = ("squared_hinge", "logistic")
+NETS = ("l1", "l2", "elasticnet")
+LEAST_TIME = 0.5  # share of a time limit for the search of a point within a budget
+# seconds of that search at least, however short the limit: without a point the gap is infinite
+LEAST_SECONDS = 0.2
+GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
+
+
+@documented(solvers=_SOLVERS, parameters=JOINT_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@dataclass(eq=False, repr=False)
+class MulticlassSVC(SelectsFeatures, MarginEstimator):
+    """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).
+
+    ``minimise  C sum_i s_i loss_i + g(W)`` over W (n_classes, n_features) and free intercepts
+    b, with scores ``z_i = W x_i + b``; or, with ``C=None`` and ``eta``, ``minimise  g(W)`` subject
+    to ``sum_i s_i loss_i <= eta``. Two classes are fitted in the same way: ``coef_`` is then the
+    difference of the two rows.
+
+    Parameters
+    ----------
+    penalty : {'l1', 'l2', 'elasticnet', 'group_l2', 'group_linf'}
+        g: ``|W|_1``; ``|W|^2 / 2``; ``l1_ratio |W|_1 + (1 - l1_ratio) |W|^2 / 2``; the sum of the
+        Euclidean, or largest absolute, entries over the groups.
+    C : float > 0 or None, default 1.0
+        `proxmargin.critical_C` is the largest one with all-zero coefficients.
+    eta : float >= 0, optional
+        Upper bound of the sum of weighted losses; if it is infeasible, an error states the least
+        attainable sum. Needs ``C=None``.
+    l1_ratio : float in [0, 1], default 0.5
+        Of 'elasticnet'.
+    groups : (n_features,) labels, dict, list of index arrays, or 'features'
+        Of the group penalties: features with the same label (or listed together) form one group
+        in each class; 'features' makes one group of the coefficients of a feature in all classes.
+        Labels in a dict or a pandas Series are those of the features of these names.
+        Every feature has to be in exactly one group.
+    loss : {'hinge', 'squared_hinge', 'logistic', 'lee'}
+        ``max(0, max_{k != y} 1 + z_k - z_y)``, the hinge of Crammer and Singer;
+        ``sum_{k != y} [1 + z_k - z_y]_+^2``; ``log(1 + sum_{k != y} exp(1 + z_k - z_y))``; or
+        ``sum_{k != y} [1 + z_k]_+``, that of Lee, Lin and Wahba, with coefficients and intercepts
+        that sum to zero over the classes.
+    <shared>
+
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from proxmargin import MulticlassSVC
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MulticlassSVC(penalty="l1", C=0.05, standardize=True).fit(X, y)
+    >>> model.certificate_.converged
+    True
+    """
+
+    multi_class = "joint"
+    _without_offset = "it has a score for each class, also of two"
+
+    penalty: str = "l1"
+    C: float | None = 1.0
+    eta: float | None = None
+    l1_ratio: float = 0.5
+    groups: Any = None
+    loss: str = "hinge"
+
+    def _check_model(self) -> None:
+        check_choice("penalty", self.penalty, (*NETS, *GROUP_NORMS))
+        check_choice("loss", self.loss, LOSSES)
+        check_strength("C", self.C, low=0.0, low_open=True, optional=True)
+        check_strength("eta", self.eta, low=0.0, optional=True)
+        check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
+        if (self.C is None) == (self.eta is None):
+            raise ValueError(
+                "give C (the losses as a penalty) or eta (the losses within a budget, with "
+                f"C=None), got C={self.C!r} and eta={self.eta!r}"
+            )
+        if self.eta == 0 and self.loss in SMOOTH:
+            raise ValueError(
+                f"eta must be > 0 with loss={self.loss!r}: there is no price at which a smooth "
+                "loss is zero (loss='hinge' with eta=0 is the separation with the least penalty)"
+            )
+        if (self.groups is not None) != (self.penalty in GROUP_NORMS):
+            wanted = "needs groups" if self.groups is None else "takes no groups"
+            raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={shown(self.groups)}")
+
+    def _losses(
+        self, targets: Targets, design: Design, joint: bool, context: FitContext
+    ) -> Sequence[Loss]:
+        count = targets.classes.size
+        return [LOSSES[self.loss](targets.codes, targets.shares, count, targets.total)]
+
+    @property
+    def norm_share(self) -> float:
+        """Share of the norm in the penalty; the rest is a ridge."""
+        shares = {"l2": 0.0, "elasticnet": float(self.l1_ratio)}
+        return shares.get(self.penalty, 1.0)
+
+    def _penalty(self, targets: Targets, design: Design) -> Penalty:
+        strength = 1.0 if self.C is None else 1.0 / total_price(float(self.C), targets)
+        if self.penalty in GROUP_NORMS:
+            return GROUP_NORMS[self.penalty](self._partition(), strength)
+        return ElasticNet.from_mixture(strength, self.norm_share)
+
+    def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
+        if self.penalty in GROUP_NORMS:
+            return GROUP_NORMS[self.penalty](self._partition(), 1.0)
+        return ElasticNet(1.0, 0.0)
+
+    def _partition(self) -> Groups:
+        return _partition(self._ordered_groups(), self.n_features_in_)
+
+    def _ordered_groups(self) -> Any:
+        return by_feature("groups", self.groups, self.n_features_in_, feature_labels(self))
+
+    def _in_order(self) -> dict[str, Any]:
+        return {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
+
+    def _problems(
+        self, targets: Targets, design: Design, context: FitContext | None = None
+    ) -> tuple[Problem, ...]:
+        (loss,) = self._losses(targets, design, True, context or FitContext())
+        penalty = with_zero_sums(self._penalty(targets, design), loss)
+        problem = Problem(loss, penalty, design, self._intercept(joint=True))
+        if self.eta is None:
+            return (problem,)
+        return (budgeted(problem, float(self.eta) / targets.total),)
+
+    @property
+    def _most_work(self) -> float:
+        return super()._most_work * (1.0 if self.eta is None else BUDGET_FACTOR)
+
+    def _objective_scale(self, problem: Problem) -> float:
+        return 1.0 if self.C is None else float(self.C) * problem.loss.sample_count
+
+    def _starts(self, assembly: Assembly) -> list[Point | None]:
+        (problem,) = assembly.problems
+        if problem.loss.n_outputs == 2 and getattr(self, "coef_", np.empty((0, 0))).shape[0] == 1:
+            known = self.warm_start and self.coef_.shape[1] == assembly.scale.size
+            (point,) = self._points(assembly, self.coef_, self.intercept_) if known else (None,)
+            start = None if point is None else better_start(problem, point)
+        else:
+            (start,) = super()._starts(assembly)
+        # the null model costs nothing and meets a large budget; it ignores classes without weight
+        return [null_point(problem) if start is None else start]
+
+    def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
+        points = super()._points(assembly, coef, intercept)
+        return [self._both(point) if point.coef.shape[1] == 1 else point for point in points]
+
+    def _solve(
+        self,
+        assembly: Assembly,
+        starts: Sequence[Point | State | None],
+        context: FitContext,
+        certify: Certify = certify,
+    ) -> list[Solution]:
+        limits = context.stop.started(clock(), ())
+        alone = replace(context, stop=replace(limits, time_limit=None))
+        again = super()._solve
+
+        def solve(problem: Problem, start: Point | None) -> Solution:
+            one = replace(assembly, problems=(problem,))
+            begin = starts if start is None else [start]
+            return again(one, begin, alone, certify)[0]
+
+        known: list[Point] = []
+
+        def least_known(problem: Problem, enough: float) -> float:
+            deadline = max(limits.deadline, clock() + LEAST_SECONDS)
+            least = least_point(problem, enough, deadline)
+            known.extend([] if least.point is None else [least.point])
+            return least.loss
+
+        (problem,) = assembly.problems
+        if self.eta is None:
+            return [solve(problem, None)]
+        try:
+            known += _within_reach(problem, limits.deadline)
+            return [
+                self._within_budget(
+                    problem, at_sufficient_price(problem, solve, self.tol, least_known), known
+                )
+            ]
+        except UnattainableError as error:
+            least = error.least * assembly.targets.total
+            told = f"at least {least:.5g}" if error.is_bound else f"{least:.8g}"
+            raise ValueError(
+                f"eta={float(self.eta):g} is less than the weighted losses can sum to: the least "
+                f"is {told}"
+            ) from error
+
+    def _within_budget(
+        self, problem: Problem, solution: Solution, known: Sequence[Point]
+    ) -> Solution:
+        """The solution; if it exceeds the budget, moved towards a known point within it. Without
+        such a point only its lower bound is certified."""
+        above = overspent(problem, solution, self.tol)
+        if not above:
+            return solution
+        for inside in known:
+            mixed = brought_within(problem, solution, inside)
+            if mixed is not None:
+                return mixed
+        told, more = solution.certificate, above * problem.loss.sample_count
+        reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta}"
+        nothing: dict[str, Any] = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}
+        return replace(
+            solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
+        )
+
+    def _published(
+        self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
+    ) -> tuple[Array, Array]:
+        if assembly.targets.classes.size == 2:
+            points = [self._difference(point) for point in points]
+        return super()._published(assembly, points, features)
+
+    def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
+        both = scores if targets.classes.size > 2 else scores * self._halves
+        return super()._losses_of_scores(both, targets, design)
+
+    def _difference(self, point: Point) -> Point:
+        """The model of two classes as one row, scaled so that the loss is zero from margin one."""
+        share = 0.5 if self.loss == "lee" else 1.0
+        return Point(
+            share * (point.coef[:, 1:] - point.coef[:, :1]),
+            share * (point.intercept[1:] - point.intercept[:1]),
+        )
+
+    def _both(self, point: Point) -> Point:
+        """The inverse of `_difference`, with rows that sum to zero."""
+        return Point(point.coef * self._halves, point.intercept * self._halves)
+
+    @property
+    def _halves(self) -> Array:
+        """The scores of both classes per unit of their `_difference`."""
+        return np.array([-1.0, 1.0]) * (1.0 if self.loss == "lee" else 0.5)
+
+
+def _within_reach(problem: Problem, deadline: float) -> list[Point]:
+    """A point within the budget of a nonsmooth loss, if the time of the fit is limited.
+
+    Without one, a fit that ends above its budget has no finite gap.
+
+    Raises UnattainableError: the budget is below the least loss.
+    """
+    if np.isinf(deadline) or Trait.SMOOTH in problem.level_set.loss.traits:
+        return []
+    budget, now = problem.level_set.budget, clock()
+    found = enclosed_least(problem, budget, now + max(LEAST_TIME * (deadline - now), LEAST_SECONDS))
+    if found.lower > budget:
+        raise UnattainableError(budget, found.lower, is_bound=True)
+    return [found.point] if found.point is not None and found.upper <= budget else []
+
+
+def _partition(groups: Any, n_features: int) -> Groups:
+    """The groups from labels, lists of features or 'features'."""
+    if isinstance(groups, str):
+        if groups != "features":
+            raise ValueError(
+                "groups must be 'features', one label a feature, or a list of lists of features, "
+                f"got {shown(groups)}"
+            )
+        return Groups.features(n_features)
+    if isinstance(groups, list | tuple) and groups and all(map(_is_listing, groups)):
+        groups = [sorted(g) if isinstance(g, set | frozenset) else g for g in groups]
+        return Groups.of_members(groups, n_features)
+    found = Groups.within_classes(groups)
+    if found.n_features != n_features:
+        raise ValueError(
+            f"groups has {found.n_features} labels, but X has {n_features} features: give one "
+            "label a feature, a list of index arrays, or 'features'"
+        )
+    return found
+
+
+def _is_listing(group: Any) -> bool:
+    return isinstance(group, set | frozenset) or (
+        not isinstance(group, str) and np.ndim(group) == 1
+    )

@@ -1,0 +1,1 @@
+"""What all classifiers share: from parameters and data to published attributes."""

@@ -1,0 +1,183 @@
+"""Parts of docstrings that several estimators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+_SOLVING = """class_weight : None, 'balanced' or dict
+        Multiplies the sample weights. Labels of a dict may be absent from y, but not all of them.
+    solver : str or Solver, default 'auto'
+        'auto', {solvers}, or a solver object.
+    solver_options : dict, optional
+        Settings of a solver asked for by name.
+    stopping : {{'gap', 'relative-change', 'iterate-change', 'primal-residual', 'step-residual', \
+'fixed-point', 'point-residual'}}
+        Stop when the relative duality gap is at most ``tol``, or by a rule of a paper at ``tol``
+        (`proxmargin.solvers.loop.stopping`), if the solver can. The certificate is computed either
+        way.
+    tol : float, default 1e-6
+        Relative duality gap.
+    max_iter : int, optional
+        Iterations of the solver; by default a limit of its own.
+    time_limit : float, optional
+        Seconds for the whole fit, shared by the classes of one-vs-rest. The best model at that time
+        is certified; its bound is weak if there is no time for one product with a kernel matrix.
+        A class whose turn comes after the limit takes one cheap step; half a second later it keeps
+        zero coefficients, with their gap, and 'none' as the solver of its certificate.
+        Time in which Numba kernels are compiled or loaded does not count. Without a limit, a tiny
+        problem (``n_samples * (n_samples + n_features) <= 50,000``) whose solver is 'auto' and has
+        no ``max_iter`` ends after 1.8e9 multiply-adds, some two seconds; each strength of a path
+        does. No clock has a say in the result of a fit without a limit.
+    warm_start : bool, default False
+        Start from the previous solution{warm}.
+    callbacks : sequence of callables
+        Called with a `proxmargin.solvers.loop.report.Report` after each certificate. One that
+        returns False ends the fit; one that raises does so too, and its error is raised once the
+        best model so far is published.
+    verbose : int, default 0
+        1 shows progress on standard error for fits of more than two seconds.
+    random_state : ignored
+        The fit is deterministic."""
+
+_JOBS = """
+    n_jobs : int, optional
+        Threads for the problems of one-vs-rest, with one thread of BLAS each; -1 for all cores. The
+        result has the same bits for any number. None is one thread (unless in a context of
+        `joblib.parallel_config`), with the threads that BLAS has. With callbacks, ``verbose``, a
+        checkpoint or a nonlinear kernel, whose values the classes share, the classes are solved one
+        after the other whatever the number. Data that are read in passes (a data set on disk, Dask
+        collections, device arrays) are read once for all classes, whatever the number, unless
+        there are callbacks."""
+
+_FEATURES = """penalty_factor : (n_features,) array >= 0, or dict, optional
+        Multiplies l1 and l2 of each feature; 0 for a feature that is never penalised. Taken as it
+        is: glmnet divides its factors by their mean. A dict (1 for features that it leaves out) or
+        a pandas Series has them by the names of the features, or their numbers if they have none;
+        a Series numbered from 0 is in the order of the columns.
+    bounds : pair (lower, upper), optional
+        Each a number, an array with one number a feature, a dict or Series as above (without
+        bounds for features that it leaves out), or None, with ``lower <= 0 <= upper``:
+        ``lower <= coef_ <= upper``, in the units of the data; ``(0, None)`` for coefficients that
+        are not negative.
+    """
+
+JOINT_PARAMETERS = (
+    """fit_intercept : bool, default True
+        The intercept is not penalised.
+    standardize : bool, default False
+        Penalise the coefficients of features centred (if an intercept is fitted) and scaled to
+        unit variance; sparse data are not made dense, and `coef_` is in the units of the data.
+    """
+    + _SOLVING
+)
+
+SPARSE_PARAMETERS = _FEATURES + JOINT_PARAMETERS + _JOBS
+
+KERNEL_PARAMETERS = (
+    """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
+        A callable takes two data sets and returns the matrix of their kernel; samples may then be
+        any objects, in a list or an array (``standardize`` needs numbers). Definitions and
+        ``gamma`` as in scikit-learn. A kernel must be positive semidefinite on the data, otherwise
+        `fit` raises an error: 'sigmoid' mostly is not, and 'poly' with ``coef0 < 0``, callables and
+        precomputed matrices may not be.
+    gamma : {{'scale', 'auto'}} or float > 0
+        Inverse squared width of 'rbf'; factor of the inner product in 'poly' and 'sigmoid'.
+    degree : int, default 3
+        Exponent of 'poly'.
+    coef0 : float, default 0.0
+        Constant added to the inner product in 'poly' and 'sigmoid'.
+    multi_class : {{'ovr'}}
+        One problem a class against the rest.
+    fit_intercept : bool, default True
+        The intercept is not penalised.
+    standardize : bool, default False
+        Centre features (for a linear kernel, if an intercept is fitted) and scale them to unit
+        variance (sparse data are not made dense); predictions take data in the original units.
+    cache_size : float, default 1000
+        Megabytes of a nonlinear kernel's matrix that are cached; other rows are recomputed when
+        needed.
+    rank : int, optional
+        Largest rank of the low-rank factor that approximates a nonlinear kernel in the solver. By
+        default 1000, increased until the certificate, which is for the kernel itself, meets
+        ``tol``; the SVM and the nu-SVM with an intercept use the kernel itself unless a rank is
+        given. The approximation error is included in the certificate.
+    """
+    + _SOLVING
+    + _JOBS
+)
+
+SPARSE_ATTRIBUTES = """Attributes
+    ----------
+    coef_ : (1, n_features) if binary, else (n_classes, n_features)
+    intercept_ : (1,) or (n_classes,)
+    classes_ : (n_classes,)
+        A positive score means ``classes_[1]`` if binary; else the largest score wins.
+    certificate_ : Certificate or CertificateList
+        Duality gap: a proven bound on the suboptimality of the fit.
+    feature_scale_ : (n_features,), with ``standardize=True``
+        Standard deviations of the features, by which `coefficients` compares them.
+    largest_offset_ : float, where the model was fitted with an offset
+        Its largest absolute entry; predictions without an offset warn of it.
+    n_iter_, n_features_in_ : int
+    feature_names_in_ : (n_features,), for data frames
+    history_ : History, when one is among the callbacks"""
+
+KERNEL_ATTRIBUTES = (
+    SPARSE_ATTRIBUTES.replace(
+        "    coef_ : (1, n_features) if binary, else (n_classes, n_features)\n",
+        "    coef_ : (1, n_features) if binary, else (n_classes, n_features)\n"
+        "        Of a linear kernel.\n",
+    )
+    + """
+    dual_coef_ : (1, n_support) if binary, else (n_classes, n_support)
+        Weights of the support vectors: the model is their weighted sum, of samples in the units of
+        the kernel (``standardize``). For a linear kernel they are those of the certified dual
+        point, while ``coef_`` is the certified point itself. Both agree at the optimum only: with
+        features as given, the squared distance ``|coef_ - dual_coef_ @ X[support_]|^2`` of SVC,
+        L2SVC and LogisticRegression is at most ``2 * certificate_.gap``.
+    support_ : (n_support,)
+        Their indices among the training samples.
+    support_vectors_ : (n_support, n_features), for nonlinear kernels
+        In the units of the kernel; sparse ones are scaled, and centred only in features with a
+        mean of more than two scales.
+    gamma_ : float or None, for nonlinear kernels"""
+)
+
+
+def documented(
+    *, solvers: str, parameters: str, attributes: str, warm: str = ""
+) -> Callable[[type], type]:
+    """Fill ``<shared>`` and ``<attributes>`` in a class docstring, and say where models without
+    probabilities get them."""
+    parts: Mapping[str, str] = {
+        "<shared>": parameters.format(solvers=solvers, warm=warm),
+        "<attributes>": attributes,
+    }
+
+    def fill(cls: type) -> type:
+        text = cls.__doc__ or ""
+        for mark, part in parts.items():
+            text = text.replace(mark, part)
+        if not hasattr(cls, "predict_proba"):
+            text = _with_advice(text)
+        cls.__doc__ = text
+        return cls
+
+    return fill
+
+
+_ADVICE = """    See Also
+    --------
+    CalibratedMargin : Probabilities of the classes, from held-out scores of this classifier.
+"""
+_EXAMPLES = "\n    Examples\n"
+
+
+def _with_advice(text: str) -> str:
+    """The docstring with a section before its examples."""
+    head, mark, examples = text.partition(_EXAMPLES)
+    return (
+        f"{head.rstrip()}\n\n{_ADVICE}{mark}{examples}"
+        if mark
+        else f"{head.rstrip()}\n\n{_ADVICE}    "
+    )

@@ -1,0 +1,351 @@
+"""Scores, labels, accuracy and probabilities of a linear classifier, of data of all kinds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from proxmargin.data.datasets import Chunk, Dataset
+from proxmargin.data.designs import as_design
+from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
+from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.beyond_memory import (
+    is_beyond_memory,
+    is_dask,
+    namespace_of,
+    predicting_chunks,
+)
+from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.validation import (
+    ANY_SIZE,
+    offset_argument,
+    validated_features,
+    validated_offset,
+)
+from proxmargin.models.fitting.coefficients import HasCoefficients
+from proxmargin.models.fitting.frames import users_level
+from proxmargin.runtime.optional import library_of
+
+Array = NDArray[np.float64]
+
+
+class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
+    """Predictions of a classifier whose largest score wins."""
+
+    # why the scores of a model take no offset; empty if they do
+    _without_offset: ClassVar[str] = ""
+
+    def decision_function(self, X: Any, offset: Any = None) -> Array:
+        """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        offset : (n_samples,) or 0, optional
+            Added to the scores. Without it the offset is zero; give 0 to say that it is meant.
+
+        Returns
+        -------
+        scores : array
+            Of a `proxmargin.Dataset` an iterator of arrays, one a chunk; of a Dask collection a
+            Dask array.
+
+        Warns
+        -----
+        UserWarning
+            The model was fitted with an offset, and none is given.
+        """
+        check_is_fitted(self)
+        if is_beyond_memory(X):
+            return _scores_beyond_memory(self, X, offset)
+        offset = by_sample("offset", offset, X)
+        X = validated_features(self, X)
+        offset = self._predicting_offset(offset, X, self.classes_)
+        scores = self._scores_of(X)
+        if scores.shape[1] > 1:
+            return scores
+        return scores[:, 0] if offset is None else scores[:, 0] + offset
+
+    def _scores_of(self, X: Any) -> Array:
+        """Scores of validated features without offset, (n_samples, n_outputs)."""
+        coef = np.ascontiguousarray(self.coef_.T)
+        scores: Array = as_design(X).scores(coef) + self.intercept_
+        return scores
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`.
+
+        Of a `proxmargin.Dataset` an iterator of arrays, one a chunk.
+        """
+        if is_beyond_memory(X):
+            check_is_fitted(self)
+            return _predictions_beyond_memory(self, X, offset)
+        return self._labels_of(self.decision_function(X, **offset_argument(offset)))
+
+    def _labels_of(self, scores: Array) -> NDArray[Any]:
+        """The class with the largest score."""
+        codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return np.asarray(self.classes_[codes])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
+        """The accuracy of `predict`, weighted by ``sample_weight``."""
+        from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
+
+        if is_beyond_memory(X):
+            check_is_fitted(self)
+            return _accuracy_beyond_memory(self, X, y, sample_weight, offset)
+        weights = by_sample("sample_weight", sample_weight, X)
+        predicted = self.predict(X, **offset_argument(offset))
+        return float(accuracy_score(y, predicted, sample_weight=weights))
+
+    def _checked_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
+        """The validated offset; None stays None. Raises if the model takes no offset."""
+        if offset is None:
+            return None
+        if self._without_offset:
+            raise ValueError(f"{type(self).__name__} takes no offset: {self._without_offset}")
+        if classes.size > 2:
+            raise ValueError(
+                f"offset is one number a sample, and needs two classes: got {classes.size}, with a "
+                "score each"
+            )
+        return validated_offset(offset, X)
+
+    def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
+        """The targets of a fit with this offset, which predictions are reminded of."""
+        self.__dict__.pop("largest_offset_", None)
+        if offset is None:
+            return targets
+        offset = self._checked_offset(offset, X, targets.classes)
+        if offset.any():
+            self.largest_offset_ = float(np.abs(offset).max())
+        return replace(targets, offset=offset)
+
+    def _predicting_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
+        """`_checked_offset` of predictions; warns of none where the fit had one."""
+        if offset is None:
+            self._warn_without_offset()
+        return self._checked_offset(offset, X, classes)
+
+    def _warn_without_offset(self) -> None:
+        largest = getattr(self, "largest_offset_", None)
+        if largest is not None:
+            warnings.warn(
+                "this model was fitted with an offset, the largest of size "
+                f"{largest:.3g}, and its scores are computed without one: give the offset of these "
+                "samples, or offset=0 if none is meant",
+                UserWarning,
+                stacklevel=users_level(),
+            )
+
+
+def _scores_beyond_memory(estimator: Any, X: Any, offset: Any) -> Any:
+    """`decision_function`: an iterator of arrays of a data set, a Dask array of Dask data."""
+    if library_of(X) in DEVICES and not hasattr(estimator, "coef_"):
+        return estimator.decision_function(on_host(X), offset)
+    shift = _checked(estimator, offset)
+    if isinstance(X, Dataset):
+        chunks = predicting_chunks(estimator, X, ANY_SIZE)
+        return (_scores_of(estimator, chunk) for chunk in chunks)
+    if is_dask(X):
+        outputs = len(estimator.coef_)
+        columns = outputs if outputs > 1 else None
+        method = partial(estimator.decision_function, offset=shift)
+        return _mapped(X, method, np.dtype(float), columns)
+    design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
+    if design.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {design.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    found = design.scores(np.ascontiguousarray(estimator.coef_.T)) + estimator.intercept_
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
+def _predictions_beyond_memory(estimator: Any, X: Any, offset: Any) -> Any:
+    """`predict`, of the same kinds."""
+    if is_dask(X):
+        method = partial(estimator.predict, offset=_checked(estimator, offset))
+        return _mapped(X, method, estimator.classes_.dtype, None)
+    found = _scores_beyond_memory(estimator, X, offset)
+    if isinstance(X, Dataset):
+        return (estimator._labels_of(each) for each in found)
+    return estimator._labels_of(found)
+
+
+def _probabilities_beyond_memory(
+    estimator: Any, X: Any, offset: Any, method: Callable[..., Any]
+) -> Any:
+    """`predict_proba` or `predict_log_proba`, of the same kinds. ``method``: the one of the two,
+    for blocks of Dask data."""
+    if is_dask(X):
+        of_block = partial(method, offset=_checked(estimator, offset))
+        return _mapped(X, of_block, np.dtype(float), len(estimator.classes_))
+    of_scores = (
+        estimator._log_probabilities_of
+        if method.__name__ == "predict_log_proba"
+        else estimator._probabilities_of
+    )
+    found = _scores_beyond_memory(estimator, X, offset)
+    return (of_scores(each) for each in found) if isinstance(X, Dataset) else of_scores(found)
+
+
+def _accuracy_beyond_memory(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any
+) -> float:
+    """The weighted share of rows whose class `predict` finds."""
+    from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
+
+    if not isinstance(X, Dataset):
+        if y is None:
+            raise ValueError("score requires y to be passed, but the target y is None")
+        found = np.asarray(_predictions_beyond_memory(estimator, X, offset))
+        labels = _in_memory(X, y, "y", found.size)
+        weights = None
+        if sample_weight is not None:
+            weights = _in_memory(X, sample_weight, "sample_weight", found.size)
+            _check_total(float(weights.sum()))
+        return float(accuracy_score(labels, found, sample_weight=weights))
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "y and sample_weight must be left out for a data set on disk, which has its own"
+        )
+    _checked(estimator, offset)
+    right = total = 0.0
+    for chunk, labels in _labelled(estimator, X):
+        weight = np.ones(labels.size) if chunk.weight is None else chunk.weight
+        right += float(weight @ (labels == chunk.y))
+        total += float(weight.sum())
+    _check_total(total)
+    return right / total
+
+
+def _labelled(estimator: Any, X: Dataset) -> Iterator[tuple[Chunk, NDArray[Any]]]:
+    for chunk in predicting_chunks(estimator, X, ANY_SIZE):
+        if chunk.y is None:
+            raise ValueError("the data set has no labels: open it with target=")
+        yield chunk, estimator._labels_of(_scores_of(estimator, chunk))
+
+
+def _scores_of(estimator: Any, chunk: Chunk) -> Array:
+    found: Array = estimator._scores_of(chunk.X)
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
+def _checked(estimator: Any, offset: Any) -> float | None:
+    """The offset of each block: 0 for a model that was fitted with one, else None. Warns
+    of a model that was fitted with an offset where none is given."""
+    if offset is not None and not (np.ndim(offset) == 0 and offset == 0):
+        raise ValueError("offset must be None or 0 for data that are not in memory")
+    if not hasattr(estimator, "coef_"):
+        raise ValueError("a model with a nonlinear kernel takes data in memory, block by block")
+    if offset is None:
+        estimator._warn_without_offset()
+    return 0.0 if hasattr(estimator, "largest_offset_") else None
+
+
+def _check_total(total: float) -> None:
+    if not total > 0.0:
+        raise ValueError(
+            f"sample_weight must have a positive sum for an accuracy, and its sum is {total:g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _OfBlock:
+    """A method of an estimator for a block, which may have no rows."""
+
+    method: Callable[..., Any]
+    empty: NDArray[Any]
+
+    def __call__(self, block: Any) -> Any:
+        return self.method(block) if block.shape[0] else self.empty
+
+
+def _mapped(X: Any, method: Callable[..., Any], dtype: np.dtype[Any], columns: int | None) -> Any:
+    """A method for each block of Dask data, with ``columns`` numbers a row, or one (None)."""
+    empty = np.empty(0 if columns is None else (0, columns), dtype)
+    of_block = _OfBlock(method, empty)
+    if hasattr(X, "to_dask_array"):  # a data frame
+        return X.map_partitions(of_block, meta=empty)
+    X = X.rechunk({1: -1})
+    if columns is not None:
+        return X.map_blocks(of_block, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=empty)
+    return X.map_blocks(of_block, dtype=dtype, drop_axis=1, meta=empty)
+
+
+def _in_memory(X: Any, values: Any, name: str, count: int) -> NDArray[Any]:
+    """Labels or weights of rows that are on workers or a device."""
+    if is_dask(X):
+        from proxmargin.data.designs.blocks.dask_blocks import gathered
+
+        return gathered(values, name, count)
+    return on_host(values)
+
+
+# scores are clipped here, so that their differences are finite
+LARGEST = float(np.finfo(np.float64).max) / 4.0
+
+
+class LogisticProbabilities:
+    """Adds probabilities to a classifier whose scores are log-odds."""
+
+    decision_function: Any
+    multi_class: str
+
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+        """Probabilities of the classes, (n_samples, n_classes), rows summing to one.
+
+        Binary: ``1 / (1 + exp(-score))``. More classes: with ``multi_class='joint'`` those of the
+        multinomial model, ``exp(score_k) / sum_j exp(score_j)``; otherwise the binary ones of each
+        class against the rest, divided by their sum. The class of `predict` has the first of the
+        largest ones, also where rounding makes others equal. ``offset`` as in `decision_function`.
+        Of a `proxmargin.Dataset` an iterator of arrays, one a chunk; of a Dask collection a Dask
+        array.
+        """
+        if is_beyond_memory(X):
+            check_is_fitted(self)
+            return _probabilities_beyond_memory(self, X, offset, self.predict_proba)
+        return self._probabilities_of(self.decision_function(X, **offset_argument(offset)))
+
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+        """Logarithms of `predict_proba`, of the same kinds; finite, where those round to zero."""
+        if is_beyond_memory(X):
+            check_is_fitted(self)
+            return _probabilities_beyond_memory(self, X, offset, self.predict_log_proba)
+        return self._log_probabilities_of(self.decision_function(X, **offset_argument(offset)))
+
+    def _probabilities_of(self, scores: Array) -> Array:
+        return _led(np.exp(self._normalised(scores)), scores)
+
+    def _log_probabilities_of(self, scores: Array) -> Array:
+        return _led(self._normalised(scores), scores)
+
+    def _normalised(self, scores: Array) -> Array:
+        """Logarithms of probabilities: sums of tiny ones are exact, and never zero."""
+        clipped = np.clip(scores, -LARGEST, LARGEST)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-clipped), log_expit(clipped)])
+        each = clipped if self.multi_class == "joint" else log_expit(clipped)
+        return np.asarray(log_softmax(each, axis=1))
+
+
+def _led(found: Array, scores: Array) -> Array:
+    """Probabilities, or their logarithms, of which the class of the largest score has the largest.
+
+    They rise with the scores, but rounding makes equals of some: 0.5 and 0.5 of the scores 79 and
+    227 of classes against the rest. Its last bit then tells the predicted class.
+    """
+    best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+    rows = np.flatnonzero(found.argmax(axis=1) != best)
+    found[rows, best[rows]] = np.nextafter(found[rows].max(axis=1), np.inf)
+    return found

@@ -1,0 +1,282 @@
+"""The solutions of all strengths of a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.rounding import TINY
+from proxmargin.functions.traits import Trait
+from proxmargin.models.fitting.assembly import Assembly
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.fitting import FitContext
+from proxmargin.models.paths.engine import Engine
+from proxmargin.models.paths.found import Found
+from proxmargin.models.paths.inner_products import InnerProducts
+from proxmargin.models.paths.joint import JointPath
+from proxmargin.models.paths.strength import ALPHA, at_strength, problems_of, strength_of
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.unpenalised import null_point
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.solvers.loop.outcome import Solution, Status
+
+Array = NDArray[np.float64]
+
+LOOSE_TOL = 1e-5  # relative gap above which a path is to choose a strength
+FURTHEST = (
+    3.0  # step in the reciprocal strength over the last; beyond it there are many breakpoints
+)
+EXTRAPOLATED = Trait.HINGE | Trait.SINGLE_OUTPUT | Trait.NET
+# (template, assembly, grid, k) -> the solutions of problem k, some strengths at a time
+Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
+
+
+def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
+    """Yield the solutions of every problem, some strengths at a time; end early if interrupted.
+
+    A list has one entry a problem, all for the same strengths.
+
+    Parameters
+    ----------
+    template : estimator
+        That assembled the data. Is not changed.
+    grid : (n_strengths,)
+        From the strongest penalty: each solution is the start of the next.
+    """
+    shrunk = grid[grid > 0]  # strengths fall to a last one of zero
+    walk = _walk_of(template, assembly, shrunk)
+    starts, done = None, 0
+    if walk is not None:
+        for found in _together(walk, template, assembly, shrunk):
+            yield found
+            done += found[0].count
+            starts = [partial(one.point, -1, assembly.scale.size) for one in found]
+        if done < shrunk.size:
+            return
+    if done < grid.size:
+        yield from _one_by_one(template, assembly, grid[done:], starts)
+
+
+def _walk_of(template: MarginEstimator, assembly: Assembly, grid: Array) -> Walk | None:
+    """How to solve strengths together; None for single fits."""
+    if not (grid.size and _is_free(template)):
+        return None
+    last = problems_of(at_strength(template, grid[-1]), assembly)
+    if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
+        return _walk
+    if all(map(InnerProducts.takes, last)):
+        return _reduced
+    return _joint if all(map(JointPath.takes, last)) else None
+
+
+def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
+    """The problems for strength one: those assembled, if this is their strength."""
+    if template.alpha == 1:
+        return assembly.problems
+    return problems_of(at_strength(template, 1.0), assembly)
+
+
+def _is_free(template: MarginEstimator) -> bool:
+    """Whether the model sets nothing that only single fits support: a solver, limits, callbacks."""
+    asked = (
+        template.max_iter is not None,
+        template.time_limit is not None,
+        template.callbacks,
+        template.solver_options,
+        template.solver != "auto",
+        template.stopping != "gap",
+        template.tol == 0,
+    )
+    return not any(asked)
+
+
+def _fitted(
+    model: MarginEstimator,
+    assembly: Assembly,
+    problems: Sequence[Problem],
+    starts: Sequence[Point],
+) -> list[Solution]:
+    """Single fits of the problems of this model; empty if one was interrupted.
+
+    Loose paths in alpha, from which a strength is to be chosen, end at their tolerance, as in
+    compiled code: polishing steps, which other fits take after it, would take most of the time.
+    """
+    design = problems[0].design
+    stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
+    stop = replace(stop, polish=_polishes(model))
+    context = FitContext(stop)
+    solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, context)
+    context.guard.has_ended()
+    interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
+    return [] if interrupted else solutions
+
+
+def _polishes(model: MarginEstimator) -> bool:
+    """Whether fits of a path go on to more digits than its tolerance asks for."""
+    return strength_of(model) is not ALPHA or model.tol < LOOSE_TOL
+
+
+def _one_by_one(
+    template: MarginEstimator,
+    assembly: Assembly,
+    grid: Array,
+    first: Sequence[Callable[[], Point]] | None = None,
+) -> Iterator[list[Found]]:
+    """The path as single fits with warm starts; ``first`` make those of the first strength."""
+    starts = [
+        make() for make in first or [partial(null_point, problem) for problem in assembly.problems]
+    ]
+    reach = 1.0 / np.maximum(grid, TINY) if strength_of(template).falls else grid
+    before = starts
+    for k, strength in enumerate(grid.tolist()):
+        model = at_strength(template, strength)
+        problems = problems_of(model, assembly)
+        solutions = _fitted(model, assembly, problems, starts)
+        if not solutions:
+            return
+        yield _with_weights(model, problems, solutions)
+        starts = last = [solution.point for solution in solutions]
+        if 0 < k < grid.size - 1:
+            at = (float(reach[k - 1]), float(reach[k]), float(reach[k + 1]))
+            starts = [extrapolated(*each, at) for each in zip(problems, last, before, strict=True)]
+        before = last
+
+
+def _together(
+    walk: Walk, template: MarginEstimator, assembly: Assembly, grid: Array
+) -> Iterator[list[Found]]:
+    """All strengths of a problem together, each problem on its own."""
+    walks = [walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
+    ahead = [next(each, None) for each in walks]
+    while known := [found for found in ahead if found is not None]:
+        if len(known) < len(walks):  # a problem was interrupted
+            return
+        count = min(found.count for found in known)
+        yield [found.part(0, count) for found in known]
+        ahead = [
+            found.part(count, found.count) if found.count > count else next(each, None)
+            for found, each in zip(known, walks, strict=True)
+        ]
+
+
+def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+    """The path of problem k by the compiled engine; where that fails, by a single fit."""
+    unit = _of_unit_strength(template, assembly)[k]
+    engine = Engine(unit, template.tol)
+    l1, l2 = (float(each.max()) * grid for each in (unit.net.l1, unit.net.l2))
+    last, at = partial(null_point, unit), 0
+    while at < grid.size and not interrupts.pending:
+        part = slice(at, at + engine.chunk(grid.size - at))
+        found = engine.solved(l1[part], l2[part])
+        if not found.count:
+            model = at_strength(template, grid[at])
+            fitted = _fitted(model, assembly, [problems_of(model, assembly)[k]], [last()])
+            if not fitted:
+                return
+            engine.go_on_from(fitted[0].point, float(l1[at]))
+            found = Found.of(fitted[0])
+        yield found
+        last, at = partial(found.point, -1, unit.design.n_features), at + found.count
+
+
+def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+    """The path of problem k by inner products."""
+    path = InnerProducts(assembly.problems[k], template.tol)
+    return _in_chunks(path, template, assembly, grid, k)
+
+
+def _joint(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+    """The path of problem k, of all classes."""
+    path = JointPath(template.tol, _polishes(template))
+    return _in_chunks(path, template, assembly, grid, k)
+
+
+def _in_chunks(
+    path: InnerProducts | JointPath,
+    template: MarginEstimator,
+    assembly: Assembly,
+    grid: Array,
+    k: int,
+) -> Iterator[Found]:
+    """The path of problem k; a strength that is not solved by it is solved by a single fit."""
+    point, at = null_point(assembly.problems[k]), 0
+    while at < grid.size and not interrupts.pending:
+        part = grid[at : at + path.chunk(grid.size - at)]
+        models = [at_strength(template, strength) for strength in part]
+        problems = [problems_of(model, assembly)[k] for model in models]
+        solutions = path.solved(problems)
+        if interrupts.pending and not solutions:
+            return
+        if solutions:
+            solved = zip(models, problems, solutions, strict=False)
+            solutions = [_stated(*each) for each in solved]
+        else:
+            solutions = _fitted(models[0], assembly, problems[:1], [point])
+            if not solutions:
+                return
+            path.go_on_from(problems[0], solutions[0].point)
+        yield from _with_weights(template, problems, solutions)
+        point, at = solutions[-1].point, at + len(solutions)
+
+
+def _with_weights(
+    model: MarginEstimator, problems: Sequence[Problem], solutions: Sequence[Solution]
+) -> list[Found]:
+    """The solutions as `Found`, with the weights of the samples where the model has any."""
+    return [
+        Found.of(solution, model._weights_of_samples(problem, solution))
+        for problem, solution in zip(problems, solutions, strict=False)
+    ]
+
+
+def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Solution:
+    """The solution with its certificate scaled to the model's objective, as in single fits."""
+    certificate = solution.certificate.scaled(model._objective_scale(problem))
+    return replace(solution, certificate=certificate)
+
+
+def extrapolated(
+    problem: Problem, last: Point, before: Point, at: tuple[float, float, float]
+) -> Point:
+    """The predictor at the next strength of a path of hinges; ``last`` where it does not apply.
+
+    As long as the samples on the kink of the hinge and the features with a nonzero coefficient stay
+    the same, the optimality conditions are linear equations in ``(w, b, c q)``, ``c = 1 / alpha``
+    and q the dual point, whose right-hand side is affine in c. So these are piecewise linear in c
+    (Hastie, Rosset, Tibshirani and Zhu 2004; Wang, Zhu and Zou 2006, section 3), and the predictor
+
+        w_2 + (c_3 - c_2) / (c_2 - c_1) (w_2 - w_1),
+
+    likewise for b and c q, is exact if there is no breakpoint between ``c_1`` and ``c_3``. Without
+    a ridge the coefficients are piecewise constant in c, and the last solution is a better start.
+
+    It does not for losses other than the binary hinge, without a ridge, without dual points, or
+    where the next step is more than `FURTHEST` times the last one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any of the strengths.
+    last, before : Point
+        The solutions at ``c_2`` and ``c_1``.
+    at : three numbers
+        ``c_1 < c_2 < c_3``, reciprocals of the strengths.
+    """
+    first, second, third = at
+    if EXTRAPOLATED not in problem.traits or not problem.penalty.l2 > 0 or not 0 < first < second:
+        return last
+    step = (third - second) / (second - first)
+    if last.dual is None or before.dual is None or not 0 < step <= FURTHEST:
+        return last
+    coef = last.coef + step * (last.coef - before.coef)
+    coef[coef * last.coef <= 0] = 0.0  # a sign would change: the breakpoint at zero comes first
+    scaled = second * last.dual
+    return Point(
+        coef,
+        last.intercept + step * (last.intercept - before.intercept),
+        (scaled + step * (scaled - first * before.dual)) / third,
+    )

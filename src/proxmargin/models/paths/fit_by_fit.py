@@ -1,0 +1,169 @@
+"""Paths of models without a strength that shrinks coefficients to zero, and of a fixed ridge.
+
+Each model is a fit from the solution before, to data that are checked and standardised once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin.data.inputs.parameters import check_number
+from proxmargin.models.classifiers.nu_dwd import NuSVC
+from proxmargin.models.fitting.admissible import OfMax
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.limits.kappa import kappa_max
+from proxmargin.models.limits.nu import nu_range
+from proxmargin.models.paths.grid import default_grid, unfitted
+from proxmargin.models.paths.sharing import fitted_grid
+from proxmargin.models.paths.strength import Strength, at_strength, varying_of
+from proxmargin.runtime.progress import ProgressBar
+
+Array = NDArray[np.float64]
+
+LARGEST_SHARE = 0.9  # of the largest kappa, near which the margin vanishes
+DECADES_OF_NU = 2.0  # of a DWD on either side of Marron's rule
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """The models of a path, in the order in which they were fitted.
+
+    Attributes
+    ----------
+    models : list of estimators
+        Fewer than values if the path was interrupted.
+    values : (n_values,)
+        Of the parameter, the strongest penalty first.
+    scale : (n_features,)
+    """
+
+    models: list[Any]
+    values: Array
+    scale: Array
+
+
+def template_of(estimator: MarginEstimator, l2: float | None) -> MarginEstimator:
+    """An unfitted copy; of an elastic net beside a fixed ridge the one with an l1 part alone.
+
+    Raises
+    ------
+    TypeError
+        The estimator has a nonlinear kernel, or is no elastic net and l2 is given.
+    """
+    name = type(estimator).__name__
+    if l2 is not None:
+        check_number("l2", l2, low=0.0)
+        if varying_of(estimator).name != "alpha":
+            raise TypeError(f"l2 is for elastic nets with alpha, which {name} does not have")
+        return at_strength(unfitted(estimator), 1.0).set_params(l1_ratio=1.0)
+    if not getattr(estimator, "_is_linear", True):
+        raise TypeError(f"paths need a linear model: {name} has a kernel")
+    copied: MarginEstimator = clone(estimator)
+    return copied
+
+
+def values_of(
+    template: MarginEstimator, data: Sequence[Any], count: int, l2: float | None, eps: float
+) -> Array:
+    """The default values; ``data`` are X, y, sample_weight and offset."""
+    if l2 is not None:
+        return default_grid(template, template._assemble(*data), count, eps)
+    X, y, weights, _ = data
+    return _default_values(template, varying_of(template), X, y, weights, count)
+
+
+def walked(template: MarginEstimator, data: Sequence[Any], values: Array, l2: float | None) -> Fits:
+    """The models of these values, the strongest penalty first.
+
+    ``template`` gets the first setting, and knows the features as a fitted model does.
+    """
+    name = varying_of(template).name
+    settings: Sequence[Mapping[str, Any]] = [{name: float(value)} for value in values]
+    settings = settings if l2 is None else _mixes(l2, values)
+    template.set_params(**settings[0])  # first, because values called 'auto' take fits
+    scale = template._assemble(*data).scale
+    models = _fitted_models(template, settings, *data)
+    return Fits(models, values + (0.0 if l2 is None else l2), scale)
+
+
+def _default_values(
+    estimator: MarginEstimator, strength: Strength, X: Any, y: Any, weights: Any, count: int
+) -> Array:
+    """Values of nu or kappa that leave every class a margin, the largest first."""
+    check_number("n_alphas, the number of strengths,", count, low=1, integer=True)
+    if strength.name == "kappa":
+        shares = np.linspace(LARGEST_SHARE, 0.0, count)
+        most = min(_of_each_class(estimator, X, y, weights, kappa_max, estimator._model))
+        return np.array([OfMax(float(share)).of(most) for share in shares])
+    if isinstance(estimator, NuSVC):
+        least, most = zip(*_of_each_class(estimator, X, y, weights, nu_range), strict=True)
+        # at the least nu the margin is zero
+        return np.linspace(min(most), max(least), count + 1)[:-1]
+    template = clone(estimator).set_params(nu="auto")
+    problems = template._assemble(X, y, weights).problems
+    centre = float(np.median([template._chosen(problem) for problem in problems]))
+    return centre * np.logspace(DECADES_OF_NU, -DECADES_OF_NU, count)
+
+
+def _of_each_class(
+    estimator: MarginEstimator, X: Any, y: Any, weights: Any, limit: Any, *more: Any
+) -> list[Any]:
+    """A limit of the data for each problem of one class against the rest."""
+    assembly = clone(estimator)._assemble(X, y, weights)
+    classes, labels = assembly.targets.classes, np.asarray(y)
+    total = np.zeros(labels.size)
+    total[assembly.numbers] = assembly.targets.weights
+    positive = classes[1:] if classes.size == 2 else classes
+    return [limit(X, labels == one, *more, total) for one in positive]
+
+
+def _mixes(l2: float, l1s: Array) -> list[dict[str, float]]:
+    """The parameters of elastic nets with this ridge part and falling l1 parts."""
+    alphas = l1s + l2
+    shares = np.divide(l1s, alphas, out=np.ones_like(l1s), where=alphas > 0)
+    return [
+        {"alpha": float(alpha), "l1_ratio": float(share)}
+        for alpha, share in zip(alphas, shares, strict=True)
+    ]
+
+
+def _fitted_models(
+    estimator: MarginEstimator,
+    settings: Sequence[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    weights: Any,
+    offset: Any,
+) -> list[Any]:
+    """A model for each of the settings; those before an interruption, if there are any."""
+    quiet = clone(estimator).set_params(verbose=0)
+    found: list[Any] = []
+    progress = ProgressBar(
+        f"{type(estimator).__name__} path: fits", len(settings), shown=bool(estimator.verbose)
+    )
+    with progress, warnings.catch_warnings():
+        # one warning at the end sums them up
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            for model in fitted_grid(quiet, settings, X, y, weights, offset):
+                found.append(model.set_params(verbose=estimator.verbose))
+                progress.advance(1)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+    return found
+
+
+def stacked(models: Sequence[Any]) -> tuple[sparse.csr_array, Array]:
+    """Coefficients of all models below each other, and their intercepts, (n_models, n_rows)."""
+    coefs = sparse.csr_array(np.concatenate([model.coef_ for model in models]))
+    return coefs, np.array([model.intercept_ for model in models])

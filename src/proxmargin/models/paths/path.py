@@ -1,0 +1,518 @@
+"""A path: models of the same data for many strengths of the penalty.
+
+The strongest penalty comes first, each solution the start of the next.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin.data.designs import as_design
+from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.validation import validated_features
+from proxmargin.models.fitting.assembly import Assembly
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.factors import warn_if_separated
+from proxmargin.models.fitting.frames import users_level
+from proxmargin.models.paths.descent import solve_grid
+from proxmargin.models.paths.fit_by_fit import stacked, template_of, values_of, walked
+from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
+from proxmargin.models.paths.grid import default_grid, unfitted
+from proxmargin.models.paths.saturation import Ending, Saturation
+from proxmargin.models.paths.strength import (
+    Strength,
+    at_strength,
+    limited_by,
+    strength_of,
+    varying_of,
+)
+from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.optional import optional
+from proxmargin.runtime.progress import ProgressBar
+from proxmargin.solvers.loop.outcome import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Path:
+    """Models of many strengths, as `margin_path` found them.
+
+    Attributes
+    ----------
+    strengths : (n_strengths,)
+        In the order given; by default from the strongest penalty. They are ``alphas``, or ``Cs``
+        for a model with ``C``, ``nus`` or ``kappas`` for one with these. With a fixed ``l2`` they
+        are ``alphas = l1s + l2``.
+    stacked : (n_strengths * n_rows, n_features) CSR array
+        ``coef_`` of every model, in the units of the data, below each other.
+    coefs_sparse : list of (n_rows, n_features) CSR arrays
+        The same, one for each model.
+    coefs : (n_strengths, n_rows, n_features)
+        The same as one dense array, made when it is asked for.
+    intercepts : (n_strengths, n_rows)
+    n_nonzero : (n_strengths,) integers
+        Features with a nonzero coefficient for any class.
+    certificates : sequence of Certificate or CertificateList
+        The proven distance of each model from the optimum. Strengths that are solved
+        together (``solver`` is 'chord-newton', 'ridge-newton' or 'active-set') share their time:
+        ``seconds`` is the mean over those of one call of the solver.
+    classes : (n_classes,)
+    scale : (n_features,)
+        Standard deviations of the features where they are standardised, else ones.
+    template : estimator
+        Has the parameters that all models share; `model` copies it and adds the solution.
+    ended : str
+        Why there are no further strengths: 'complete', 'interrupted', or, where ``stop_at`` was
+        given, 'explained' or 'flat'.
+    weights : (n_strengths * n_rows, n_samples) CSR array, optional
+        Weights of the samples in the coefficients of every model, if models have ``dual_coef_``.
+    l2 : float, optional
+        The ridge part of all models, where it was fixed.
+    models : sequence of estimators
+        The fitted models, where each was fitted on its own.
+    """
+
+    strengths: Array
+    stacked: sparse.csr_array
+    intercepts: Array
+    certificates: Sequence[Certificate | CertificateList]
+    classes: NDArray[Any]
+    scale: Array
+    template: MarginEstimator = field(repr=False)
+    ended: str = Ending.COMPLETE.value
+    weights: sparse.csr_array | None = field(default=None, repr=False)
+    l2: float | None = None
+    models: Sequence[MarginEstimator] = field(default=(), repr=False)
+
+    def __len__(self) -> int:
+        return self.strengths.size
+
+    def __repr__(self) -> str:
+        used, name = self.n_nonzero, self.strength.name
+        if not len(self):
+            return f"<Path of {type(self.template).__name__}: no {name}s>"
+        return (
+            f"<Path of {type(self.template).__name__}: {len(self)} {name}s from "
+            f"{self.strengths[0]:.3g} to {self.strengths[-1]:.3g}, {used.min()} to {used.max()} of "
+            f"{self.stacked.shape[1]} features>"
+        )
+
+    @property
+    def strength(self) -> Strength:
+        """The parameter that varies along the path."""
+        return varying_of(self.template)
+
+    @property
+    def alphas(self) -> Array:
+        return self._strengths_named("alpha")
+
+    @property
+    def Cs(self) -> Array:
+        return self._strengths_named("C")
+
+    @property
+    def nus(self) -> Array:
+        return self._strengths_named("nu")
+
+    @property
+    def kappas(self) -> Array:
+        return self._strengths_named("kappa")
+
+    @property
+    def l1s(self) -> Array:
+        """The l1 parts of elastic nets."""
+        alphas = self._strengths_named("alpha")
+        if self.l2 is not None:
+            return alphas - self.l2
+        return alphas * getattr(self.template, "norm_share", 1.0)
+
+    def _strengths_named(self, name: str) -> Array:
+        if self.strength.name != name:
+            own = self.strength.name
+            raise AttributeError(f"this is a path in {own}: it has {own}s and no {name}s")
+        return self.strengths
+
+    def picked(self, index: NDArray[np.intp]) -> Path:
+        """The path of some of its strengths, in their order."""
+        rows = (index[:, None] * self._rows + np.arange(self._rows)).ravel()
+        return replace(
+            self,
+            strengths=self.strengths[index],
+            stacked=self.stacked[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            intercepts=self.intercepts[index],
+            certificates=[self.certificates[i] for i in index],
+            models=[self.models[i] for i in index] if self.models else (),
+        )
+
+    @property
+    def _rows(self) -> int:
+        """Number of rows of the coefficients of one model."""
+        return int(self.intercepts.shape[1])
+
+    def _coef_sparse(self, index: int) -> sparse.csr_array:
+        return self.stacked[self._place(index)]
+
+    def _place(self, index: int) -> slice:
+        """The rows of one model."""
+        return slice(index * self._rows, (index + 1) * self._rows)
+
+    @property
+    def coefs_sparse(self) -> list[sparse.csr_array]:
+        return [self._coef_sparse(index) for index in range(len(self))]
+
+    @property
+    def coefs(self) -> Array:
+        return np.reshape(self.stacked.toarray(), (len(self), self._rows, -1))
+
+    @property
+    def n_nonzero(self) -> NDArray[np.intp]:
+        if self._rows == 1:
+            return np.diff(self.stacked.indptr).astype(np.intp)
+        pairs = pairwise(self.stacked.indptr[:: self._rows])
+        return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs], np.intp)
+
+    def model(self, index: int) -> MarginEstimator:
+        """The fitted estimator for ``strengths[index]``."""
+        index = range(len(self))[index]
+        if self.models:
+            return copy(self.models[index])
+        model = at_strength(self.template, self.strengths[index])
+        model.coef_, model.intercept_ = (
+            self._coef_sparse(index).toarray(),
+            self.intercepts[index].copy(),
+        )
+        model.classes_ = self.classes
+        if model.standardize:
+            model.feature_scale_ = self.scale
+        model.certificate_ = self.certificates[index]
+        model.n_iter_ = max(model.certificate_.n_iter, 1)
+        if self.weights is not None:
+            weights = self.weights[self._place(index)]
+            model.support_ = np.unique(weights.indices).astype(np.intp)
+            model.dual_coef_ = weights[:, model.support_].toarray()
+        return model
+
+    def scores(self, X: Any, offset: Any = None) -> Array:
+        """``decision_function`` of every model: (n_strengths, n_samples[, n_classes]).
+
+        One product with the data, of the features that any model has.
+        """
+        offset = by_sample("offset", offset, X)
+        X = validated_features(self.template, X)
+        offset = self.template._predicting_offset(offset, X, self.classes)
+        scores = self.scores_of(X)
+        return scores if offset is None else scores + offset
+
+    def scores_of(self, X: Any, rows: NDArray[np.intp] | None = None) -> Array:
+        """`scores` of validated samples, or of some ``rows`` of them, without offset."""
+        design, stacked = as_design(X), self.stacked
+        used, places = listed(stacked.indices, design.n_features)
+        owner = np.repeat(np.arange(stacked.shape[0]), np.diff(stacked.indptr))
+        coef = np.zeros((used.size, stacked.shape[0]))
+        coef[places, owner] = stacked.data
+        if rows is not None:
+            design = design.part(rows, used)
+        elif used.size < design.n_features:
+            design = design.columns(used)
+        flat, shape = design.scores(coef), self.intercepts.shape
+        scores = flat.reshape(len(flat), *shape).swapaxes(0, 1) + self.intercepts[:, None, :]
+        return scores if self._rows > 1 else scores[:, :, 0]
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+        """The class with the largest score by every model, (n_strengths, n_samples)."""
+        scores = self.scores(X, offset)
+        codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
+        return np.asarray(self.classes[codes])
+
+    def to_frame(self) -> pd.DataFrame:
+        """The nonzero coefficients, one a row: columns strength, class, feature and coef.
+
+        The first column is called ``alpha`` or ``C``. Features have their names if the path was
+        fitted to a data frame, otherwise their numbers. Models without features have no row.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        pandas = optional("pandas", "a data frame of coefficients")
+        listed = self.stacked.tocoo()
+        rows = self.intercepts.shape[1]
+        names = getattr(self.template, "feature_names_in_", np.arange(listed.shape[1]))
+        positive = self.classes[1:] if rows == 1 else self.classes
+        frame: pd.DataFrame = pandas.DataFrame(
+            {
+                self.strength.name: self.strengths[listed.row // rows],
+                "class": positive[listed.row % rows],
+                "feature": names[listed.col],
+                "coef": listed.data,
+            }
+        )
+        return frame
+
+
+def margin_path(
+    estimator: MarginEstimator,
+    X: Any,
+    y: Any,
+    *,
+    alphas: ArrayLike | None = None,
+    n_alphas: int = 100,
+    Cs: ArrayLike | None = None,
+    nus: ArrayLike | None = None,
+    kappas: ArrayLike | None = None,
+    l2: float | None = None,
+    eps: float = 1e-3,
+    stop_at: float | None = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+) -> Path:
+    """Fit the model for many strengths, from the strongest penalty, each from the last solution.
+
+    The data are checked, standardised and turned into a problem once. With ``verbose`` of the
+    estimator, paths of more than two seconds show how many strengths are done.
+
+    Parameters
+    ----------
+    estimator : an estimator with ``alpha`` and ``l1_ratio``, or a linear one with ``C``, ``nu`` or
+        ``kappa``
+        Is not changed. Its ``tol``, ``max_iter`` and ``time_limit`` hold for every single fit.
+    X, y, sample_weight, offset
+        As for ``estimator.fit``.
+    alphas : (n_alphas,), optional
+        In any order. By default ``n_alphas`` numbers in geometric progression from `alpha_max`
+        down to ``eps`` times that. For ``l1_ratio=0`` (where `alpha_max` is infinite) the
+        progression starts at the `alpha_max` of ``l1_ratio=0.001``; and at 1 where no feature
+        is related to the labels.
+    n_alphas : int
+        Of either strength.
+    Cs : (n_alphas,), optional
+        For estimators with ``C``, in any order. By default increasing from `critical_C` up to that
+        over ``eps``; with a ridge alone from where the scores are small, up to that over
+        ``eps**2``.
+    nus, kappas : (n_alphas,), optional
+        For `NuSVC` and `DWD`, and for `MarginFDA` and `MarginMPM`, in any order, within the range
+        that leaves a margin. By default ``n_alphas`` values from the largest: of NuSVC evenly over
+        `nu_range`, of DWD two decades on either side of Marron's rule, of kappa from 0.9 times
+        `kappa_max` to zero; over the range that all classes have in common.
+    l2 : float >= 0, optional
+        For elastic nets, as in gcdnet: a ridge part that all models share, while the l1 part falls.
+        ``alphas`` are then the l1 parts, by default from where all coefficients are zero, and
+        ``l1_ratio`` of the estimator does not matter.
+    eps : float in (0, 1]
+    stop_at : float in (0, 1], optional
+        Ends the path at the first strength where this fraction of the null model's loss is
+        explained, or where, after five, the fraction has risen by less than 1e-5 of itself while
+        the penalty became weaker by a quarter; glmnet does much the same, with 0.999. By default
+        every strength is fitted.
+
+    Returns
+    -------
+    Path
+        Of the strengths that are complete, if the path was interrupted.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Interrupted before the first strength was complete.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Once for the whole path, with the worst gap, when a fit ended before its gap met ``tol``.
+    UserWarning
+        The path was interrupted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import HuberizedSVC, margin_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = margin_path(HuberizedSVC(l1_ratio=0.9, standardize=True), X, y, n_alphas=5)
+    >>> path.coefs.shape, int(path.n_nonzero[0])
+    ((5, 1, 30), 0)
+    """
+    if limited_by(estimator) is not None or l2 is not None:
+        if stop_at is not None:
+            raise ValueError("stop_at is for paths in alpha and C, without a fixed l2")
+        grids = {"alpha": alphas, "C": Cs, "nu": nus, "kappa": kappas}
+        data = (X, y, sample_weight, offset)
+        return _path_of_fits(estimator, data, grids, n_alphas, l2, eps)
+    template = unfitted(estimator)
+    strength = strength_of(template)
+    given = _explicit_grid(strength, {"alpha": alphas, "C": Cs, "nu": nus, "kappa": kappas})
+    assembly = template._assemble(X, y, sample_weight, offset)
+    grid = default_grid(template, assembly, n_alphas, eps) if given is None else given
+    order = strength.order(grid)
+    progress = ProgressBar(
+        f"{type(template).__name__} path: strengths", grid.size, shown=bool(template.verbose)
+    )
+    with interrupts, progress:
+        path = compute_path(template, assembly, grid[order], stop_at, progress.advance)
+        if interrupts.pending:
+            _note_interruption(path, grid)
+    warn_if_separated(assembly.problems)
+    return _in_given_order(path, order)
+
+
+def _path_of_fits(
+    estimator: MarginEstimator,
+    data: Sequence[Any],
+    grids: Mapping[str, ArrayLike | None],
+    count: int,
+    l2: float | None,
+    eps: float,
+) -> Path:
+    """A path of single fits: in nu or kappa, or in l1 beside a fixed l2 (`fit_by_fit`)."""
+    template = template_of(estimator, l2)
+    fixed = None if l2 is None else float(l2)
+    strength = varying_of(template)
+    given = _explicit_grid(strength, grids)
+    grid = values_of(template, data, count, fixed, eps) if given is None else given
+    order = strength.order(grid)
+    fits = walked(template, data, grid[order], fixed)
+    coefs, intercepts = stacked(fits.models)
+    done = len(fits.models)
+    path = Path(
+        strengths=fits.values[:done],
+        stacked=coefs,
+        intercepts=intercepts,
+        certificates=[model.certificate_ for model in fits.models],
+        classes=fits.models[0].classes_,
+        scale=fits.scale,
+        template=template,
+        ended=(Ending.COMPLETE if done == grid.size else Ending.INTERRUPTED).value,
+        l2=fixed,
+        models=fits.models,
+    )
+    if done < grid.size:
+        _note_interruption(path, grid)
+    return _in_given_order(path, order)
+
+
+def _in_given_order(path: Path, order: NDArray[np.intp]) -> Path:
+    """The path in the order of the caller's grid; warns of strengths that missed the tolerance."""
+    short, name = unmet_of(path.certificates), type(path.template).__name__
+    warn_of_unmet(f"the {name} path", path.template.tol, len(path), short)
+    taken = order[: len(path)]
+    return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
+
+
+def compute_path(
+    template: MarginEstimator,
+    assembly: Assembly,
+    grid: Array,
+    stop_at: float | None = None,
+    notify: Callable[[int], object] = lambda count: None,
+) -> Path:
+    """The path over a grid from the strongest penalty; shorter if interrupted or saturated.
+
+    Parameters
+    ----------
+    template : estimator
+        That assembled the data. Is not changed.
+    notify : callable
+        Called with the number of strengths that are complete since the last time.
+    """
+    saturation = Saturation(template, assembly, stop_at)
+    quiet = template
+    if template.verbose:
+        quiet = copy(template)
+        quiet.verbose = 0
+    parts: list[Sequence[Found]] = []
+    count = 0
+    for found in solve_grid(quiet, assembly, grid):
+        kept, ended = saturation.ending(grid[count : count + found[0].count], found)
+        parts.append([each.part(0, kept) for each in found])
+        count += kept
+        notify(kept)
+        if ended is not None:
+            break
+    else:
+        ended = Ending.COMPLETE if count == grid.size else Ending.INTERRUPTED
+    stacked, intercepts = published(template, assembly, parts)
+    return Path(
+        strengths=grid[:count],
+        stacked=stacked,
+        intercepts=intercepts,
+        certificates=Certificates(parts),
+        classes=assembly.targets.classes,
+        scale=assembly.scale,
+        template=template,
+        ended=ended.value,
+        weights=weights_of_samples(assembly, parts),
+    )
+
+
+def warn_of_unmet(
+    name: str, tol: float, fits: int, unmet: Sequence[Certificate | CertificateList]
+) -> None:
+    """One warning for all fits that stopped before their tolerance was met, ``unmet``."""
+    gaps = [gap for certificate in unmet for gap in _unmet_gaps(certificate)]
+    if gaps:
+        warnings.warn(
+            f"{len(unmet)} of {fits} fits of {name} stopped before their tolerance was "
+            f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
+            f"optimum (tol={tol:g})",
+            ConvergenceWarning,
+            stacklevel=users_level(),
+        )
+
+
+def unmet_of(
+    certificates: Sequence[Certificate | CertificateList],
+) -> list[Certificate | CertificateList]:
+    """The certificates of models with a fit that should have met its gap ``tol`` but did not."""
+    if isinstance(certificates, Certificates):
+        return certificates.unmet
+    return [certificate for certificate in certificates if _unmet_gaps(certificate)]
+
+
+def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
+    """Relative gaps of the problems that should have met the gap ``tol`` but did not."""
+    each = certificate if isinstance(certificate, CertificateList) else [certificate]
+    by_rule = Status.RULE_MET.value
+    return [one.relative_gap for one in each if not one.converged and one.stop_reason != by_rule]
+
+
+def _note_interruption(path: Path, grid: Array) -> None:
+    if not len(path):
+        raise KeyboardInterrupt(f"before the first of {grid.size} fits of a path was complete")
+    lost = f"it has {len(path)} of {grid.size} strengths"
+    if path.ended != Ending.INTERRUPTED.value:
+        lost = "nothing is missing, as it was complete"
+    warnings.warn(
+        f"the path was interrupted: {lost}",
+        stacklevel=users_level(),
+    )
+
+
+def _explicit_grid(strength: Strength, grids: Mapping[str, ArrayLike | None]) -> Array | None:
+    """The strengths that the caller gave; None if it asks for the default grid.
+
+    Raises
+    ------
+    TypeError
+        Values are given for a parameter that the estimator does not have.
+    """
+    foreign = [name for name, grid in grids.items() if name != strength.name and grid is not None]
+    if foreign:
+        raise TypeError(f"the path is one in {strength.name}: give {strength.name}s")
+    values = grids[strength.name]
+    return None if values is None else strength.checked(values)

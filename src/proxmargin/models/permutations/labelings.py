@@ -1,0 +1,182 @@
+"""Rearrangements of labels within groups, and how far apart two classes are on a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations, product
+from math import comb, lgamma, log, prod
+from numbers import Number
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from proxmargin.compiled.rounding import EPS, score_levels
+
+Codes = NDArray[np.integer]
+"""Class indices, (n_samples,) or (n_samples, n_labelings)."""
+
+DRAWN_TOGETHER = 10  # labelings of one generator: what is drawn does not depend on blocks
+LOG_ROUNDING = 1.0  # of the logarithm of a count, generously
+
+
+def count_labelings(codes: Codes, groups: Codes, most: int) -> int:
+    """How many different labelings keep the labels of each group together; ``most + 1`` stands for
+    all counts above ``most``, which may have millions of digits."""
+    counts = [np.bincount(codes[rows]) for rows in _rows_of(groups)]
+    size = sum(lgamma(each.sum() + 1) - sum(lgamma(k + 1) for k in each) for each in counts)
+    if size > log(most) + LOG_ROUNDING:
+        return most + 1
+    steps = (zip(np.cumsum(each), each, strict=True) for each in counts)
+    return min(prod(comb(int(n), int(k)) for each in steps for n, k in each), most + 1)
+
+
+def drawn_labelings(
+    codes: Codes, groups: Codes, count: int, seed: int, block: int
+) -> Iterator[Codes]:
+    """Independent rearrangements within each group, (n_samples, at most ``block``) at a time.
+    ``count``: how many in all. ``block``: a multiple of `DRAWN_TOGETHER`."""
+    rows = _rows_of(groups)
+    seeds = np.random.SeedSequence(seed).spawn(-(-count // DRAWN_TOGETHER))
+    for start in range(0, count, block):
+        size = min(block, count - start)
+        columns = np.repeat(codes[:, None], size, axis=1)
+        for first in range(0, size, DRAWN_TOGETHER):
+            generator = np.random.default_rng(seeds[(start + first) // DRAWN_TOGETHER])
+            part = columns[:, first : first + DRAWN_TOGETHER]
+            for each in rows:
+                part[each] = generator.permuted(part[each], axis=0)
+        yield columns
+
+
+def all_labelings(codes: Codes, groups: Codes) -> Codes:
+    """Each different labeling once, (n_samples, n_labelings); the given one is the first."""
+    parts = [list(_arranged(codes[rows])) for rows in _rows_of(groups)]
+    found = [codes]
+    for combination in product(*parts):
+        column = np.empty_like(codes)
+        for rows, part in zip(_rows_of(groups), combination, strict=True):
+            column[rows] = part
+        if not np.array_equal(column, codes):
+            found.append(column)
+    return np.stack(found, axis=1)
+
+
+def _arranged(labels: Codes) -> Iterator[Codes]:
+    """Each different rearrangement of labels once: places for the first class, then for the
+    others among the rest."""
+    first = labels.min()
+    if (labels == first).all():
+        yield labels
+        return
+    others = labels[labels != first]
+    for places in combinations(range(labels.size), labels.size - others.size):
+        rest = np.delete(np.arange(labels.size), places)
+        for arranged in _arranged(others):
+            column = np.full_like(labels, first)
+            column[rest] = arranged
+            yield column
+
+
+def _rows_of(groups: Codes) -> list[Codes]:
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(groups))[:-1])
+
+
+MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no truth value
+NUMBER = "number"
+TEXT = "string"
+
+
+def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, Codes]:
+    """The groups as an array, and as numbers in their order: all zero where there are none.
+
+    ``groups``: (n_samples,). ``count``: how many samples there are. Raises ValueError: another
+    shape; a sample without a group; groups of several types (with the row).
+    """
+    if groups is None:
+        return None, np.zeros(count, dtype=np.intp)
+    given = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)
+    if given.shape != (count,):
+        raise ValueError(f"groups must have one entry a sample, ({count},), got {given.shape}")
+    if given.dtype.kind not in "biuUS":
+        entries = given.astype(object).tolist()
+        kinds = [_kind(each) for each in entries]
+        if None in kinds:
+            raise ValueError(
+                f"groups has no value in row {kinds.index(None)} (counted from 0): leave such rows "
+                "out, or give them a group"
+            )
+        row = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if row is not None:
+            raise ValueError(
+                f"groups must be of one type: row {row} (counted from 0) has {entries[row]!r}, a "
+                f"{kinds[row]}, and row 0 has {entries[0]!r}, a {kinds[0]}"
+            )
+        if kinds[0] in (NUMBER, TEXT):
+            given = np.array(entries)
+    try:
+        return given, np.unique(given, return_inverse=True)[1].astype(np.intp)
+    except TypeError as error:
+        raise ValueError(f"groups must be numbers or text, which have an order: {error}") from error
+
+
+def _kind(value: Any) -> str | None:
+    """The type of an entry; None if it is missing."""
+    name = type(value).__name__
+    if value is None or name in MISSING or value != value:
+        return None
+    if isinstance(value, Number | np.bool_):
+        return NUMBER
+    return TEXT if isinstance(value, str) else name
+
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Statistic = Callable[[Array, Mask], Array]
+"""From projections (n_samples, n_labelings) and the members of the second class to a number a
+labeling; the larger, the farther apart."""
+
+
+def mean_difference(projections: Array, second: Mask) -> Array:
+    (mean, _), (other, _) = _moments(projections, second), _moments(projections, ~second)
+    return mean - other
+
+
+def t_statistic(projections: Array, second: Mask) -> Array:
+    """Welch's t: the difference of the means over its standard error, which is no less than the
+    rounding of a projection."""
+    (mean, error), (other, its_error) = (_moments(projections, m) for m in (second, ~second))
+    rounding = EPS * np.abs(projections).max(axis=0)
+    spread = np.maximum(np.sqrt(error + its_error), rounding)
+    return np.divide(mean - other, spread, out=np.zeros_like(mean), where=spread > 0)
+
+
+def spread_of_t(t: Array, sizes: NDArray[np.integer]) -> Array:
+    """The standard deviation within the classes over the difference of their means, from Welch's t
+    of two classes of these sizes (their variances averaged as t does)."""
+    scaled = np.abs(t) * np.sqrt((1.0 / sizes).sum())
+    return np.divide(1.0, scaled, out=np.full_like(scaled, np.inf), where=scaled > 0)
+
+
+def auc(projections: Array, second: Mask) -> Array:
+    """The share of pairs of both classes in which the second class lies ahead; ties count half."""
+    count = second.sum(axis=0)
+    ranks = np.where(second, rankdata(score_levels(projections.T), axis=1).T, 0.0).sum(axis=0)
+    pairs = count * (second.shape[0] - count)
+    return np.asarray((ranks - count * (count + 1) / 2) / pairs)
+
+
+def _moments(projections: Array, members: Mask) -> tuple[Array, Array]:
+    """The mean of the members, and the square of its standard error."""
+    count = members.sum(axis=0)
+    mean = np.where(members, projections, 0.0).sum(axis=0) / count
+    squares = np.where(members, (projections - mean) ** 2, 0.0).sum(axis=0)
+    return mean, squares / (np.maximum(count - 1, 1) * count)
+
+
+OF_PROJECTIONS: Mapping[str, Statistic] = MappingProxyType(
+    {"mean-difference": mean_difference, "t": t_statistic, "auc": auc}
+)

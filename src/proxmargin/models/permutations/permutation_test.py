@@ -1,0 +1,375 @@
+"""The permutation test of DiProPerm (Wei et al. 2016) for classifiers with a direction."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.parameters import check_choice, check_number
+from proxmargin.data.inputs.seeds import SEEDS, drawn_seeds, seeded_model
+from proxmargin.data.inputs.validation import check_labels, validated
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.frames import users_level
+from proxmargin.models.permutations.labelings import (
+    DRAWN_TOGETHER,
+    OF_PROJECTIONS,
+    Codes,
+    all_labelings,
+    checked_groups,
+    count_labelings,
+    drawn_labelings,
+    spread_of_t,
+)
+from proxmargin.models.permutations.measures import (
+    CrossValidatedAccuracy,
+    LabelingStatistics,
+    Measure,
+    OneByOne,
+    SideBySide,
+    seeded_folds,
+)
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.progress import ProgressBar
+from proxmargin.runtime.threads import Carried, quiet_threads
+
+Array = NDArray[np.float64]
+
+ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how
+STATISTICS = (*OF_PROJECTIONS, *ACCURACY)
+TIE = 1e-7  # relative difference of statistics that are equal up to rounding: mirrored labelings
+PILED = 0.1  # spread within classes over the difference of their means: overfitting, if permuted
+EXACT_PILE = 1e-3  # the same, of the order of what solvers leave of zero
+BLOCK_ENTRIES = 1 << 22  # signs of labelings held at a time: 32 MB each of a few arrays
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """Whether classes are farther apart than classes that are drawn by chance.
+
+    Attributes
+    ----------
+    name : str
+        Of the statistic.
+    statistic : float
+        Of the given labels.
+    null : (n_permutations,)
+        Of the permuted labels; where ``exact`` of all different labelings, the given one included.
+    pvalue : float
+        ``(1 + k) / (1 + n)`` for k of n permutations that reach the statistic; if exact the share
+        of all labelings that do.
+    zscore : float
+        The statistic minus the mean of ``null``, in its standard deviations; NaN if they are zero.
+    exact : bool
+    largest_gap : float
+        The largest relative duality gap of all fits; NaN if they have no certificates.
+    asked : int
+        The parameter ``n_permutations``: more than were taken if there are no more labelings, or
+        after an interruption.
+    interrupted : bool
+        Whether it was ended by Ctrl-C before it had all of its permutations.
+    """
+
+    name: str
+    statistic: float
+    null: Array
+    pvalue: float
+    zscore: float
+    exact: bool
+    largest_gap: float
+    asked: int
+    interrupted: bool
+
+    @property
+    def n_permutations(self) -> int:
+        return self.null.size
+
+    def __str__(self) -> str:
+        kind = "all" if self.exact else "random"
+        end = f", interrupted of {self.asked}" if self.interrupted else ""
+        return (
+            f"{self.name} {self.statistic:.4g}, p = {self.pvalue:.4g}, z = {self.zscore:.2f} "
+            f"({self.n_permutations} {kind} labelings{end}; largest gap {self.largest_gap:.1e})"
+        )
+
+
+def permutation_test(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    statistic: str = "mean-difference",
+    n_permutations: int = 1000,
+    groups: Any = None,
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> PermutationTest:
+    """Test whether two classes have the same distribution (direction, projection, permutation).
+
+    The estimator is fitted, the samples are projected onto its coefficients, scaled to length one,
+    and the statistic says how far apart the classes are there. In high dimensions any labels can be
+    separated; so the same is done, from the fit on, for permuted labels.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Of this package, or any with ``coef_`` after a fit; is not changed. `DWD`, `L2SVC`,
+        `LogisticRegression` and `MarginFDA` (linear, with ``solver='auto'``, no class weights and
+        no limits) are fitted to hundreds of labelings side by side, as are `SVC` and `NuSVC` to at
+        most 500 samples of about as many features or more. Of a model that standardises, the
+        direction is that in standardised features.
+    X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+    y : (n_samples,) labels
+        Of two classes, unless the statistic is an accuracy.
+    statistic : {'mean-difference', 't', 'auc', 'accuracy'}
+        Of the projections: the difference of the class means, Welch's t, or the area under the ROC
+        curve (1 for all labels that can be separated: of no use with more features than samples).
+        'accuracy' (also called 'accuracy-cv') is the mean accuracy on held-out folds. Where samples
+        pile up on the margins (`SVC` with large C, `MarginFDA`, other models with more features
+        than samples) t is large for any labels, and larger for random ones: use 'mean-difference'.
+    n_permutations : int >= 1, default 1000
+        If there are no more different labelings than this, each is taken once: an exact test.
+    groups : (n_samples,), optional
+        Labels are permuted within each group only: pairs, batches, centres. Splitters get them too,
+        and with metadata routing estimators that ask for them.
+    cv : int or splitter, default 5
+        Folds for 'accuracy': stratified, and of whole groups where there are groups. Every training
+        part has to hold all classes, also of permuted labels.
+    n_jobs : int, optional
+        Parallel jobs. The result does not depend on it.
+    random_state : int, numpy.random.Generator, RandomState or None
+        Draws the permutations, and a seed for each ``random_state`` that is None: of the estimator,
+        its parts (steps of a pipeline) and the splitters.
+    verbose : int
+        Shows progress on standard error if positive.
+
+    Returns
+    -------
+    PermutationTest
+
+    Raises
+    ------
+    ValueError
+        Invalid parameters or data, named in the message; one class, or more than two for a
+        statistic of projections; groups of one class each, so that there is no other labeling;
+        folds that train on some classes only; a statistic that is not finite.
+    TypeError
+        The estimator is no classifier.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Fits missed their tolerance; names how many and the largest gap.
+    UserWarning
+        After Ctrl-C: the test is that of the permutations that were complete. With 't': samples of
+        permuted labels pile up.
+
+    References
+    ----------
+    Wei, Lee, Wichers, Marron (2016), Direction-projection-permutation for high-dimensional
+    hypothesis tests.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import DWD, permutation_test
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> test = permutation_test(DWD(standardize=True), X[:60], y[:60], random_state=0)
+    >>> test.pvalue < 0.01
+    True
+    """
+    check_choice("statistic", statistic, STATISTICS)
+    check_number("n_permutations", n_permutations, low=1, integer=True)
+    n_permutations = int(n_permutations)
+    groups = by_sample("groups", groups, X)
+    estimator, X, codes, classes = _checked(estimator, X, y, statistic)
+    groups, blocks = checked_groups(groups, codes.size)
+    distinct = count_labelings(codes, blocks, n_permutations)
+    if distinct == 1:
+        raise ValueError("groups hold samples of one class each: no other labeling is possible")
+    exact = distinct <= n_permutations
+    (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
+    model = seeded_model(estimator, seed)
+
+    def others(block: int) -> Iterator[Codes]:
+        if exact:
+            return iter([all_labelings(codes, blocks)[:, 1:]])
+        return drawn_labelings(codes, blocks, n_permutations, seed, block)
+
+    with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
+        if statistic in ACCURACY:
+            cv = seeded_folds(cv, classes[codes], None if groups is None else blocks, seed)
+        measure = _measure(model, X, codes, classes, statistic, cv, groups)
+        block = _block(measure, codes.size)
+        if isinstance(measure, CrossValidatedAccuracy):
+            measure.check(codes, others(block))
+        count = distinct - 1 if exact else n_permutations
+        label = f"{type(estimator).__name__}, {statistic}: labelings" if verbose else None
+        found = _measured(measure, codes, others(block), count, n_jobs, label)
+    observed, *_ = found.statistics
+    if not np.isfinite(observed):
+        raise ValueError(f"statistic={statistic!r} of the given labels is {observed}: no p-value")
+    wrong = np.flatnonzero(~np.isfinite(found.statistics))
+    if wrong.size:
+        raise ValueError(
+            f"statistic={statistic!r} of {wrong.size} of {found.statistics.size - 1} permutations "
+            f"is not finite (the first: {found.statistics[wrong[0]]}): no p-value"
+        )
+    tol = getattr(estimator, "tol", 0.0)
+    short = found.gaps[found.gaps > tol]
+    if short.size:
+        warnings.warn(
+            f"{short.size} of {found.gaps.size} fits missed their tolerance: the largest relative "
+            f"gap is {short.max():.2e} (tol={tol:g})",
+            ConvergenceWarning,
+            stacklevel=users_level(),
+        )
+    if statistic == "t":
+        _warn_of_piles(found.statistics, np.bincount(codes))
+    return _concluded(statistic, found, exact, count, n_permutations)
+
+
+def _block(measure: Measure, samples: int) -> int:
+    """Labelings at a time: of large data as many as keep their arrays small."""
+    most = max(DRAWN_TOGETHER, BLOCK_ENTRIES // samples)
+    return min(measure.block, most - most % DRAWN_TOGETHER)
+
+
+def _checked(
+    estimator: Any, X: Any, y: Any, statistic: str
+) -> tuple[Any, Any, Codes, NDArray[Any]]:
+    """The estimator for the validated features, these, and labels as class indices with the
+    classes."""
+    if not is_classifier(estimator):
+        raise TypeError(f"estimator must be a classifier, got {estimator!r}")
+    if isinstance(estimator, MarginEstimator):
+        estimator._check_parameters()
+        estimator._check_model()
+        estimator = copy(estimator)
+        X, y = validated(estimator, X, y)
+        estimator._without_names()
+    else:  # checks its data itself
+        check_labels(y)
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y holds the one class {classes[0]!s}: a test needs at least 2")
+    if statistic in OF_PROJECTIONS and classes.size > 2:
+        raise ValueError(
+            f"statistic={statistic!r} compares two classes, and y holds {classes.size}: choose "
+            "two, or statistic='accuracy'"
+        )
+    return estimator, X, codes.astype(np.min_scalar_type(-classes.size)), classes
+
+
+def _measure(
+    estimator: Any,
+    X: Any,
+    codes: Codes,
+    classes: NDArray[Any],
+    statistic: str,
+    cv: Any,
+    groups: Any = None,
+) -> Measure:
+    if statistic in ACCURACY:
+        return CrossValidatedAccuracy(estimator, X, classes, cv, groups)
+    single = OneByOne(estimator, X, classes, OF_PROJECTIONS[statistic])
+    return SideBySide.of(single, codes)
+
+
+def _measured(
+    measure: Measure,
+    codes: Codes,
+    others: Iterator[Codes],
+    count: int,
+    n_jobs: int | None,
+    label: str | None,
+) -> LabelingStatistics:
+    """The given labels, then the others, up to an interruption; ``label`` is of the progress."""
+    parallel = Parallel(
+        n_jobs=n_jobs,
+        prefer="processes" if measure.in_processes else "threads",
+        return_as="generator",
+    )
+    found: list[LabelingStatistics] = []
+    with ProgressBar(label or "", count, shown=label is not None) as progress:
+        found.append(measure(codes[:, None]))
+        parts = (part for whole in others for part in _pieces(whole, measure.block))
+        carried = Carried(measure)
+        results: Iterator[LabelingStatistics] = parallel(
+            delayed(_of_part)(carried, part) for part in parts
+        )
+        while not interrupts.pending:
+            try:
+                found.append(next(results))
+            except StopIteration:
+                break
+            except KeyboardInterrupt:
+                interrupts.pending = True
+                break
+            progress.advance(found[-1].gaps.size)
+    whole = LabelingStatistics(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    if whole.statistics.size < 2:
+        raise KeyboardInterrupt("before any permutation was complete")
+    return whole
+
+
+def _of_part(measure: Carried[Measure], part: Codes) -> LabelingStatistics:
+    with quiet_threads(0):  # in a process of its own
+        return measure.value(part)
+
+
+def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:
+    for start in range(0, labelings.shape[1], size):
+        yield labelings[:, start : start + size]
+
+
+def _concluded(
+    name: str, found: LabelingStatistics, exact: bool, count: int, asked: int
+) -> PermutationTest:
+    """``count``: the labelings besides the given one, of which ``found`` may lack the last."""
+    observed, others = float(found.statistics[0]), found.statistics[1:]
+    interrupted = others.size < count
+    if interrupted:
+        exact = False
+        message = f"interrupted: the test is that of {others.size} of {count} permutations"
+        warnings.warn(message, stacklevel=users_level())
+    # the given labeling is one of all, and with drawn ones as likely as each of them
+    reached = 1 + int(np.count_nonzero(others >= observed - TIE * abs(observed)))
+    null = np.append(observed, others) if exact else others
+    spread = float(null.std(ddof=1)) if null.size > 1 else 0.0
+    zscore = (observed - float(null.mean())) / spread if spread > 0 else float("nan")
+    known = found.gaps[~np.isnan(found.gaps)]
+    gap = float(known.max()) if known.size else float("nan")
+    pvalue = reached / (1 + others.size)
+    return PermutationTest(name, observed, null, pvalue, zscore, exact, gap, asked, interrupted)
+
+
+def _warn_of_piles(statistics: Array, sizes: Codes) -> None:
+    """Warn where t says how well labels are overfitted: random ones better than the given ones,
+    whose structure is in the way."""
+    observed, *others = spread_of_t(statistics, sizes)
+    permuted = np.array(others)
+    piled = int(np.count_nonzero(permuted < min(PILED, observed * (1 - TIE))))
+    if piled or observed < EXACT_PILE:
+        warnings.warn(
+            f"statistic='t' divides by a spread that overfitting makes vanish: of {piled} of "
+            f"{permuted.size} permutations the spread within the classes is less than {PILED:g} of "
+            "the difference of their means, and less than that of the given labels (the least "
+            f"{permuted.min():.1e}, given labels {observed:.1e}). Its p-value says little where "
+            "samples pile up: take statistic='mean-difference'",
+            stacklevel=users_level(),
+        )

@@ -1,0 +1,405 @@
+"""Classifiers that choose their strength by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from inspect import Parameter, Signature, signature
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.parameters import check_choice, check_flag, check_number, check_threads
+from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.validation import validated, validated_weights
+from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
+from proxmargin.models.fitting.assembly import Assembly
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.coefficients import HasCoefficients
+from proxmargin.models.fitting.factors import warn_if_separated
+from proxmargin.models.fitting.notebook import CertifiedEstimator
+from proxmargin.models.paths.grid import default_grid
+from proxmargin.models.paths.path import Path, compute_path, unmet_of, warn_of_unmet
+from proxmargin.models.paths.sharing import refitted
+from proxmargin.models.paths.strength import Strength, parameters_of, strength_of
+from proxmargin.models.selection.folds import (
+    Fold,
+    Judged,
+    Judging,
+    Plan,
+    ValidatedRows,
+    folds_of,
+    kernel_models,
+    path_models,
+)
+from proxmargin.models.selection.relaxed import check_refits, check_relaxed, mixed_models, shares_of
+from proxmargin.models.selection.results import CHOICES, PublishesResults, out_of_fold
+from proxmargin.models.selection.scoring import RoutesMetadata, judge_of
+from proxmargin.models.selection.splitting import forget, no_convergence_warnings, splitter_of
+from proxmargin.runtime.brief import shown
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.progress import ProgressBar
+from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
+
+
+def constructor(own: Mapping[str, Any], of: type, without: Collection[str]) -> Callable[..., None]:
+    """An ``__init__`` that stores its arguments as attributes, as scikit-learn requires.
+
+    ``own``: mapping from parameter to default, they come first, and can be given by position.
+    ``of``: the class whose other parameters follow, by keyword only. ``without``: names, the
+    parameters of that class that are left out.
+    """
+    mine = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=d) for n, d in own.items()]
+    others = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, parameter in signature(of).parameters.items()
+        if name not in without
+    ]
+    first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    accepted = Signature([first, *mine, *others])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = accepted.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        vars(self).update({n: value for n, value in bound.arguments.items() if n != "self"})
+
+    __init__.__signature__ = accepted  # type: ignore[attr-defined]
+    return __init__
+
+
+Array = NDArray[np.float64]
+
+# range of C when only a count is given with a nonlinear kernel: the critical strength is not known
+KERNEL_RANGE = (0.01, 1000.0)
+# strengths of a default grid
+DEFAULT_COUNTS = {"alpha": 100, "C": 20}
+
+
+class CrossValidated(
+    RoutesMetadata,
+    PublishesResults,
+    HasCoefficients,
+    ClassifierMixin,  # type: ignore[misc]
+    CertifiedEstimator,
+):
+    """Base of the classifiers that choose the strength of a plain one by cross-validation.
+
+    A subclass that names its plain classifier takes the parameters of that one, without the
+    strength, and those of the search.
+    """
+
+    plain: ClassVar[type[MarginEstimator]]
+    strength: ClassVar[Strength]
+    _replaced_parameters: ClassVar[frozenset[str]]
+
+    eps: float
+    cv: Any
+    scoring: Any
+    selection: str
+    n_jobs: int | None
+    keep_scores: bool
+    refit: bool
+    l1_ratios: Any
+    # a plain classifier of a user may have none of these
+    verbose: int = 0
+    callbacks: Any = ()
+    class_weight: Any = None
+    gamma_: float
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "plain" not in vars(cls):
+            return
+        plain = cls.plain  # its parameters are those of the search, too
+        cls.strength = strength_of(plain())
+        cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta", "n_jobs"})
+        mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}
+        own = {
+            f"{cls.strength.name}s": DEFAULT_COUNTS[cls.strength.name],
+            **mixes,
+            "eps": 1e-3,
+            "cv": 5,
+            "scoring": None,
+            "selection": "best",
+            "n_jobs": None,
+            "keep_scores": False,
+            "refit": True,
+            **({"relaxed": False} if issubclass(plain, ElasticNetEstimator) else {}),
+        }
+        if "__init__" not in vars(cls):
+            given = constructor(own, plain, cls._replaced_parameters)
+            cls.__init__ = given  # type: ignore[method-assign]
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+    ) -> Self:
+        """Fit all folds, choose the strength, and fit all rows with it.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
+        y : (n_samples,) labels of any type
+        sample_weight : (n_samples,), optional
+            Weights of the samples, in the fits and in the scores.
+        offset : (n_samples,), optional
+            Added to the scores in the fits and for the held-out rows; as in the plain classifier.
+        **params
+            ``groups``, which folds keep whole if ``cv`` is a number or a splitter that does so;
+            with scikit-learn's metadata routing whatever splitter and
+            scorer ask for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            An invalid parameter or invalid data, named in the message; a fold without a class.
+        KeyboardInterrupt
+            After an interruption; ``cv_scores_`` of what is complete is published first, and the
+            path of all rows as far as it goes.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When fits ended before their gap met ``tol``; names the worst gap.
+        UserWarning
+            When samples are weighted but the scoring takes no ``sample_weight``; when the choice is
+            the strongest or the weakest penalty of a grid of several.
+        """
+        self._check_parameters()
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        offset = by_sample("offset", offset, X)
+        params = {name: by_sample(name, each, X) for name, each in params.items()}
+        routed = self._routed(sample_weight, params)
+        template = self._template()
+        X, y = validated(template, X, y)
+        weights = validated_weights(sample_weight, X)
+        targets = Targets.encode(y, weights, self.class_weight)
+        data = ValidatedRows(
+            X,
+            template._with_offset(targets, offset, X),
+            weights,
+            routed.scorer.score,
+            self.__sklearn_tags__().input_tags.pairwise,
+        )
+        if self._shares != (1.0,):
+            check_relaxed(template, targets.classes.size)
+        folds = self._folds(data, routed.splitter.split)
+        with interrupts:
+            self._search(template, data, folds)
+        return self
+
+    def _search(self, template: MarginEstimator, data: ValidatedRows, folds: list[Fold]) -> None:
+        """Score all strengths on all folds, choose, and fit all rows."""
+        names = template._without_names()  # the data are arrays from here on
+        templates = self._templates(template)
+        assembly = templates[0]._assembled(data.design, data.targets) if self._is_linear else None
+        grids = np.stack([self._grid(each, assembly) for each in templates])
+        last = 1 if assembly is None else grids.shape[1]
+        fits = grids.size * len(folds) + self.refit * last
+        label = f"{type(self).__name__}: fits"
+        progress = ProgressBar(label, fits, shown=bool(self.verbose))
+        forget(self)
+        known = {n: value for n, value in vars(template).items() if n == "n_features_in_"}
+        self.__dict__.update(names, **known)
+        with progress, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
+            ahead = None
+            if self.refit and assembly is not None and len(templates) == 1 and not self.callbacks:
+                only = self._chosen(templates[0], names)
+                ahead = partial(compute_path, only, assembly, grids[0], notify=progress.advance)
+            plan = Plan(templates, grids, self._shares)
+            results, path = self._fit_and_score_folds(plan, data, folds, progress, ahead)
+            self.classes_ = data.targets.classes
+            grid = np.repeat(grids, len(plan.shares), axis=0)
+            setattr(self, f"{self.strength.name}s_", grid)
+            self.cv_scores_ = np.stack([result.scores for result in results], axis=2)
+            _stop_if_interrupted(progress)
+            if self.keep_scores:
+                self.oof_scores_ = out_of_fold(data, folds, plan.shape, results)
+            check_refits(self.cv_scores_, self._shares)
+            row, column = CHOICES[self.selection](self.cv_scores_)
+            self.best_index_ = row * grid.shape[1] + column
+            chosen = {name: values[row] for name, values in self._of_rows.items()}
+            chosen[self.strength.name] = grid[row, column]
+            self.__dict__.update({f"{name}_": float(value) for name, value in chosen.items()})
+            fits = sum(one.fits for one in results)
+            unmet = [certificate for one in results for certificate in one.unmet]
+            if self.refit:
+                unfitted = self._chosen(templates[row // len(plan.shares)], names)
+                best, more, short = self._refitted(unfitted, data, assembly, column, progress, path)
+                fits += more
+                unmet += short
+                best.__dict__.update(names)
+                self.best_estimator_ = best
+                learned = {n: v for n, v in vars(best).items() if n.endswith("_") and n[0] != "_"}
+                self.__dict__.update(learned)
+        warn_if_separated(assembly.problems if assembly else [])
+        warn_of_unmet(type(self).__name__, template.tol, fits, unmet)
+        self._warn_of_edge()
+
+    def _chosen(self, template: MarginEstimator, names: Mapping[str, Any]) -> MarginEstimator:
+        """A copy of the template to fit to all rows: with the callbacks and the feature names."""
+        chosen = copy(template)
+        chosen.__dict__.update(names, callbacks=self.callbacks)
+        return chosen
+
+    def _fit_and_score_folds(
+        self,
+        plan: Plan,
+        data: ValidatedRows,
+        folds: list[Fold],
+        progress: ProgressBar,
+        ahead: Callable[[], Path] | None,
+    ) -> tuple[list[Judged], Path | None]:
+        """Fit and score all folds, on several threads or on a cluster, with the same bits.
+
+        ``ahead``: fits the path of all rows, which does not depend on the choice. It takes longest,
+        so one of several threads begins with it; with a single thread None is returned for it.
+        """
+        judge = judge_of(self.scoring, plan.templates[0])
+        models = path_models if self._is_linear else kernel_models
+
+        judging = Judging(plan, models, judge, self.keep_scores)
+
+        def one(place: int) -> Judged:
+            progress.starts(f"fold {place + 1} of {len(folds)}")
+            return judging.judged(data, folds[place], progress.advance)
+
+        threads = min(threads_here(self.n_jobs), len(folds) + (ahead is not None))
+        with no_convergence_warnings():
+            if is_on_cluster():
+                arriving = on_cluster(judging.in_subprocess, replace(data), folds, ordered=True)
+                path = ahead() if ahead is not None else None
+                judged = []
+                for each in arriving:
+                    judged.append(each)
+                    progress.advance(each.fits)
+                return judged, path
+            if threads == 1:
+                return [one(place) for place in range(len(folds))], None
+            with ThreadPoolExecutor(threads) as pool:
+                first = pool.submit(ahead) if ahead is not None else None
+                results = list(pool.map(one, range(len(folds))))
+                return results, first.result() if first is not None else None
+
+    def _refitted(
+        self,
+        chosen: MarginEstimator,
+        data: ValidatedRows,
+        assembly: Assembly | None,
+        column: int,
+        progress: ProgressBar,
+        path: Path | None,
+    ) -> tuple[MarginEstimator, int, list[Any]]:
+        """The chosen classifier fitted to all rows, the number of fits, the unmet certificates."""
+        progress.starts("all samples")
+        name = self.strength.name
+        grid = getattr(self, f"{name}s_")[self._row]
+        if assembly is None:
+            chosen.set_params(**{name: float(grid[column])})
+            with no_convergence_warnings():
+                chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
+            return chosen, 1, unmet_of([chosen.certificate_])
+        if path is None:
+            path = compute_path(
+                chosen, chosen._reassembled(assembly), grid, notify=progress.advance
+            )
+        self.path_ = path
+        _stop_if_interrupted(progress)
+        best, fits, short = path.model(column), len(path), unmet_of(path.certificates)
+        if self.callbacks or unmet_of([best.certificate_]):  # else the model of the path will do
+            with no_convergence_warnings():
+                refitted(best, assembly)
+            fits, short = fits + 1, short + unmet_of([best.certificate_])
+        if hasattr(self, "gamma_"):
+            own = chosen._reassembled(assembly)
+            self.gamma_ = mixed_models(best, path, own, column, self.gamma_)
+        return best, fits, short
+
+    # -- what is fitted ---------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("selection", self.selection, CHOICES)
+        check_flag("keep_scores", self.keep_scores)
+        check_flag("refit", self.refit)
+        check_number("eps", self.eps, low=0.0, low_open=True, high=1.0)
+        check_threads(self.n_jobs)
+        plain = self._template()
+        plain.__dict__.update(callbacks=self.callbacks, verbose=self.verbose)
+        plain._check_parameters()
+        try:
+            ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
+        except (TypeError, ValueError):
+            ratios = np.empty(0)
+        shares_of(getattr(self, "relaxed", False))
+        if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
+            raise ValueError(f"l1_ratios must be numbers in [0, 1], got {shown(self.l1_ratios)}")
+
+    def _template(self) -> MarginEstimator:
+        """The plain classifier with the parameters that it shares with this one."""
+        parameters = parameters_of(self.plain)  # type: ignore[arg-type]  # classes are hashable
+        names = [n for n in parameters if n not in self._replaced_parameters]
+        settings = {name: getattr(self, name) for name in names}
+        template = self.plain(**settings)
+        unit = {self.strength.name: 1.0}  # what paths scale
+        template.__dict__.update(**unit, callbacks=(), verbose=0)
+        return template
+
+    def _templates(self, template: MarginEstimator) -> list[MarginEstimator]:
+        """One template for each l1_ratio, with checked parameters."""
+        ratios = np.atleast_1d(getattr(self, "l1_ratios", np.nan)).tolist()
+        templates = [copy(template) for _ in ratios]
+        for each, ratio in zip(templates, ratios, strict=True):
+            if hasattr(self, "l1_ratios"):
+                each.l1_ratio = ratio
+            each._check_parameters()
+            each._check_model()
+        return templates
+
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        """The gammas of relaxed fits; 1 alone for the penalised model."""
+        return shares_of(getattr(self, "relaxed", False))
+
+    @property
+    def _is_linear(self) -> bool:
+        kernel = getattr(self, "kernel", "linear")
+        return isinstance(kernel, str) and kernel == "linear"
+
+    def _grid(self, template: MarginEstimator, assembly: Assembly | None) -> Array:
+        """The grid of strengths, from the strongest penalty to the weakest."""
+        values = getattr(self, f"{self.strength.name}s")
+        if not isinstance(values, Integral) or isinstance(values, bool):
+            grid = self.strength.checked(values)
+            return grid[self.strength.order(grid)]
+        if assembly is None:
+            check_number(f"{self.strength.name}s", values, low=1, integer=True)
+            return np.geomspace(*KERNEL_RANGE, int(values))
+        return default_grid(template, template._reassembled(assembly), int(values), self.eps)
+
+    def _folds(self, data: ValidatedRows, arguments: Mapping[str, Any]) -> list[Fold]:
+        splitter = splitter_of(self.cv, data.labels, arguments.get("groups"))
+        splits = splitter.split(data.X, data.labels, **arguments)
+        return folds_of(splits, data)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self._template().__sklearn_tags__().input_tags
+        return tags
+
+
+def _stop_if_interrupted(progress: ProgressBar) -> None:
+    if interrupts.pending:
+        done = f"{progress.done} of {progress.total} fits"
+        raise KeyboardInterrupt(f"after {done}; cv_scores_ holds what is complete")

@@ -1,0 +1,281 @@
+"""Maps from scores to probabilities of the classes, fitted to held-out scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit, log_softmax, logit, softmax
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from proxmargin.compiled.rounding import EPS
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Map = Callable[[Array], Array]
+"""From scores to log-odds of the second class."""
+
+NO_PENALTY = 1e12  # inverse strength of scikit-learn's ridge: none at the accuracy of its solver
+# inverse strength of the ridge of the multinomial map, on scores of unit scale
+MATRIX_STRENGTH = 1.0
+FIT_TOLERANCE = 1e-8  # of its gradient
+FIT_ITERATIONS = 1000  # of a map with a few parameters
+# range of the logarithm of the factor on scores of unit scale
+LOG_FACTORS = (-10.0, 10.0)
+SURE = EPS  # probabilities nearer to 0 or 1 have these log-odds
+# largest score of a sample in units of the held-out ones: products with any map are finite
+LARGEST = 1e150
+
+
+class Calibrator(ABC):
+    """A fitted map from scores to probabilities."""
+
+    @abstractmethod
+    def probabilities(self, scores: Array) -> Array:
+        """(n_samples, n_classes) from scores (n_samples,), or (n_samples, n_classes) of more than
+        two classes."""
+
+
+Maker = Callable[[Array, Codes, Array], Calibrator]
+"""From held-out scores, class indices and weights."""
+
+
+def fit_calibrator(method: str, scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """The calibrator of a method for held-out scores.
+
+    ``method``: a key of `CALIBRATORS`. ``scores``: (n_samples,), or (n_samples, n_classes).
+    ``codes``: (n_samples,) class indices. ``weights``: (n_samples,) >= 0.
+    """
+    scale = _scale(scores, weights)
+    return _InUnits(scale, CALIBRATORS[method](scores / scale, codes, weights))
+
+
+def _scale(scores: Array, weights: Array) -> float:
+    """The weighted root mean square of the scores; one if they are zero."""
+    largest = float(np.abs(scores).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    each = (scores / largest) ** 2  # no overflow
+    scale = np.sqrt(np.average(each if scores.ndim == 1 else each.mean(axis=1), weights=weights))
+    return largest * float(scale) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _InUnits(Calibrator):
+    """A calibrator of scores of unit scale, for scores in their own."""
+
+    scale: float
+    inner: Calibrator
+
+    def probabilities(self, scores: Array) -> Array:
+        each = scores[:, None] if scores.ndim == 1 else scores
+        largest = np.abs(each).max(axis=1, keepdims=True)
+        # larger ones are as sure, and keep their order
+        shrunk = each / np.maximum(self.scale, largest / LARGEST)
+        return self.inner.probabilities(shrunk[:, 0] if scores.ndim == 1 else shrunk)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfTwo(Calibrator):
+    """Two classes: the log-odds of the second one from the score."""
+
+    odds: Map
+
+    def probabilities(self, scores: Array) -> Array:
+        odds = self.odds(scores)
+        return np.column_stack([expit(-odds), expit(odds)])
+
+
+@dataclass(frozen=True, eq=False)
+class _EachClass(Calibrator):
+    """A map of the log-odds of a first calibrator for each class against the rest; the results
+    divided by their sum."""
+
+    first: Calibrator
+    each: tuple[Map, ...]
+
+    def probabilities(self, scores: Array) -> Array:
+        odds = _log_odds(self.first, scores)
+        found = [one(column) for one, column in zip(self.each, odds.T, strict=True)]
+        return np.asarray(softmax(log_expit(np.column_stack(found)), axis=1))
+
+
+def _log_odds(calibrator: Calibrator, scores: Array) -> Array:
+    """Of each class against the rest, (n_samples, n_classes); finite."""
+    found = calibrator.probabilities(scores)
+    return np.asarray(logit(np.clip(found, SURE, 1.0 - SURE)))
+
+
+def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
+    """A method for two classes, also for each class against the rest.
+
+    With more than two classes the score of one says little without those of the others: the maps
+    take the log-odds of the `_sigmoid` of all scores in its place.
+    """
+
+    def make(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+        if scores.ndim == 1:
+            return _OfTwo(fit(scores, codes == 1, weights))
+        first = _sigmoid(scores, codes, weights)
+        columns = enumerate(_log_odds(first, scores).T)
+        return _EachClass(first, tuple(fit(column, codes == k, weights) for k, column in columns))
+
+    return make
+
+
+def _smoothed_targets(codes: Codes, weights: Array, count: int) -> Array:
+    """Probabilities of the classes for each sample, (n_samples, n_classes), by Laplace's rule.
+
+    Of a class of N samples (or of that weight) its own class has ``(N + 1) / (N + K)``, each of the
+    others ``1 / (N + K)``: no finite number of samples shows that a probability is zero. For two
+    classes they are Platt's.
+    """
+    totals = np.bincount(codes, weights, minlength=count)
+    others = 1.0 / (totals + count)
+    targets = np.repeat(others[codes][:, None], count, axis=1)
+    targets[np.arange(codes.size), codes] += totals[codes] * others[codes]
+    return targets
+
+
+def _regression(
+    strength: float, features: Array, targets: Array, weights: Array
+) -> LogisticRegression:
+    """Logistic regression on probabilities: each row counts for every class."""
+    count = targets.shape[1]
+    rows = np.vstack([features] * count)
+    labels = np.repeat(np.arange(count), features.shape[0])
+    shares = (weights[:, None] * targets).T.ravel()
+    model = LogisticRegression(C=strength, tol=FIT_TOLERANCE, max_iter=FIT_ITERATIONS)
+    return model.fit(rows, labels, shares)
+
+
+def _platt(scores: Array, second: Mask, weights: Array) -> _Sigmoid:
+    """Platt's sigmoid ``1 / (1 + exp(-(a s + b)))``, fitted to his smoothed targets."""
+    targets = _smoothed_targets(second.astype(np.intp), weights, 2)
+    fitted = _regression(NO_PENALTY, scores[:, None], targets, weights)
+    return _Sigmoid(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
+
+
+@dataclass(frozen=True)
+class _Sigmoid:
+    """Log-odds ``slope s + shift``."""
+
+    slope: float
+    shift: float
+
+    def __call__(self, scores: Array) -> Array:
+        return self.slope * scores + self.shift
+
+
+def _sigmoid(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """Platt's sigmoid; of more than two classes multinomial logistic regression on all scores.
+
+    Its ridge is on the map of scores that are already log-odds by their `_temperature`, where the
+    identity costs little.
+    """
+    if scores.ndim == 1:
+        return _OfTwo(_platt(scores, codes == 1, weights))
+    targets = _smoothed_targets(codes, weights, scores.shape[1])
+    factor = _best_factor(scores, targets, weights)
+    model = _regression(MATRIX_STRENGTH, factor * scores, targets, weights)
+    return _Matrix(factor * model.coef_, model.intercept_)
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix(Calibrator):
+    """``softmax(A s + b)``."""
+
+    coef: Array
+    intercept: Array
+
+    def probabilities(self, scores: Array) -> Array:
+        return np.asarray(softmax(scores @ self.coef.T + self.intercept, axis=1))
+
+
+def _temperature(scores: Array, codes: Codes, weights: Array) -> Calibrator:
+    """One factor on all scores."""
+    count = 2 if scores.ndim == 1 else scores.shape[1]
+    factor = _best_factor(scores, _smoothed_targets(codes, weights, count), weights)
+    if scores.ndim == 1:
+        return _OfTwo(_Sigmoid(factor, 0.0))
+    return _Matrix(factor * np.eye(count), np.zeros(count))
+
+
+def _best_factor(scores: Array, targets: Array, weights: Array) -> float:
+    """The factor on the scores with the least log-loss of the targets, which is convex in it."""
+
+    def loss(logarithm: float) -> float:
+        scaled = np.exp(logarithm) * scores
+        if scores.ndim == 1:
+            logs = np.column_stack([log_expit(-scaled), log_expit(scaled)])
+        else:
+            logs = log_softmax(scaled, axis=1)
+        return -float(np.average((targets * logs).sum(axis=1), weights=weights))
+
+    return float(np.exp(minimize_scalar(loss, bounds=LOG_FACTORS, method="bounded").x))
+
+
+def _isotonic(scores: Array, second: Mask, weights: Array) -> Map:
+    """The non-decreasing step function with the least squared error, between Platt's targets."""
+    targets = _smoothed_targets(second.astype(np.intp), weights, 2)[:, 1]
+    steps = IsotonicRegression(y_min=targets.min(), y_max=targets.max(), out_of_bounds="clip")
+    return _Steps(steps.fit(scores, second.astype(float), sample_weight=weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Log-odds of steps of probabilities."""
+
+    steps: IsotonicRegression
+
+    def __call__(self, scores: Array) -> Array:
+        return np.asarray(logit(self.steps.predict(scores)))
+
+
+def _beta(scores: Array, second: Mask, weights: Array) -> Map:
+    """Beta calibration (Kull, Silva Filho, Flach 2017) of Platt's probabilities p: log-odds
+    ``c log p - d log(1 - p) + m`` with ``c, d >= 0``. The sigmoid is the case ``c = d = 1, m = 0``.
+    """
+    first = _platt(scores, second, weights)
+    logits = first(scores)
+    features = np.column_stack([log_expit(logits), -log_expit(-logits)])
+    kept = np.array([True, True])
+    targets = _smoothed_targets(second.astype(np.intp), weights, 2)
+    fitted = _regression(NO_PENALTY, features, targets, weights)
+    if (fitted.coef_[0] < 0).any():  # the other alone, as its authors do
+        kept = np.arange(2) != int(np.argmin(fitted.coef_[0]))
+        fitted = _regression(NO_PENALTY, features[:, kept], targets, weights)
+    coef = np.zeros(2)
+    coef[kept] = np.maximum(fitted.coef_[0], 0.0)
+    return _Beta(first, coef, float(fitted.intercept_[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Beta:
+    """Log-odds ``c log p - d log(1 - p) + m`` for p of a sigmoid."""
+
+    first: _Sigmoid
+    coef: Array
+    shift: float
+
+    def __call__(self, scores: Array) -> Array:
+        logits = self.first(scores)
+        parts = self.coef[0] * log_expit(logits) - self.coef[1] * log_expit(-logits)
+        return np.asarray(parts + self.shift)
+
+
+CALIBRATORS: Mapping[str, Maker] = MappingProxyType(
+    {
+        "sigmoid": _sigmoid,
+        "isotonic": _of_second(_isotonic),
+        "temperature": _temperature,
+        "beta": _of_second(_beta),
+    }
+)

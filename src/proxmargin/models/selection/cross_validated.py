@@ -1,0 +1,181 @@
+"""The classifiers that choose their own strength, one for each of the plain ones."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from proxmargin.models.classifiers.elastic_net import (
+    ElasticNetSVC,
+    HuberizedSVC,
+    SparseLogisticRegression,
+    SquaredHingeSVC,
+)
+from proxmargin.models.classifiers.multiclass import MulticlassSVC
+from proxmargin.models.classifiers.regularized import SVC, LogisticRegression
+from proxmargin.models.fitting.coefficients import SelectsFeatures
+from proxmargin.models.selection.base import CrossValidated
+
+Class = TypeVar("Class", bound=type[CrossValidated])
+
+_OF_ALPHA = """alphas : int or (n_alphas,), default 100
+        The strengths, or their number: the default grid of `proxmargin.margin_path` for all rows
+        then. All folds use the same grid.
+    """
+_OF_C = """Cs : int or (n_Cs,), default 20
+        The strengths, or their number: the default grid of `proxmargin.margin_path` for all rows
+        then (with a nonlinear kernel, from 0.01 to 1000). All folds use the same grid.
+    """
+_RATIOS = """l1_ratios : sequence of float in [0, 1], default (1.0,)
+    """
+_RELAXED = """relaxed : bool or sequence of float in [0, 1], default False
+        Mix the coefficients with those of a fit of the same features without a penalty,
+        ``gamma * penalised + (1 - gamma) * unpenalised``, and choose gamma, too: True for 1, 0.75,
+        0.5, 0.25 and 0. Smooth losses, two classes or one class against the rest. Where the
+        features separate the classes, or are linearly dependent, only gamma=1 is tried.
+    """
+_GAMMA = """gamma_ : float
+        With ``relaxed``; `cv_scores_` has a row for each pair of l1_ratio and gamma then.
+        ``certificate_`` is that of the mixed coefficients in the penalised problem: their gap is
+        not small.
+    """
+_PARAMETERS = """
+    Parameters
+    ----------
+    {strengths}{ratios}eps : float in (0, 1], default 1e-3
+        Ratio of the weakest to the strongest penalty of a default grid, as in
+        `proxmargin.margin_path`.
+    cv : int, splitter or iterable of splits, default 5
+        A number of stratified folds, or a splitter, as in scikit-learn.
+    scoring : str or callable, optional
+        By default the mean loss of the model over the held-out rows, weighted as in the fit to
+        all rows (by ``class_weight`` too, unlike all others), negated; `score` is the accuracy
+        then, and else the value of the scoring.
+        'neg_log_loss' and 'deviance' (its double) of logistic models are computed from the scores;
+        any other scorer of scikit-learn is called for each model.
+    selection : {{'best', '1se'}}
+        The highest mean score, or the strongest penalty within one standard error of it.
+    n_jobs : int, optional
+        Threads, over the folds; -1 for all cores. Within ``joblib.parallel_config("dask")`` the
+        folds are tasks of the cluster. The result does not depend on it.
+    keep_scores : bool, default False
+        Keep the scores of held-out rows in ``oof_scores_``.
+    refit : bool, default True
+        Fit all rows with the chosen parameters; without it the model cannot predict.
+    {relaxed}{shared}
+        As in `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
+        fit of a path starts from the previous one.
+
+    Attributes
+    ----------
+    {name}_ : float
+    {ratio}{gamma}{name}s_ : (n_l1_ratios, n_{name}s)
+        From the strongest penalty.
+    cv_scores_ : (n_l1_ratios, n_{name}s, n_folds)
+    cv_results_ : pandas.DataFrame
+        A row for each l1_ratio and {name}.
+    best_index_ : int
+        The chosen row of ``cv_results_``.
+    path_ : Path
+        Of all rows, for the chosen l1_ratio; of linear models.
+    oof_scores_ : (n_l1_ratios, n_{name}s, n_samples) if binary, else with n_classes as well
+        With ``keep_scores``: scores of each row by the models of the fold that held it out.
+    best_estimator_ : {plain}
+        Of all rows. This classifier has all its attributes (``coef_``, ``intercept_``,
+        ``certificate_``, ``n_features_in_``, ``feature_names_in_`` and others), and
+        `proxmargin.save_model` stores it.
+"""
+
+
+def documented(cls: Class) -> Class:
+    """Add parameters and attributes, before the examples if there are any."""
+    name = cls.strength.name
+    mixes = "l1_ratio" in cls.plain._get_param_names()
+    known = cls.plain._get_param_names()
+    shared = [each for each in known if each not in cls._replaced_parameters]
+    text = _PARAMETERS.format(
+        shared=", ".join(shared),
+        strengths=_OF_ALPHA if name == "alpha" else _OF_C,
+        ratios=_RATIOS if mixes else "",
+        plain=cls.plain.__name__,
+        name=name,
+        ratio="l1_ratio_ : float\n    " if mixes else "",
+        relaxed=_RELAXED if "relaxed" in cls._get_param_names() else "",
+        gamma=_GAMMA if "relaxed" in cls._get_param_names() else "",
+    )
+    summary, mark, examples = (cls.__doc__ or "").partition("\n    Examples\n")
+    cls.__doc__ = summary.rstrip() + "\n" + text + (mark + examples if mark else "    ")
+    return cls
+
+
+class _SparseCrossValidated(SelectsFeatures, CrossValidated):
+    """Base of those whose plain classifier selects features."""
+
+    @property
+    def norm_share(self) -> float:
+        """That of the chosen classifier; before a fit the least that can be chosen."""
+        chosen = getattr(self, "best_estimator_", None)
+        return float(np.min(self.l1_ratios) if chosen is None else chosen.norm_share)
+
+
+@documented
+class HuberizedSVCCV(_SparseCrossValidated):
+    """`HuberizedSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import HuberizedSVCCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HuberizedSVCCV(alphas=10, l1_ratios=(0.5, 1.0), standardize=True).fit(X, y)
+    >>> model.cv_scores_.shape, model.path_.n_nonzero.size
+    ((2, 10, 5), 10)
+    """
+
+    plain = HuberizedSVC
+
+
+@documented
+class ElasticNetSVCCV(_SparseCrossValidated):
+    """`ElasticNetSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
+
+    plain = ElasticNetSVC
+
+
+@documented
+class SquaredHingeSVCCV(_SparseCrossValidated):
+    """`SquaredHingeSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
+
+    plain = SquaredHingeSVC
+
+
+@documented
+class SparseLogisticRegressionCV(_SparseCrossValidated):
+    """`SparseLogisticRegression` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
+
+    plain = SparseLogisticRegression
+
+
+@documented
+class MulticlassSVCCV(_SparseCrossValidated):
+    """`MulticlassSVC` with ``C`` (of an elastic net also ``l1_ratio``) chosen by cross-validation.
+
+    With two classes the score of a sample is the difference of the scores of the classes.
+    """
+
+    plain = MulticlassSVC
+
+
+@documented
+class SVCCV(CrossValidated):
+    """`SVC` with ``C`` chosen by cross-validation."""
+
+    plain = SVC
+
+
+@documented
+class LogisticRegressionCV(CrossValidated):
+    """`LogisticRegression` with ``C`` chosen by cross-validation."""
+
+    plain = LogisticRegression

@@ -1,0 +1,307 @@
+"""A table of the features that a model uses, as one would publish it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC as ScikitSVC
+from sklearn.svm import NuSVC as ScikitNuSVC
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from proxmargin.data.designs import Design, as_design, moments
+from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.parameters import check_number
+from proxmargin.data.inputs.validation import validated_features, validated_weights
+from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.selection.splitting import splitter_of
+from proxmargin.models.selection.stability.selector import StabilitySelection
+from proxmargin.models.selection.stability.units import partners_of
+from proxmargin.runtime.optional import optional
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+MOST_PARTNERS = 5  # named for each feature
+
+
+def feature_report(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    stability: StabilitySelection | None = None,
+    cv: Any = 5,
+    partners: float = 0.8,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> pd.DataFrame:
+    """The features of a fitted model with what a reader of a list of features asks for.
+
+    Parameters
+    ----------
+    estimator : a fitted linear classifier, also a cross-validated one
+        Of this package, or one with ``coef_`` of scikit-learn, which is fitted again to the
+        training rows alone.
+    X, y, sample_weight
+        The data that it was fitted to.
+    stability : fitted StabilitySelection, optional
+        Adds frequencies, and the stable features that the model does not use. Of data frames
+        its columns may be in another order: features are matched by name.
+    cv : int, splitter or None, default 5
+        Folds on whose training parts the model, with its strength fixed, is fitted again for the
+        ranks; None leaves them out.
+    partners : float in (0, 1], default 0.8
+        Absolute correlation from which another feature is named as a partner.
+    groups : (n_samples,), optional
+        Samples that the folds of ``cv`` keep together.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each class and feature with a nonzero coefficient, largest first; of two classes
+        for the second. ``frame.to_csv(path, index=False)`` writes it.
+
+        - ``feature``, ``class``
+        - ``coef``, ``coef_per_sd``: in the units of the data, and times the standard deviation
+        - ``sign``: 1 if large values speak for the class, else -1; 0 without a coefficient
+        - ``auc``: of the feature alone, for the class against the others, on these data
+        - ``frequency``, ``stable``: of ``stability``
+        - ``rank``, ``folds``: the mean rank of ``|coef_per_sd|`` in the folds whose model uses
+          the feature for this class, and the share of these folds
+        - ``partners``: correlated features, the closest first, with their correlations
+
+    Raises
+    ------
+    TypeError
+        The model has no coefficients, or those of pairs of classes; ``stability`` is no
+        StabilitySelection; there are weights, and the model takes none.
+    ValueError
+        The data are not those of the model; ``stability`` has other features or classes; a
+        parameter is out of its range.
+    ImportError
+        pandas is not installed.
+    """
+    pandas = optional("pandas", "a report of features")
+    check_number("partners", partners, low=0.0, low_open=True, high=1.0)
+    if not (stability is None or isinstance(stability, StabilitySelection)):
+        raise TypeError(
+            f"stability must be a fitted StabilitySelection, got {type(stability).__name__}"
+        )
+    data = _Data.checked(estimator, X, y, sample_weight, groups)
+    table = _Table(data, _coefficients(estimator), estimator.classes_)
+    rows, features = table.used()
+    stable = None if stability is None else _Stable.of(stability, estimator, table)
+    if stable is not None:
+        rows, features = stable.added(rows, features, table)
+    names = data.names
+    frame: dict[str, Any] = {
+        "feature": names[features],
+        "class": [table.positive(row) for row in rows.tolist()],
+        "coef": table.coef[rows, features],
+        "coef_per_sd": table.per_deviation(table.coef)[rows, features],
+        "sign": np.sign(table.coef[rows, features]).astype(int),
+        "auc": table.areas(rows, features),
+    }
+    if stable is not None:
+        frame["frequency"] = stable.frequencies[features]
+        frame["stable"] = stable.support[features]
+    if cv is not None:
+        ranks = table.ranks(estimator, cv)
+        frame["rank"], frame["folds"] = (each[rows, features] for each in ranks)
+    frame["partners"] = _partners(data, features, partners)
+    return pandas.DataFrame(frame)
+
+
+def _coefficients(estimator: Any) -> Array:
+    """One row for two classes, and one a class for more."""
+    given: Any = estimator.coef_
+    coef = np.atleast_2d(given.toarray() if hasattr(given, "toarray") else given)
+    count = len(estimator.classes_)
+    if isinstance(estimator, ScikitSVC | ScikitNuSVC) and count > 2:
+        raise TypeError(f"{type(estimator).__name__} has coefficients of pairs of classes")
+    return np.asarray(coef, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """Validated data of a fitted model."""
+
+    X: Any
+    design: Design
+    y: NDArray[Any]
+    weights: Array
+    names: NDArray[Any]
+    groups: NDArray[Any] | None
+
+    @classmethod
+    def checked(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> _Data:
+        name = type(estimator).__name__
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "coef_"):
+            raise TypeError(f"{name} has no coefficients: a report needs a linear classifier")
+        sample_weight = by_sample("sample_weight", sample_weight, X)
+        groups = by_sample("groups", groups, X)
+        given = validated_features(estimator, X)
+        labels, weights = np.asarray(y), validated_weights(sample_weight, given)
+        if labels.shape != (given.shape[0],):
+            raise ValueError(f"y must be one label a row, ({given.shape[0]},), got {labels.shape}")
+        parts = None if groups is None else np.asarray(groups)
+        if parts is not None and parts.shape != labels.shape:
+            raise ValueError(f"groups must be one a row, {labels.shape}, got {parts.shape}")
+        weights = np.ones(labels.size) if weights is None else weights
+        unknown = np.setdiff1d(labels[weights > 0], estimator.classes_)
+        if unknown.size:
+            raise ValueError(f"y holds {unknown[0]!r}, and the model has no such class")
+        live = weights > 0
+        kept = given if live.all() else given[np.flatnonzero(live)]
+        names = getattr(estimator, "feature_names_in_", np.arange(given.shape[1]))
+        parts = None if parts is None else parts[live]
+        return cls(kept, as_design(kept), labels[live], weights[live], names, parts)
+
+    @property
+    def shares(self) -> Array:
+        return np.asarray(self.weights / self.weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Coefficients of all classes, (n_rows, n_features), and what belongs to them."""
+
+    data: _Data
+    coef: Array
+    classes: NDArray[Any]
+
+    def used(self) -> tuple[Index, Index]:
+        """Rows and features of the nonzero coefficients: by class, the largest first."""
+        rows, features = np.nonzero(self.coef)
+        sizes = np.abs(self.per_deviation(self.coef)[rows, features])
+        order = np.lexsort((features, -sizes, rows))
+        return rows[order], features[order]
+
+    def per_deviation(self, coef: Array) -> Array:
+        """Coefficients of features with unit variance."""
+        return coef * moments(self.data.design, self.data.shares, constant=0.0)[1]
+
+    def positive(self, row: int) -> Any:
+        """The class for which positive coefficients of a row speak."""
+        return self.classes[1] if len(self.coef) == 1 else self.classes[row]
+
+    def areas(self, rows: Index, features: Index) -> Array:
+        """The area under the ROC curve of each feature, for its class against the others."""
+        areas = np.full(rows.size, np.nan)
+        for place, (row, feature) in enumerate(zip(rows.tolist(), features.tolist(), strict=True)):
+            column = self.data.design.dense_columns(np.array([feature]))[:, 0]
+            own = self.data.y == self.positive(row)
+            areas[place] = roc_auc_score(own, column, sample_weight=self.data.weights)
+        return areas
+
+    def ranks(self, estimator: Any, cv: Any) -> tuple[Array, Array]:
+        """Mean ranks in the folds that use a feature, and the share of these folds."""
+        plain = getattr(estimator, "best_estimator_", estimator)
+        total, times = np.zeros_like(self.coef), np.zeros_like(self.coef)
+        data = self.data
+        splits = list(splitter_of(cv, data.y, data.groups).split(data.X, data.y, data.groups))
+        for train, _ in splits:
+            weights = np.zeros(self.data.y.size)
+            weights[train] = self.data.weights[train]
+            missing = np.setdiff1d(self.classes, self.data.y[weights > 0])
+            if missing.size:
+                raise ValueError(
+                    f"cv: the training rows of a fold have no sample of class {missing[0]!s}: "
+                    "choose fewer folds"
+                )
+            model = _refitted(plain, self.data, weights)
+            sizes = np.abs(self.per_deviation(_coefficients(model)))
+            used = sizes > 0
+            total += np.where(used, rankdata(-sizes, axis=1), 0.0)
+            times += used
+        mean = np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
+        return mean, times / len(splits)
+
+
+def _refitted(plain: Any, data: _Data, weights: Array) -> Any:
+    """A copy of the model, fitted to the rows of positive weight. Models of this package leave out
+    rows without weight, and are spared a copy of the data."""
+    model = clone(plain)
+    if isinstance(model, MarginEstimator):
+        model.set_params(callbacks=(), verbose=0)
+        return model.fit(data.X, data.y, sample_weight=weights)
+    rows = np.flatnonzero(weights)
+    if np.all(weights[rows] == 1.0):
+        return model.fit(data.X[rows], data.y[rows])
+    if not has_fit_parameter(model, "sample_weight"):
+        raise TypeError(f"sample_weight: {type(model).__name__} takes none: give cv=None")
+    return model.fit(data.X[rows], data.y[rows], sample_weight=weights[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Stable:
+    """Frequencies and the stable features, in the order of the model's features."""
+
+    frequencies: Array
+    support: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, stability: StabilitySelection, estimator: Any, table: _Table) -> _Stable:
+        """Raises ValueError if the selection was fitted to other features or classes."""
+        check_is_fitted(stability)
+        support, count = stability.stable_, table.coef.shape[1]
+        if support.size != count:
+            raise ValueError(
+                f"stability was fitted to {support.size} features, and the model has {count}"
+            )
+        if not np.array_equal(stability.classes_, table.classes):
+            raise ValueError(
+                f"stability was fitted to the classes {list(stability.classes_)}, and the model "
+                f"to {list(table.classes)}"
+            )
+        order = _order_of(stability, estimator, count)
+        return cls(stability.max_frequencies_[order], support[order])
+
+    def added(self, rows: Index, features: Index, table: _Table) -> tuple[Index, Index]:
+        """The rows and, after them, the stable features that the model does not use."""
+        absent = np.setdiff1d(np.flatnonzero(self.support), features)
+        absent = absent[np.argsort(-self.frequencies[absent], kind="stable")]
+        # the class that each of them tells best from the others
+        count = len(table.coef)
+        areas = [table.areas(np.full(absent.size, row), absent) for row in range(count)]
+        marked = np.abs(np.array(areas) - 0.5).argmax(axis=0)
+        return np.concatenate([rows, marked]), np.concatenate([features, absent])
+
+
+def _order_of(stability: Any, estimator: Any, count: int) -> Index:
+    """The place of each feature of the model in the selection: by name, where both have names."""
+    own, other = (getattr(each, "feature_names_in_", None) for each in (estimator, stability))
+    if own is None or other is None:
+        return np.arange(count)
+    places = {name: place for place, name in enumerate(other)}
+    missing = [name for name in own if name not in places]
+    if missing:
+        raise ValueError(
+            f"stability was fitted to other features than the model: it has no {missing[0]!r}"
+        )
+    return np.array([places[name] for name in own], np.intp)
+
+
+def _partners(data: _Data, features: Index, level: float) -> list[str]:
+    """For each feature, in words, those that are correlated with it."""
+    distinct, place = np.unique(features, return_inverse=True)
+    found = []
+    each = zip(distinct, partners_of(data.design, data.shares, distinct), strict=True)
+    for feature, correlations in each:
+        near = np.flatnonzero(np.abs(correlations) >= level)
+        near = near[near != feature]
+        near = near[np.argsort(-np.abs(correlations[near]), kind="stable")]
+        words = [f"{data.names[j]} ({correlations[j]:.2f})" for j in near[:MOST_PARTNERS]]
+        more = near.size - len(words)
+        found.append(", ".join(words) + (f" and {more} more" if more > 0 else ""))
+    return [found[k] for k in place]

@@ -1,0 +1,1 @@
+"""What is minimised, and how far a point is from the minimum."""

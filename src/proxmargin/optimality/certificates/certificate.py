@@ -1,0 +1,206 @@
+"""The certificate that a fit publishes with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, overload
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The proven quality of a fit, with its iterations, passes and time.
+
+    Attributes
+    ----------
+    primal : float
+        Objective value of the fitted model; of a kernel machine at the scores as computed, whose
+        rounding is in ``gap``.
+    dual : float
+        A lower bound of the optimal objective value.
+    gap : float
+        ``primal - dual``: the model is at most this far from the optimum. Proved, with rounding,
+        but for one assumption with a free intercept: its optimal value is at most one unit of the
+        margins, ``max_i (|b| + sum_j |x_ij w_j|) + 1``. Were it k times that, the gap could be too
+        small by k times some unit roundoffs (1e-16) of the sum of the absolute dual variables.
+    relative_gap : float
+        ``gap / max(|primal|, |dual|, z)`` with the objective z that counts as zero: 2e-16 without a
+        penalty or in a ball; the objective of a margin of 3e-4 typical distances for a nu-SVM,
+        MM-FDA or MM-MPM without a margin; otherwise the least positive float64.
+    kkt_residual : float
+        Largest violation of the optimality conditions ``-X'q in dG(w)`` and ``-1'q in dB(b)``: G is
+        the penalty, B that of the intercept, q the dual point of the certificate before it is
+        scaled, a gradient of the loss in the scores (a subgradient at its kinks). With
+        ``v = -X'q`` it is the largest entry of ``|v - g|``, g the point of the subdifferential of G
+        at w that is nearest to v; for an elastic net
+
+            ``|v_j - l2 w_j - l1 sign(w_j)|``  where ``w_j != 0``,
+            ``(|v_j| - l1)_+``                 where ``w_j == 0``,
+
+        and ``|1'q|`` for a free intercept, before rounding is taken out of that sum. Its unit is
+        that of the l1 strength, the objective per unit of a coefficient (of standardised features,
+        where the model standardises). With a nonlinear kernel the one coefficient is ``|w|``. It
+        proves nothing by itself: the gap does.
+    converged : bool
+        Whether ``relative_gap`` is at most the tolerance asked for.
+    stop_reason : str
+    n_iter : int
+    n_passes : float
+        Products with the data, or with copies of some of its rows or columns, in units of one full
+        product. Of a pass over blocks of rows that several classes share each has an equal part,
+        so that the sum over the classes is how often the data were read.
+    seconds : float
+        Wall-clock time, including the compilation of kernels.
+    solver : str
+    because : str
+        Why this solver was chosen.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_residual: float
+    converged: bool
+    stop_reason: str
+    n_iter: int
+    n_passes: float
+    seconds: float
+    solver: str
+    because: str = ""
+
+    def __str__(self) -> str:
+        verdict = "converged" if self.converged else "not converged"
+        return (
+            f"{verdict}: objective {self.primal:.10g} is within {self.gap:.2e} "
+            f"(relative {self.relative_gap:.1e}) of the optimum; {self.solver}, "
+            f"{self.n_iter} iterations, {self.n_passes:.4g} passes over the data, "
+            f"{self.seconds:.3g} s; {self.stop_reason}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def scaled(self, factor: float) -> Certificate:
+        """The same certificate for the objective times ``factor > 0``."""
+        if factor == 1.0:
+            return self
+        return replace(
+            self,
+            primal=factor * self.primal,
+            dual=factor * self.dual,
+            gap=factor * self.gap,
+            kkt_residual=factor * self.kkt_residual,
+        )
+
+
+class CertificateList(Sequence[Certificate]):
+    """Certificates of several fits that make up one model, with the fields in aggregate.
+
+    Values, gaps, iterations, passes and seconds add up; relative gap and residual are the worst.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+    classes : sequence, optional
+        The class of each, by which texts name it.
+    """
+
+    def __init__(self, certificates: Sequence[Certificate], classes: Sequence[Any] = ()) -> None:
+        self._all = tuple(certificates)
+        self._classes = tuple(str(label) for label in classes)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CertificateList) and self._all == other._all
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def primal(self) -> float:
+        return sum(c.primal for c in self)
+
+    @property
+    def dual(self) -> float:
+        return sum(c.dual for c in self)
+
+    @property
+    def gap(self) -> float:
+        return sum(c.gap for c in self)
+
+    @property
+    def relative_gap(self) -> float:
+        return max(c.relative_gap for c in self)
+
+    @property
+    def kkt_residual(self) -> float:
+        return max(c.kkt_residual for c in self)
+
+    @property
+    def converged(self) -> bool:
+        return all(c.converged for c in self)
+
+    @property
+    def stop_reason(self) -> str:
+        return self._worst().stop_reason
+
+    @property
+    def n_iter(self) -> int:
+        return sum(c.n_iter for c in self)
+
+    @property
+    def n_passes(self) -> float:
+        return sum(c.n_passes for c in self)
+
+    @property
+    def seconds(self) -> float:
+        return sum(c.seconds for c in self)
+
+    @property
+    def solver(self) -> str:
+        return self._worst().solver
+
+    @property
+    def because(self) -> str:
+        """Why these solvers were chosen, each reason once, with its classes where they differ."""
+        classes: dict[str, list[str]] = {}
+        for name, one in zip(self._names(), self, strict=True):
+            classes.setdefault(one.because, []).append(name)
+        if len(classes) == 1:
+            return next(iter(classes))
+        return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in classes.items())
+
+    def __str__(self) -> str:
+        worst = self._worst()
+        name = self._names()[self._all.index(worst)]
+        return f"worst of {len(self)} class problems ({name}): {worst}"
+
+    def __repr__(self) -> str:
+        return f"CertificateList({list(self._all)!r})"
+
+    def _names(self) -> list[str]:
+        if len(self._classes) == len(self):
+            return [f"class {label}" for label in self._classes]
+        return [f"problem {k}" for k in range(len(self))]
+
+    def _worst(self) -> Certificate:
+        return max(self, key=lambda c: (not c.converged, c.relative_gap))
+
+
+def combined(
+    certificates: Sequence[Certificate], classes: Sequence[Any] = ()
+) -> Certificate | CertificateList:
+    """The certificate of a model: of its one problem, or of all that make it up."""
+    return certificates[0] if len(certificates) == 1 else CertificateList(certificates, classes)

@@ -1,7 +1,0 @@
-"""Many models of the same data: regularisation paths, and grids of other settings."""
-
-from proxmargin.paths.grid import alpha_grid, alpha_max, critical_C
-from proxmargin.paths.path import Path, margin_path
-from proxmargin.paths.sharing import fitted_grid
-
-__all__ = ["Path", "alpha_grid", "alpha_max", "critical_C", "fitted_grid", "margin_path"]

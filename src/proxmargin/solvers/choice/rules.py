@@ -1,0 +1,435 @@
+"""The rules of ``solver='auto'``: a table by the kind of problem, each row with its reason.
+
+Of the rows of a kind (`rules_for`) the first that matches and whose solver takes the problem is
+used. If it stalls, the next row goes on. The thresholds are crossovers between solvers, measured
+on the data sets of ``benchmarks/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from proxmargin.data.kernels.matrix import KernelDesign
+from proxmargin.functions.losses import MinimaxFisher, MinimaxProbability
+from proxmargin.functions.penalties.custom import OwnPenalty
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.problem import Problem
+from proxmargin.solvers.interior.box_program import LARGEST
+
+VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
+TALL_RATIO = 8  # samples per feature from which on semismooth Newton beats interior points
+MAX_SCALE_RATIO = 1e8  # ratio of feature scales above which Newton systems are ill-conditioned
+# hinge pieces (samples times wrong classes) up to which the simplex method is the fastest
+SIMPLEX_PIECES = 300
+SIMPLEX_SPARSE_PIECES = 50_000  # of sparse data
+SIMPLEX_DUAL_PIECES = 2000  # the same against `ssnal`
+SPARSE_DENSITY = 0.05  # density up to which data count as sparse
+FREE_DUALS_REACH = 1.0  # largest mean change of a margin by its own dual point, in margins
+EASY_LOGISTIC_REACH = 200.0  # the same up to which sweeps win for the logistic loss
+SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
+MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
+FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball
+MANY_DUAL_POINTS = 1000  # dual coordinates from which on primal-dual steps are a good warm start
+
+
+def _always(problem: Problem) -> bool:
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A row of the table: the solver ``use`` with ``options`` where ``when`` holds.
+
+    ``because`` is the reason.
+    """
+
+    use: str
+    because: str
+    when: Callable[[Problem], bool] = _always
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+# ---- what rules ask of a problem ----------------------------------------------------------------
+
+
+def _wide(problem: Problem) -> bool:
+    """More features than samples."""
+    return problem.design.n_features > problem.design.n_samples
+
+
+def _tall(problem: Problem) -> bool:
+    """Many more samples than features."""
+    return problem.design.n_samples >= TALL_RATIO * problem.design.n_features
+
+
+def _has_similar_scales(problem: Problem) -> bool:
+    """Feature scales so close that Newton systems are well-conditioned."""
+    sizes = problem.design.column_bounds()
+    least = float(sizes[sizes > 0].min(initial=np.inf))
+    return float(sizes.max(initial=0.0)) <= MAX_SCALE_RATIO * least
+
+
+def _has_small_systems(problem: Problem) -> bool:
+    """A square matrix over samples or features, whichever are fewer, is no larger than the data, or
+    than `SMALL_MATRIX_BYTES`. Of data read in passes the features are the fewer."""
+    design = problem.design
+    side = min(design.n_samples, design.n_features)
+    small = 8 * side**2 <= max(SMALL_MATRIX_BYTES, design.nbytes)
+    return small and not (design.passes_only and _wide(problem))
+
+
+def _is_sparse_and_wide(problem: Problem) -> bool:
+    """Sparse data, not with many samples of few features."""
+    return problem.design.density <= SPARSE_DENSITY and not _tall(problem)
+
+
+def _system_exceeds_data(problem: Problem) -> bool:
+    """The system of a ridge is larger than the data.
+
+    One that does not fit counts for sparse data of many features only.
+    """
+    design = problem.design
+    solvable = min(design.n_samples, design.n_features) <= LARGEST
+    return (solvable or _is_sparse_and_wide(problem)) and not _has_small_systems(problem)
+
+
+def _has_few_free_duals(problem: Problem) -> bool:
+    """At its upper bound, a dual coordinate moves its own margin little.
+
+    Most are then at an end of their box, and the others hardly interact.
+    """
+    box = problem.loss.box
+    if box is None or not np.isfinite(box.caps).all():
+        return False
+    reach = box.caps @ problem.design.row_norms() / (box.caps.size * problem.penalty.l2)
+    return float(reach) <= FREE_DUALS_REACH
+
+
+def _is_easy_logistic(problem: Problem) -> bool:
+    """The measure of `_has_few_free_duals`, for the logistic loss: sweeps are few."""
+    if not (Trait.MARGINS in problem.traits and problem.margins.phi.is_strictly_convex):
+        return False
+    reach = problem.loss.shares @ problem.design.row_norms() / problem.loss.shares.size
+    return float(reach) <= EASY_LOGISTIC_REACH * problem.penalty.l2
+
+
+def _suits_dual_coordinate_descent(problem: Problem) -> bool:
+    if _is_sparse_and_wide(problem):
+        return problem.loss.box is not None or _is_easy_logistic(problem)
+    return Trait.SMOOTH not in problem.traits and _has_few_free_duals(problem)
+
+
+def _is_tight_ball(problem: Problem) -> bool:
+    """Few samples exceed their margins in the ball, so that most dual points are at their bounds.
+
+    Estimated from the scores of the point of the ball that is farthest along the direction of
+    steepest descent at zero scores.
+    """
+    box = problem.loss.box
+    if box is None or problem.loss.is_homogeneous:
+        return False
+    design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
+    dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
+    furthest = problem.penalty.conjugate_gradient(design.adjoint(dual))
+    beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.goal)
+    return float(beyond.mean()) <= FEW_BEYOND_MARGINS
+
+
+def _profits_from_working_set(problem: Problem) -> bool:
+    """Many features, or classes that the loss couples, for a smooth loss of all classes."""
+    coupled = Trait.OUTPUTWISE not in problem.loss.traits
+    net = problem.penalty.l1 > 0 and problem.penalty.l2 > 0
+    return _wide(problem) or (net and (coupled or problem.design.n_features >= MANY_FEATURES))
+
+
+def _pieces(problem: Problem) -> int:
+    """Pieces of a hinge, one for each sample and wrong class."""
+    return problem.design.n_samples * max(problem.loss.n_outputs - 1, 1)
+
+
+def _has_few_pieces(problem: Problem) -> bool:
+    sparse = problem.design.density <= SPARSE_DENSITY
+    return _pieces(problem) <= (SIMPLEX_SPARSE_PIECES if sparse else SIMPLEX_PIECES)
+
+
+# ---- rows of several kinds ----------------------------------------------------------------------
+
+FISHER = Rule("fisher-secular", "MM-FDA: one eigendecomposition, then a scalar equation")
+PROBABILITY = Rule("probability-newton", "MM-MPM: few Newton steps in the coefficients")
+DUAL_COORDINATE_DESCENT = Rule(
+    "dual-coordinate-descent",
+    "sparse data of many features, or a ridge so strong that most dual variables are at a bound: "
+    "dual coordinate descent",
+    _suits_dual_coordinate_descent,
+)
+ACTIVE_SET = Rule(
+    "active-set",
+    "a piecewise linear or quadratic loss and a ridge, more features than samples: active set on "
+    "the dual, with the Gram matrix of the samples",
+    _wide,
+)
+INTERIOR_POINT = Rule(
+    "interior-point",
+    "a piecewise linear or quadratic loss: interior point, with systems of the smaller of samples "
+    "and features",
+    _has_small_systems,
+)
+NEWTON = Rule("newton", "one column of scores: proximal Newton on a working set of features")
+HINGE_NEWTON = Rule(
+    "multiplier-newton",
+    "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
+)
+LINEAR_PROGRAM = Rule(
+    "linear-program",
+    "hinges and a polyhedral norm: the simplex method with row and column generation",
+)
+BALL_NEWTON = Rule("ball-newton", "a smooth loss in a ball: Newton's method inside it")
+WIDE_BALL = Rule(
+    "fapg-star",
+    "a smooth loss in a ball, more features than samples: accelerated proximal gradient on the "
+    "dual",
+    _wide,
+)
+FAPG_WS = Rule(
+    "fapg-ws",
+    "a smooth loss, more features than samples: accelerated proximal gradient on a working set of "
+    "features",
+    _wide,
+)
+FAPG = Rule(
+    "fapg",
+    "a smooth loss: accelerated proximal gradient, preconditioned by feature scales",
+    lambda problem: Trait.SMOOTH in problem.traits,
+)
+FALLBACK = (
+    Rule(
+        "fapg-star",
+        "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
+        lambda problem: problem.loss.n_outputs == 1,
+    ),
+    Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps"),
+)
+SMOOTH_FALLBACK = (
+    Rule("b-pgh", "a smooth loss: accelerated proximal gradient in the coefficients"),
+    *FALLBACK,
+)
+
+# ---- one column of scores, by loss and penalty --------------------------------------------------
+
+KINKED = (HINGE_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM, *FALLBACK)
+ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
+    ("smooth", "ridge"): (
+        DUAL_COORDINATE_DESCENT,
+        ACTIVE_SET,
+        Rule("ridge-newton", "a smooth loss and a ridge: Newton's method"),
+        INTERIOR_POINT,
+        NEWTON,
+        *SMOOTH_FALLBACK,
+    ),
+    ("kinked", "ridge"): (
+        DUAL_COORDINATE_DESCENT,
+        ACTIVE_SET,
+        Rule(
+            "multiplier-newton",
+            "the hinge, many samples of few features: semismooth Newton in an augmented Lagrangian",
+            lambda problem: _tall(problem) and _has_similar_scales(problem),
+        ),
+        INTERIOR_POINT,
+        Rule(
+            "fapg-star",
+            "a loss with kinks and a ridge, data smaller than a square matrix of their shorter "
+            "side: accelerated proximal gradient on the dual",
+            _system_exceeds_data,
+        ),
+        HINGE_NEWTON,
+        *FALLBACK,
+    ),
+    ("smooth", "l1"): (
+        Rule(
+            "chord-newton",
+            "many samples of few features: proximal Newton whose Hessians, of the features in the "
+            "model, serve several steps",
+        ),
+        NEWTON,
+        INTERIOR_POINT,
+        FAPG_WS,
+        FAPG,
+        *SMOOTH_FALLBACK,
+    ),
+    ("formula", "l1"): (FAPG_WS, FAPG, *SMOOTH_FALLBACK),
+    ("kinked", "l1"): KINKED,
+    ("smooth", "flat ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL, *SMOOTH_FALLBACK),
+    ("smooth", "ball"): (INTERIOR_POINT, WIDE_BALL, BALL_NEWTON, *SMOOTH_FALLBACK),
+    ("kinked", "ball"): (
+        Rule(
+            "fapg-star",
+            "a loss with kinks in a ball so small that most samples stay within their margins: "
+            "accelerated proximal gradient on the dual",
+            _is_tight_ball,
+        ),
+        INTERIOR_POINT,
+        *FALLBACK,
+    ),
+    ("smooth", "own"): (FAPG, *SMOOTH_FALLBACK),
+    ("kinked", "own"): FALLBACK,
+    ("smooth", "other"): (
+        Rule(
+            "newton",
+            "factors or bounds, many samples of few features: proximal Newton on a working set",
+            _tall,
+        ),
+        INTERIOR_POINT,
+        NEWTON,
+        *SMOOTH_FALLBACK,
+    ),
+    ("kinked", "other"): KINKED,
+}
+
+# ---- several columns of scores, by loss ---------------------------------------------------------
+
+SEVERAL_OUTPUTS: Mapping[str, tuple[Rule, ...]] = {
+    "smooth": (
+        Rule(
+            "class-newton",
+            "a smooth loss of all classes together and an l1 norm: proximal Newton on a working "
+            "set of coefficients",
+            lambda problem: problem.penalty.l1 > 0,
+        ),
+        Rule(
+            "fapg-ssnal",
+            "a smooth loss of all classes together, many features or coupled classes: accelerated "
+            "proximal gradient on a working set of features, then semismooth Newton",
+            _profits_from_working_set,
+            {"working_set": True},
+        ),
+        Rule(
+            "fapg-ssnal",
+            "a smooth loss of all classes together: accelerated proximal gradient, then semismooth "
+            "Newton on the dual where that is quicker",
+        ),
+        FAPG_WS,
+        FAPG,
+    ),
+    "kinked": (
+        Rule(
+            "linear-program",
+            "hinges and a polyhedral norm, few samples: the simplex method with column generation",
+            _has_few_pieces,
+        ),
+        Rule(
+            "multiplier-newton",
+            "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
+            "features",
+        ),
+        Rule(
+            "linear-program",
+            "hinges and a polyhedral norm, too many samples for column generation alone: the "
+            "simplex method",
+            lambda problem: _pieces(problem) <= SIMPLEX_DUAL_PIECES,
+        ),
+        Rule(
+            "ssnal",
+            "hinges of all classes together, many more features than samples: semismooth Newton on "
+            "the dual, on a working set of features",
+            lambda problem: (
+                problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
+                and not problem.penalty.l1 == 0 < problem.penalty.l2
+            ),
+            {"working_set": True},
+        ),
+        Rule(
+            "fapg-ssnal",
+            "hinges of all classes together, many of them: primal-dual steps, then semismooth "
+            "Newton on the dual",
+            lambda problem: int(np.count_nonzero(problem.loss.dual_support)) >= MANY_DUAL_POINTS,
+            {"first": "fbpd"},
+        ),
+        Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual"),
+        Rule(
+            "ssnal",
+            "hinges of all classes together: semismooth Newton on the dual, started again for "
+            "smaller and smaller gaps",
+            options={"working_set": True},
+        ),
+        LINEAR_PROGRAM,
+        FALLBACK[-1],
+    ),
+}
+
+# ---- other kinds --------------------------------------------------------------------------------
+
+MINIMAX = (FISHER, PROBABILITY, *FALLBACK)
+BUDGET = (
+    LINEAR_PROGRAM,
+    Rule("cutting-planes", "a budget for the loss: cutting planes in its multiplier"),
+    FALLBACK[-1],
+)
+# all of the above, which need features in memory; each once
+RULES = tuple(
+    dict.fromkeys(chain(MINIMAX, BUDGET, *ONE_OUTPUT.values(), *SEVERAL_OUTPUTS.values()))
+)
+# for a matrix of inner products, which has no features
+KERNEL_RULES: tuple[Rule, ...] = (
+    Rule(
+        "decomposition", "a kernel matrix and a sparse dual: block coordinate descent on the dual"
+    ),
+    Rule(
+        "ridge-newton",
+        "a kernel matrix and a loss that is curved everywhere: Newton's method on the dual",
+    ),
+)
+# for data that are read anew in every pass: methods of few passes, none of columns or single rows
+PASS_RULES: tuple[Rule, ...] = (
+    FISHER,
+    PROBABILITY,
+    Rule(
+        "pass-newton",
+        "data read in passes, a smooth loss: a proximal Newton step with each pass, from a sample "
+        "of the rows",
+    ),
+    BALL_NEWTON,
+    FAPG,
+    INTERIOR_POINT,
+    *FALLBACK,
+)
+
+
+def rules_for(problem: Problem) -> tuple[Rule, ...]:
+    """The rules for problems of this kind, in the order in which they are asked.
+
+    The kind is the access to the data (in memory, in passes, a kernel matrix), the loss (of one
+    column of scores or several, smooth or with kinks, of moments, within a budget) and, for one
+    column, the penalty.
+    """
+    if problem.design.passes_only:
+        return PASS_RULES
+    if isinstance(problem.design, KernelDesign):
+        return KERNEL_RULES
+    if Trait.BUDGET in problem.traits:
+        return BUDGET
+    if isinstance(problem.loss.unshifted, MinimaxFisher | MinimaxProbability):
+        return MINIMAX
+    loss = "smooth" if Trait.SMOOTH in problem.traits else "kinked"
+    if problem.loss.n_outputs > 1:
+        return SEVERAL_OUTPUTS[loss]
+    penalty = _kind_of_penalty(problem)
+    if penalty == "l1" and loss == "smooth" and Trait.COMPILED not in problem.traits:
+        loss = "formula"  # by arrays: no compiled solver takes it
+    return ONE_OUTPUT.get((loss, penalty)) or ONE_OUTPUT[loss, "ball"]
+
+
+def _kind_of_penalty(problem: Problem) -> str:
+    """'own' (one that a user wrote), 'ball' of p < 2, 'flat ball' of others, where first-order
+    steps are slow, 'l1' (with or without a ridge), 'ridge', or 'other' (none, norms of groups)."""
+    if isinstance(problem.penalty, OwnPenalty):
+        return "own"
+    if Trait.BALL in problem.traits:
+        return "flat ball" if problem.ball.p >= 2 else "ball"
+    if problem.penalty.l1 > 0:
+        return "l1"
+    return "ridge" if problem.penalty.l2 > 0 else "other"

@@ -1,0 +1,1 @@
+"""Methods on the dual of losses whose dual points are bounded."""

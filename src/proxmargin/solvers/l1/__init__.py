@@ -1,0 +1,1 @@
+"""Proximal Newton methods for smooth losses with l1 norms."""

@@ -1,0 +1,135 @@
+"""Newton's method with Hessians that serve several steps, for many samples of few features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from proxmargin.data.designs.base import Array
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.l1.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
+from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
+from proxmargin.solvers.loop.stopping import Stop
+
+STEP_ENTRIES = 200_000_000  # entries read in a step of the solver: a fraction of a second
+LEAST_STEPS = 5  # Newton steps in it, at least: fewer do not tell whether chord steps converge
+LEAST_TOLERANCE = 1e-15  # relative gap: below it the kernels would step on without end
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChordState(GapState):
+    """The state of `ChordNewton`.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+    objective : float
+        Of the last step of the solver, if that met its tolerance.
+    last : float
+        Newton steps after which the method ends.
+    """
+
+    coef: Array
+    intercept: float
+    objective: float = np.inf
+    last: int
+
+
+@dataclass(frozen=True)
+class ChordNewton(Solver[ChordState]):
+    """The Newton steps of paths (`proxmargin.compiled.paths`) at a single strength.
+
+    A step with an old Hessian (a chord step) costs a product with the columns of the model and two
+    triangular solves, all of it compiled; the Hessian, of the features that may be in the model, is
+    formed anew where such steps converge slowly. The model starts from all features whose slope at
+    zero coefficients exceeds half of their strength: with many features these can be far too many.
+
+    An iteration is a Newton step; a step of the solver takes several.
+
+    Parameters
+    ----------
+    max_features, samples_per_feature : int >= 1
+        Largest number of features, and least number of samples per feature: for other shapes a
+        working set is faster.
+    """
+
+    max_features: int = 1000
+    samples_per_feature: int = 20
+
+    name: ClassVar[str] = "chord-newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    )
+    computes_gap: ClassVar[bool] = True
+    max_iter: ClassVar[int] = 100
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_features", "samples_per_feature")
+
+    def objection(self, problem: Problem) -> str | None:
+        n, p = problem.design.n_samples, problem.design.n_features
+        if p > self.max_features or n < self.samples_per_feature * p:
+            return (
+                f"it needs at most {self.max_features} features and at least "
+                f"{self.samples_per_feature} samples a feature, and there are {n} samples of {p} "
+                "features"
+            )
+        missing = super().objection(problem)
+        if missing is None and not ChordEngine.takes(problem):
+            return (
+                "it needs an l1 penalty of every feature that is not free, an intercept without a "
+                "penalty, and data in memory in double precision, or few enough to be copied"
+            )
+        return missing
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> ChordState:
+        return ChordState(
+            coef=start.coef[:, 0].copy(),
+            intercept=float(start.intercept[0]),
+            tol=CLAIM_FRACTION * stop.tol,
+            last=stop.iterations(self.max_iter),
+        )
+
+    def step(self, problem: Problem, state: ChordState) -> ChordState:
+        """Newton steps until the gap meets the tolerance, or the solver's step takes too long."""
+        engine, net = ChordEngine(problem, max(state.tol, LEAST_TOLERANCE)), problem.net
+        strengths = np.array([[net.l1.max()], [net.l2.max()]])
+        if state.coef.any():
+            engine.go_on_from(self.point(problem, state), float(strengths[0, 0]))
+        engine.limit_steps(int(min(_most_steps(problem), state.last - state.n_iter)))
+        found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
+        steps, passes = engine.effort
+        problem.design.counter.add(float(passes))
+        at, objective = engine.point, float(found.objectives[0])
+        coef, intercept = at.coef[:, 0], float(at.intercept[0])
+        change = float(np.linalg.norm(coef - state.coef))
+        gap = float(found.gaps[0]) / max(objective, problem.negligible) if solved else np.inf
+        return state.but(
+            n_iter=state.n_iter + int(steps),
+            coef=coef,
+            intercept=intercept,
+            point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
+            objective=objective if solved else np.inf,
+            objective_change=(state.objective - objective) / (1.0 + objective),
+            relative_gap=gap,
+            finished=not (solved or unfinished),
+        ).claimed(final=True)
+
+    def observe(self, problem: Problem, state: ChordState, gap: Gap) -> ChordState:
+        return state.observed()
+
+    def point(self, problem: Problem, state: ChordState) -> Point:
+        return Point(state.coef[:, None], np.array([state.intercept]))
+
+
+def _most_steps(problem: Problem) -> int:
+    """How many Newton steps a step of the solver may take."""
+    design = problem.design
+    read = design.stored.base.nbytes // 8 + ENTRIES_PER_SAMPLE * design.n_samples
+    return max(STEP_ENTRIES // read, LEAST_STEPS)

@@ -1,0 +1,336 @@
+"""Proximal Newton on a working set of features, with an exact line search."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
+from proxmargin.compiled.products.columns import forward
+from proxmargin.compiled.solvers.nets import Net
+from proxmargin.compiled.solvers.proximal_newton import (
+    ROUNDING_VIOLATION,
+    newton_steps,
+    violations_and_gap,
+)
+from proxmargin.functions.losses.base import Array
+from proxmargin.functions.rows import live_rows
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.solvers.l1.column_set import ColumnSet, readable
+from proxmargin.solvers.loop.minimize import minimize
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.solver import (
+    CLAIM_FRACTION,
+    GapState,
+    Solver,
+    at_least_one,
+    check_numbers,
+)
+from proxmargin.solvers.loop.stopping import Stop
+
+# working set; violations and gradients are relative to the l1 strength
+KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
+CLOSED_SET_FORCING = 1e-3  # residual over the violation, if no feature enters
+RESIDUAL_FRACTION = 0.1  # residual over the tolerance, below which it is not reduced
+# one compiled call: interrupts and the deadline are checked only between calls
+STEPS_PER_CALL = 25  # at most
+ENTRIES_PER_CALL = 4_000_000  # limit of matrix entries read: some ten milliseconds
+# larger supports use coordinate sweeps only, without a Gram matrix and its factor
+MAX_GRAM_SIDE = 1000  # 8 MB each; or the square root of the entries of the columns, if larger
+# convergence, by the largest violation of the optimality conditions
+VIOLATION_REDUCTION = 0.9  # ratio to the smallest violation so far, below which it is progress
+# polishing after the tolerance is met
+POLISHED_VIOLATION = 1e-12  # target, over the l1 strength
+POLISHING_STEPS = 4  # limit on a working set
+# homotopy in the l1 strength, for a cold start far from lambda_max (the least l1 strength at which
+# all coefficients are zero)
+FAR_RATIO = 300.0  # lambda_max / l1 above which it is used
+FARTHEST_RATIO = 1e100  # and above which the path would be too long
+PATH_RATIO = 0.3  # from one strength of the path to the next
+PATH_GAP = 1e-2  # relative gap at which a strength is left
+PATH_STEPS = 100  # iteration limit for one strength
+# homotopy in the width of the quadratic zone of the loss, if that is narrow
+FIRST_WIDTH = 0.3  # in units of the margin
+WIDTH_RATIO = 0.2  # from one stage to the next
+STAGE_GAP = 0.3  # relative gap over width at which a stage is left: the width changes the loss
+STAGE_WEIGHT = 0.1  # first majoriser weight of a stage, which starts close to its solution
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProximalNewtonState(GapState):
+    """The state of `ProximalNewton`.
+
+    Attributes
+    ----------
+    coef : (n_features,)
+    intercept : float
+    scores : (n_samples,)
+    working : ColumnSet
+    violations : (n_features,)
+        Violations of the optimality conditions of the current stage.
+    violation, least : float
+        The largest violation, and its smallest value since the working set last grew.
+    weight : float
+        Weight of the reweighted least-squares majoriser where the loss has no curvature.
+    width : float
+        Width of the loss's quadratic zone at this stage; infinite if the loss has no linear piece.
+    limit : int
+        Iteration limit of the run.
+    idle : int
+        Iterations without a smaller violation or a new feature in the working set.
+    """
+
+    coef: Array
+    intercept: float = 0.0
+    scores: Array
+    working: ColumnSet
+    violations: Array
+    violation: float = np.inf
+    least: float = np.inf
+    objective: float = np.inf
+    weight: float = 1.0
+    width: float = np.inf
+    limit: int = 0
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class ProximalNewton(Solver[ProximalNewtonState]):
+    """Proximal Newton for smooth margin losses with an elastic net, on a working set of features.
+
+    Each step minimises a quadratic model of the loss plus the penalty, by coordinate descent and
+    Newton steps on the support, then searches the true objective along the step. The Hessian of the
+    model is ``X' D X`` with the curvature of the loss in D. Samples on a linear piece of the loss
+    have none; there ``weight`` times the majoriser of reweighted least squares bounds the model far
+    from the solution, and weight goes to zero. The intercept is eliminated from the model, and
+    minimised exactly before each step. For piecewise quadratic losses the method terminates
+    finitely.
+
+    The working set is the support and the features that violate optimality most at the last product
+    with all data; its columns are copied.
+
+    Parameters
+    ----------
+    smallest : int
+        Least number of violating features in the set; by default ``max(64, sqrt(8 p))``.
+    forcing : float
+        Residual of the restricted problem over the violation of the whole problem.
+    max_stalled : int >= 1
+        Steps without a smaller violation, which has reached rounding, after which it ends.
+    """
+
+    smallest: int = 0
+    forcing: float = 0.1
+    max_stalled: int = 3
+
+    name: ClassVar[str] = "newton"
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
+    needs: ClassVar[Trait] = (
+        Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
+    )
+    computes_gap: ClassVar[bool] = True
+    max_iter: ClassVar[int] = 2000
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "smallest", least=0, whole=True)
+        check_numbers(self, "forcing", above=0, below=1)
+        at_least_one(self, "max_stalled")
+
+    def objection(self, problem: Problem) -> str | None:
+        if not readable(problem):
+            return "it reads columns, and centring would fill those of sparse data"
+        return super().objection(problem)
+
+    def init(self, problem: Problem, start: Point, stop: Stop) -> ProximalNewtonState:
+        state = self.state_at(problem, start, stop)
+        loss = problem.margins
+        pieces = not loss.phi.is_strictly_convex
+        level = problem.level
+        far = 0.0 < FAR_RATIO * level < state.violation < FARTHEST_RATIO * level
+        if start.coef.any() or not pieces or not far:
+            return state
+        steps, point = self._warm_start_by_path(problem, state, stop)
+        return self.state_at(problem, point, stop).but(n_iter=steps)
+
+    def _warm_start_by_path(
+        self, problem: Problem, state: ProximalNewtonState, stop: Stop
+    ) -> tuple[int, Point]:
+        """The end of a path of decreasing l1 strengths, each solved loosely; and its iterations.
+
+        With a weak penalty Newton's method must identify the samples in the quadratic zone of the
+        loss; few of them change from one strength to the next. Each fit starts at the state of the
+        last point: `init` would start it by a path of its own.
+        """
+        level, most = problem.level, state.limit
+        steps, point = 0, self.point(problem, state)
+        strength = PATH_RATIO * (state.violation + level)
+        while strength > level and steps < most and not stop.is_over:
+            rough = stop.rough(PATH_GAP, min(PATH_STEPS, most - steps))
+            stronger = replace(problem, penalty=problem.penalty.with_l1_times(strength / level))
+            first = self.state_at(stronger, point, rough)
+            found = minimize(stronger, self, stop=rough, start=first)
+            steps, point = steps + found.certificate.n_iter, found.point
+            if found.status is Status.INTERRUPTED:
+                break
+            strength *= PATH_RATIO
+        return steps, point
+
+    def state_at(self, problem: Problem, start: Point, stop: Stop) -> ProximalNewtonState:
+        """The state at a point, whatever it is worth; `init` may start elsewhere."""
+        loss = problem.margins
+        members = live_rows(start.coef)
+        state = ProximalNewtonState(
+            coef=start.coef[:, 0],
+            intercept=float(start.intercept[0]),
+            scores=(problem.design.scores(start.coef) + start.intercept)[:, 0] + problem.offset,
+            working=ColumnSet.of(problem, members),
+            violations=np.zeros(start.coef.shape[0]),
+            width=max(loss.phi.zone, FIRST_WIDTH),
+            tol=CLAIM_FRACTION * stop.tol,
+            limit=stop.iterations(self.max_iter),
+        )
+        return self._with_gap(problem, state).but(unpolished=stop.polish)
+
+    def step(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
+        loss, level = problem.margins, problem.level
+        wanted, new = self._members(state, problem.net.l1)
+        working = state.working.changed(problem, wanted)
+        last = loss.phi.zone >= state.width
+        target = self._target(state, level, new)
+        most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.entries, 1)), 1)
+        alone = last and working.members.size == state.coef.size
+        if alone or state.relative_gap <= state.tol:  # solved, and to be polished
+            target, most = (
+                POLISHED_VIOLATION * level,
+                most if alone else min(most, POLISHING_STEPS),
+            )
+        coef, scores = state.coef[working.members] * working.unit, state.scores.copy()
+        intercept, weight, steps, left = newton_steps(
+            working.kernel,
+            working.unit,
+            loss.phi.widened(state.width).scalars,
+            loss.signs[:, 0],
+            loss.weights[:, 0],
+            Net(*(each[working.members] for each in problem.net)),
+            problem.level,
+            problem.fits_intercept,
+            problem.intercept.l2,
+            coef,
+            scores,
+            state.intercept + working.offset(coef),
+            state.weight,
+            target,
+            max(min(most, state.limit - state.n_iter), 1),
+            max(MAX_GRAM_SIDE, math.isqrt(working.entries)),
+        )
+        problem.design.counter.add(
+            3
+            * max(steps, 1)
+            * problem.design.share
+            * working.members.size
+            / max(state.coef.size, 1)
+        )
+        forward(working.kernel, coef, scores)  # recomputed: updates accumulate rounding
+        scores += intercept + problem.offset
+        whole = np.zeros(state.coef.size)
+        whole[working.members] = coef / working.unit
+        change = _norm(whole - state.coef)
+        reached = state.but(
+            n_iter=state.n_iter + max(steps, 1),
+            coef=whole,
+            intercept=intercept - working.offset(coef),
+            scores=scores,
+            working=working,
+            weight=weight,
+            exact=alone and left <= ROUNDING_VIOLATION * level,
+            point_change=change / (1.0 + _norm(state.coef)),
+        )
+        measured = self._with_gap(problem, reached)
+        least = state.least if new == 0 and measured.width == state.width else np.inf
+        idle = 0 if measured.violation < VIOLATION_REDUCTION * least else state.idle + 1
+        least = min(least, measured.violation)
+        return measured.but(least=least, idle=idle, finished=idle >= self.max_stalled)
+
+    def observe(
+        self, problem: Problem, state: ProximalNewtonState, gap: Gap
+    ) -> ProximalNewtonState:
+        return state.observed()
+
+    def point(self, problem: Problem, state: ProximalNewtonState) -> Point:
+        return Point(state.coef[:, None], np.array([state.intercept]))
+
+    def _target(self, state: ProximalNewtonState, level: float, new: int) -> float:
+        """The violation to which the restricted problem is solved."""
+        share = self.forcing if new else CLOSED_SET_FORCING
+        return max(share * state.violation, RESIDUAL_FRACTION * state.tol * level)
+
+    def _members(self, state: ProximalNewtonState, l1: Array) -> tuple[NDArray[np.bool_], int]:
+        """The mask of the next working set (p,), and how many features are new in it.
+
+        It holds the support, members near the threshold, and the worst violators.
+        """
+        p, inside = state.coef.size, state.working.members
+        outside = state.violations.copy()
+        outside[inside] = 0.0
+        least = self.smallest or max(64, int(np.sqrt(8 * p)))
+        if p <= least:
+            return np.ones(p, np.bool_), p - inside.size
+        wanted = state.coef != 0
+        room = max(least, int(np.count_nonzero(wanted)))
+        worst = np.flatnonzero(outside > 0)
+        if worst.size > room:
+            worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
+        wanted[inside] |= state.violations[inside] > (KEEP_THRESHOLD - 1.0) * l1[inside]
+        wanted[worst] = True
+        return wanted, worst.size
+
+    def _with_gap(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
+        """Violations and gap over all features, by one product; then the next stage if due."""
+        loss = problem.margins
+        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
+        phi = loss.phi.widened(state.width)
+        scores, intercept, ridge = state.scores.copy(), state.intercept, problem.intercept.l2
+        dual = np.empty(scores.size)
+        intercept += optimal_intercept_and_gradient(
+            phi.scalars, scores, signs, weights, problem.fits_intercept, ridge, intercept, dual
+        )
+        slope = problem.design.adjoint(dual[:, None])[:, 0]
+        violations, curvature = np.empty(slope.size), np.zeros(slope.size)
+        curvature[state.working.members] = phi.smoothness * state.working.unit**2
+        worst, objective, gap = violations_and_gap(
+            phi.scalars,
+            scores,
+            signs,
+            weights,
+            slope,
+            state.coef,
+            curvature,
+            problem.net,
+            problem.unpenalised.size > 0,
+            violations,
+        )
+        objective += 0.5 * ridge * intercept**2
+        measured = state.but(
+            scores=scores,
+            intercept=intercept,
+            violations=violations,
+            violation=worst,
+            relative_gap=gap / max(objective, problem.negligible),
+            objective=objective,
+            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+        )
+        zone = loss.phi.zone
+        if zone < state.width and measured.relative_gap <= max(STAGE_GAP * state.width, state.tol):
+            width = max(zone, WIDTH_RATIO * state.width)
+            return self._with_gap(problem, measured.but(width=width, weight=STAGE_WEIGHT))
+        return measured.claimed(final=zone >= state.width)
+
+
+def _norm(vector: Array) -> float:
+    return math.sqrt(float(vector @ vector))

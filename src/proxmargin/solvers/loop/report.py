@@ -1,0 +1,114 @@
+"""The phases of a run, its reports to callbacks, and the state it resumes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from numbers import Integral
+from typing import Any
+
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.solvers.loop.solver import GapState, State
+
+
+class Phase(Enum):
+    """The phase of a run, with its transitions; a run ends with a `Status`.
+
+    ========== ================================================ ============================
+    phase      event                                            next
+    ========== ================================================ ============================
+    searching  a certificate meets ``tol``                      polishing
+    searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
+    searching  the rule of `Stop` is met                        ended: RULE_MET
+    searching  the limit of iterations or of time is reached    ended, after a certificate
+    searching  the solver raises `NotFiniteError`               ended: DIVERGED
+    polishing  a step is left, and the solver can take it       polishing
+    polishing  no step is left, or a step raises                ended: CONVERGED
+    any        Ctrl-C, or an interruption within a step         ended: INTERRUPTED
+    ========== ================================================ ============================
+    """
+
+    SEARCHING = "searching"
+    POLISHING = "polishing"
+
+
+@dataclass(frozen=True, eq=False)
+class RunCheckpoint:
+    """The state of a run before a certificate, from which it resumes bit for bit."""
+
+    state: State
+    nearest: GapState | None  # the state with the smallest gap as computed by the solver
+    best: Gap | None  # best, highest: the best point, and the highest lower bound
+    highest: Gap | None
+    uses_updated_scores: bool  # the best point was certified with scores that the solver updates
+    began_elsewhere: bool  # the first state is not at the given start
+    # last_progress, last_check, last_told: Iterations of the last progress, certificate and report
+    last_progress: int
+    last_check: int
+    last_told: int
+    # settled, polished: iterations in a row that met the rule of `Stop`; polishing steps
+    settled: int
+    polished: int
+    phase: Phase
+    # seconds, passes, work: spent so far; the work with that of earlier runs of the fit
+    # (`Stop.effort`)
+    seconds: float
+    passes: float
+    work: float
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The argument of callbacks, after each certificate."""
+
+    n_iter: int
+    n_passes: float
+    seconds: float
+    gap: Gap
+    state: State
+    solver: str
+    tol: float
+    # the state of the run before this certificate, for `minimize` to resume from
+    run_checkpoint: RunCheckpoint
+    measures: Mapping[
+        str, float
+    ]  # Numbers of the state (`proxmargin.solvers.loop.solver.Solver.measures`)
+    inner: bool = False  # the report comes from a run inside a step of the main run
+    # the objective that the model documents, over that of the problem; the gap is in units of the
+    # problem
+    scale: float = 1.0
+    # Number of the problem among those of a fit: that of the class for one-vs-rest
+    problem: int = 0
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Passes reports to a callback with other values of some fields."""
+
+    callback: Callable[[Report], object]
+    changes: Mapping[str, Any]
+
+    def __call__(self, report: Report) -> object:
+        return self.callback(replace(report, **self.changes))
+
+    @property
+    def every(self) -> int | None:
+        return interval_of(self.callback)
+
+
+def interval_of(callback: Callable[[Report], object]) -> int | None:
+    """Iterations between two reports that a callback asks for by an attribute ``every``.
+
+    None leaves it to the solver. Certificates for reports alone do not change a run. A callback
+    whose ``every`` is in seconds has a true attribute ``counts_seconds``, and asks for no interval.
+
+    Raises ValueError: the attribute is neither None nor an integer >= 1.
+    """
+    every = getattr(callback, "every", None)
+    if getattr(callback, "counts_seconds", False):
+        return None
+    whole = isinstance(every, Integral) and not isinstance(every, bool)
+    if every is not None and not (whole and every >= 1):
+        raise ValueError(f"callbacks: every={every!r} must be an integer >= 1, or None")
+    return None if every is None else int(every)

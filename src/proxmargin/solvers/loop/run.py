@@ -1,0 +1,324 @@
+"""The bookkeeping of a run: its limits, its reports, when to certify, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from time import perf_counter
+from typing import Any
+
+from proxmargin.compiled.clock import clock
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.rounding_terms import is_dual_rounding
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.solvers.loop.incumbent import Certify, Incumbent
+from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Changed, Phase, Report, RunCheckpoint, interval_of
+from proxmargin.solvers.loop.solver import SHARP_FRACTION, GapState, Solver, State
+from proxmargin.solvers.loop.stopping import Stop
+
+# ratio of gaps far below the tolerance above which a polishing step has gained nothing but rounding
+POLISHED_FACTOR = 0.5
+# a solver stalls if its best gap has not made progress in the last half of its iterations, nor the
+# solver by what it measures itself (`State.moved_at`)
+STALL_FACTOR = 0.99  # ratio of gaps that counts as progress
+STALL_ITERATIONS = 10_000  # fewest iterations without progress
+# fewer where rounding, which no step reduces, is within two orders of magnitude of the gap
+ROUNDED_SHARE = 0.02  # of the gap
+ROUNDED_ITERATIONS = 1_000
+# earlier if the gap is explained by the rounding of the dual point to float64
+IDLE_ITERATIONS = 100
+DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps improve it by chance
+RESERVED = 2.0  # time kept for the last certificate, over the latest one: sums may be compensated
+# multiply-adds in the time of the bookkeeping around a product with small data: some 50 us
+PRODUCT_WORK = 5e4
+CHECK_WORK = 3 * PRODUCT_WORK  # of a certificate, whatever it can reuse of reports before
+OUT_OF_TIME = (Status.TIME_LIMIT, Status.WORK_LIMIT)
+
+
+class Limits:
+    """Iterations, time and work that a run may take, and has taken."""
+
+    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop) -> None:
+        design = problem.design
+        self.stop, self.counter = stop, design.counter
+        self.iterations = solver.max_iter if stop.max_iter is None else stop.max_iter
+        self.product = design.n_samples * design.n_features * problem.loss.n_outputs
+        self.checking = 0.0  # seconds that the latest certificate took
+        self.started, self.first_pass = perf_counter(), self.counter.passes
+        self.begun = stop.effort.taken - self.own_work
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started
+
+    @property
+    def passes(self) -> float:
+        return self.counter.passes - self.first_pass
+
+    @property
+    def own_work(self) -> float:
+        """Multiply-adds of this thread with the data, those of other runs included."""
+        passes, products = self.counter.counts
+        return passes * self.product + products * PRODUCT_WORK
+
+    @contextmanager
+    def counting(self, work: float) -> Iterator[None]:
+        """Count so much work for what is done within, whatever that takes."""
+        before = self.own_work
+        yield
+        self.begun += work - (self.own_work - before)
+
+    def resume(self, here: RunCheckpoint) -> None:
+        """Count what was spent until a checkpoint."""
+        self.started -= here.seconds
+        self.first_pass -= here.passes
+        self.stop.effort.taken = here.work
+        self.begun = here.work - self.own_work
+
+    def out_of_time(self) -> Status | None:
+        """The limit that leaves no more than the certificate that ends the run, if any."""
+        stop, effort = self.stop, self.stop.effort
+        if stop.deadline < math.inf and stop.is_late(RESERVED * self.checking):
+            return Status.TIME_LIMIT
+        # runs inside a step add to it too
+        effort.taken = max(effort.taken, self.begun + self.own_work)
+        return Status.WORK_LIMIT if effort.taken >= stop.most_work else None
+
+
+class Reporter:
+    """Calls the callbacks of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.callbacks = run, run.stop.callbacks
+        self.intervals = list(map(interval_of, self.callbacks))
+        self.is_calling = False  # an error that a callback raises is the caller's
+
+    def is_asked_for(self, state: State) -> bool:
+        """Whether a callback gets a report although the run needs no certificate."""
+        if not self.callbacks:
+            return False
+        asked = [interval for interval in self.intervals if interval is not None]
+        return self.run.is_due(state) or any(state.n_iter % interval == 0 for interval in asked)
+
+    def report(self, state: State, gap: Gap, here: RunCheckpoint, regular: bool = True) -> None:
+        """Call the callbacks; those that ask for no interval if the report is ``regular``."""
+        limits, solver = self.run.limits, self.run.solver
+        tol, numbers = self.run.stop.tol, solver.measures(state)
+        self.is_calling = True
+        with limits.counting(0.0):
+            for callback, interval in zip(self.callbacks, self.intervals, strict=True):
+                if interval is not None or regular:
+                    spent = state.n_iter, limits.passes, limits.seconds
+                    callback(Report(*spent, gap, state, solver.name, tol, here, numbers))
+        self.is_calling = False
+
+    def report_early(self, state: State) -> None:
+        """Report a certificate that does not change the run, nor count in its work."""
+        run = self.run
+        regular = run.is_due(state)
+        with run.limits.counting(0.0):
+            gap = run.incumbent.preview(state)
+        self.report(state, gap, run.checkpoint(state), regular)
+        if regular:
+            run.last_told = state.n_iter
+
+
+class Run:
+    """One minimisation: its limits, reports, phase, incumbent and stall counter."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        stop: Stop,
+        certify: Certify,
+        known: Gap | None,
+    ) -> None:
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.limits, self.reporter = Limits(problem, solver, stop), Reporter(self)
+        self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
+        self.phase = Phase.SEARCHING
+        self.began_elsewhere = False
+        self.last_progress = 0
+        self.last_check = self.last_told = -1
+        self.nearest: GapState | None = None
+        self.settled = 0  # iterations in a row that met the rule of `Stop`
+        self.polished = 0
+
+    @property
+    def within(self) -> Stop:
+        """The limits of runs inside a step, which tell callbacks that they are."""
+        if not self.stop.callbacks:
+            return self.stop
+        inner = tuple(Changed(callback, {"inner": True}) for callback in self.stop.callbacks)
+        return replace(self.stop, callbacks=inner)
+
+    def checkpoint(self, state: State) -> RunCheckpoint:
+        """The state of the run, for a checkpoint."""
+        noted = {name: getattr(self, name) for name in _NOTED}
+        noted |= {name: getattr(self.incumbent, name) for name in _OF_THE_INCUMBENT}
+        limits, work = self.limits, self.stop.effort.taken
+        return RunCheckpoint(
+            state, seconds=limits.seconds, passes=limits.passes, work=work, **noted
+        )
+
+    def resumed(self, here: RunCheckpoint) -> Status | None:
+        """Restore a checkpoint; returns RULE_MET if it had met the rule of `Stop`, else None."""
+        for name in _NOTED:
+            setattr(self, name, getattr(here, name))
+        for name in _OF_THE_INCUMBENT:
+            setattr(self.incumbent, name, getattr(here, name))
+        self.limits.resume(here)
+        return self._rule_status()
+
+    # -- when to certify
+
+    def is_due(self, state: State) -> bool:
+        told = max(self.last_check, self.last_told)
+        return told < 0 or state.n_iter - max(told, 0) >= self.solver.check_every
+
+    def needs_certificate(self, state: State, status: Status | None) -> bool:
+        """Whether the run itself needs a certificate now; reports aside."""
+        if self.phase is Phase.POLISHING or state.claims or self._ends(state, status):
+            return True
+        return not self.solver.computes_gap and self.is_due(state)
+
+    def _ends(self, state: State, status: Status | None) -> bool:
+        """Whether the run ends after this certificate."""
+        return status is not None or state.finished or state.n_iter >= self.limits.iterations
+
+    def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
+        """The state after a certificate, and the status that ends the run, if one does."""
+        here = self.checkpoint(state) if self.stop.callbacks else None
+        ends = self._ends(state, status)
+        if ends and self.nearest is not None and self.nearest is not state:
+            self.check(self.nearest)  # may meet the run's tolerance, looser than the solver's
+        gap = self.check(state)
+        self.last_check = state.n_iter
+        if here is not None:
+            self.reporter.report(state, gap, here)
+        del here  # frees the gaps that were the best until now
+        if status not in OUT_OF_TIME:  # `observe` may take time to prepare the next step
+            state = self.solver.observe(self.problem, state, gap)
+        status = self.verdict(state, self.incumbent.best or gap if ends else gap) or status
+        return state, Status.INTERRUPTED if state.interrupted else status
+
+    def check(self, state: State) -> Gap:
+        began = clock()
+        with self.limits.counting(CHECK_WORK):
+            gap = self.incumbent.check(state)
+        self.limits.checking = clock() - began
+        if not self.incumbent.fall >= STALL_FACTOR:
+            self.last_progress = state.n_iter
+        return gap
+
+    # -- transitions
+
+    def verdict(self, state: State, gap: Gap) -> Status | None:
+        """The status that ends the run after a certificate, or None to continue (`Phase`)."""
+        if self.stop.rule is None and gap.relative_gap <= self.stop.tol:
+            best = self.incumbent.best
+            # unless this point has no margin although a better one has
+            if best is None or gap.is_negative or not best.is_negative:
+                self.phase = Phase.POLISHING
+        if self.phase is Phase.POLISHING:
+            return None if self._polishes(state, gap) else Status.CONVERGED
+        return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
+
+    def is_stalled(self, state: State) -> bool:
+        idle = state.n_iter - max(self.last_progress, state.moved_at)
+        best = self.incumbent.best
+        rounded = best is not None and best.rounding >= ROUNDED_SHARE * best.gap
+        patience = ROUNDED_ITERATIONS if rounded else max(STALL_ITERATIONS, state.n_iter // 2)
+        return state.finished or (self.stop.rule is None and idle > patience)
+
+    def is_unbalanced(self, state: State, gap: Gap) -> bool:
+        """Whether the gap has stopped falling and is explained by rounding of the dual point."""
+        idle = state.n_iter - self.last_progress >= IDLE_ITERATIONS or state.finished
+        best = self.incumbent.best or gap
+        return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
+
+    def has_reached(self, limit: Status, state: State) -> bool:
+        """Whether this limit ends the run, which takes one iteration at least."""
+        return state.n_iter > 0 and self.limits.out_of_time() is limit
+
+    def _polishes(self, state: State, gap: Gap) -> bool:
+        """Whether to take one more polishing step, which is counted; a start is not polished."""
+        most = self.solver.polishing_of(self.problem) if self.stop.polish else 0
+        if self.polished >= most or state.n_iter == 0 or state.exact or self._ends(state, None):
+            return False
+        sharp = gap.relative_gap <= SHARP_FRACTION * self.stop.tol
+        settled = sharp and self.polished > 0 and not self.incumbent.fall < POLISHED_FACTOR
+        if settled or not math.isfinite(gap.primal) or self.limits.out_of_time() is not None:
+            return False
+        self.polished += 1
+        return True
+
+    def ended(self, state: State) -> Status | None:
+        """The status that ends the run after any iteration, or None to go on."""
+        if state.interrupted:
+            return Status.INTERRUPTED
+        rule = self.stop.rule
+        if rule is not None:
+            self.settled = self.settled + 1 if rule.met(state) else 0
+            if self._rule_status():
+                return Status.RULE_MET
+        if state.n_iter >= self.limits.iterations:
+            return Status.ITERATION_LIMIT
+        return self.limits.out_of_time()
+
+    def _rule_status(self) -> Status | None:
+        rule = self.stop.rule
+        return Status.RULE_MET if rule is not None and self.settled >= rule.times else None
+
+    def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
+        """The best point and the status of the run.
+
+        A run that failed returns nothing worse than its start, even if the solver began elsewhere.
+        """
+        incumbent = self.incumbent
+        if status is Status.DATA_LOST and incumbent.best is not None:
+            return incumbent.best, status  # certified when the data were there
+        incumbent.confirm()
+        failed = status not in (Status.CONVERGED, Status.RULE_MET)
+        nothing = incumbent.best is None or not incumbent.best.is_finite
+        if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
+            incumbent.consider(start)
+        elif failed and self.problem.loss.largest_offset > 0:
+            incumbent.consider(None)  # the offset may fit the data alone, so that zero is best
+        best = incumbent.best
+        assert best is not None
+        if interrupts.pending or status is Status.INTERRUPTED:
+            return best, Status.INTERRUPTED
+        if self.stop.rule is None:  # `confirm` and `consider` may have changed the gap
+            met = best.relative_gap <= self.stop.tol
+            unmet = Status.STALLED if status is Status.CONVERGED else status
+            status = Status.CONVERGED if met else unmet
+        return best, status
+
+
+# tests after each certificate; the first one that holds ends the search
+ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
+    Status.DIVERGED: lambda run, state, gap: not math.isfinite(gap.primal),
+    Status.ROUNDED: lambda run, state, gap: run.stop.rule is None and gap.is_rounding(run.stop.tol),
+    Status.UNBALANCED: lambda run, state, gap: (
+        run.stop.rule is None and run.is_unbalanced(state, gap)
+    ),
+    Status.STALLED: lambda run, state, gap: run.is_stalled(state),
+    Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limits.iterations,
+    Status.TIME_LIMIT: lambda run, state, gap: run.has_reached(Status.TIME_LIMIT, state),
+    Status.WORK_LIMIT: lambda run, state, gap: run.has_reached(Status.WORK_LIMIT, state),
+}
+
+
+# fields of a checkpoint that are attributes of the incumbent; and those of the run
+_OF_THE_INCUMBENT = ("best", "highest", "uses_updated_scores")
+_NOTED = tuple(
+    field.name
+    for field in fields(RunCheckpoint)
+    if field.name not in ("state", "seconds", "passes", "work", *_OF_THE_INCUMBENT)
+)

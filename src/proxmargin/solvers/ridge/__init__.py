@@ -1,0 +1,1 @@
+"""Newton methods for smooth losses with ridges and balls."""

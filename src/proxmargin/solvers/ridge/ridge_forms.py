@@ -1,0 +1,245 @@
+"""Forms of ridge Newton: the representation of coefficients, and the Newton systems."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxmargin.compiled.rounding import TINY
+from proxmargin.data.designs.base import Array
+from proxmargin.data.kernels.matrix import KernelDesign
+from proxmargin.optimality.problem import Centred, Point, Problem
+from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.pace import affordable, factor_work, gram_work
+from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
+from proxmargin.solvers.shared.margin_model import (
+    MarginNewtonState,
+    curvature_in_shift,
+    intercept_eliminated,
+)
+
+# min(n_samples, n_features) up to which a Hessian is formed and factored
+MAX_DENSE_SIDE = 3000
+MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a factor
+# Gram matrix of the samples, which all steps and problems on the same data share
+GRAM_SAMPLES_PER_FEATURE = 1.5  # ratio up to which it is used for dense data
+GRAM_MIN_RIDGE = 1e-8  # ridge over the largest curvature, below which it would lose digits
+SAMPLES_PER_FEATURE = 20  # in the first Hessian, which has an error of its root
+FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RidgeNewtonState(MarginNewtonState):
+    """The state of Newton's method with a ridge.
+
+    ``inner`` are the coefficients w; for wide data the a of ``w = X'a``, one a sample, with the g
+    of ``gradient = X'g`` as ``slope``.
+
+    Attributes
+    ----------
+    ridge : float, ridge of this stage of the homotopy, at least the final one
+    every : int, the Hessian of few features is that of every k-th sample
+    deadline : float, CG starts no further product after it
+    """
+
+    ridge: float = 0.0
+    every: int = 1
+    deadline: float = np.inf
+
+
+class Form(ABC):
+    """A representation of the coefficients, with a method for the Newton systems.
+
+    Attributes
+    ----------
+    design : Design, the data, centred if that is worth its cost
+    centre : (n_features,)
+    """
+
+    def __init__(self, data: Centred) -> None:
+        self.design, self.centre = data
+
+    def every(self) -> int:
+        """The samples of the first Hessian: every k-th one."""
+        return 1
+
+    def inner(self, problem: Problem, start: Point) -> Array:
+        return start.coef[:, 0].copy()
+
+    def coef(self, inner: Array) -> Array:
+        return inner
+
+    def products(self, inner: Array) -> Array:
+        """``X w``."""
+        return self.design.scores(inner[:, None])[:, 0]
+
+    def inner_product(self, left: Array, right: Array, products: Array) -> float:
+        """``v'w`` of two coefficients; ``products`` is ``X w`` of the second."""
+        return float(left @ right)
+
+    def gradient(self, dual: Array) -> Array:
+        """The gradient of the loss in the coefficients, in the representation of ``inner``."""
+        return self.design.adjoint(dual[:, None])[:, 0]
+
+    def gap(self, state: RidgeNewtonState, l2: float) -> float:
+        """``|gradient|^2 / (2 l2)``."""
+        gradient = state.slope + l2 * state.inner
+        return float(gradient @ gradient) / (2.0 * l2)
+
+    def multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array | None, float]:
+        """A dual point other than the gradient of the loss, if there is one, and its gap."""
+        return None, np.inf
+
+    @abstractmethod
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        """The Newton step of the coefficients, and of the intercept."""
+
+
+class Narrow(Form):
+    """Few features: the Hessian is formed and factored, first that of some of the samples."""
+
+    def every(self) -> int:
+        return max(1, self.design.n_samples // (SAMPLES_PER_FEATURE * self.design.n_features))
+
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        design, curvature = self.design, state.at.curvature
+        part = curvature[:: state.every]
+        if state.every > 1 and (total := float(part.sum())) > 0.0:
+            design = design.rows(np.arange(0, curvature.size, state.every))
+            curvature = part * (float(curvature.sum()) / total)
+        matrix, mean = intercept_eliminated(problem, design, curvature)
+        np.einsum("ii->i", matrix)[:] += state.ridge
+        direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
+        return direction, -float(mean @ direction)
+
+
+class Wide(Form):
+    """Few samples: ``w = X'a``, with the Gram matrix of the samples in place of the data."""
+
+    @cached_property
+    def gram(self) -> Array:
+        return self.design.outer_gram()
+
+    def inner(self, problem: Problem, start: Point) -> Array:
+        if start.dual is not None:
+            return -start.dual[:, 0] / problem.penalty.l2
+        if not start.coef.any():
+            return np.zeros(self.design.n_samples)
+        return inverse_of(self.gram)(self.design.scores(start.coef)[:, 0])
+
+    def coef(self, inner: Array) -> Array:
+        return self.design.adjoint(inner[:, None])[:, 0]
+
+    def products(self, inner: Array) -> Array:
+        return self.gram @ inner
+
+    def inner_product(self, left: Array, right: Array, products: Array) -> float:
+        return float(left @ products)
+
+    def gradient(self, dual: Array) -> Array:
+        return dual
+
+    def gap(self, state: RidgeNewtonState, l2: float) -> float:
+        rest = state.slope + l2 * state.inner
+        return max(float(rest @ self.products(rest)), 0.0) / (2.0 * l2)
+
+    def multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array | None, float]:
+        """``-l2 a`` with the final ridge, made feasible, and its gap.
+
+        With a weak ridge and separable data the gradient is ill-conditioned in the scores: margins
+        are one up to rounding, while a keeps all its digits.
+        """
+        loss, l2 = problem.loss, problem.penalty.l2
+        dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
+        return dual, loss.fenchel_young(state.at.scores[:, None], dual)
+
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        """The Newton step, d in a and m in b.
+
+        With the residual ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. The
+        others, J, solve ``(l2 D^-1 + K_JJ) d_J + m = -r_J / D - K_J. d`` with ``l2 sum(a + d) =
+        l2_b (b + m)``, scaled symmetrically by the square roots of D.
+        """
+        at, l2 = state.at, state.ridge
+        rest = at.dual + l2 * state.inner
+        curved = at.curvature > FLAT_CURVATURE * at.curvature.max()
+        root, step = np.sqrt(at.curvature[curved]), np.where(curved, 0.0, -rest / l2)
+        wanted = -rest[curved] / root
+        if step.any():
+            wanted -= root * self.products(step)[curved]
+        system = self.gram * root if curved.all() else self.gram[np.ix_(curved, curved)] * root
+        system *= root[:, None]
+        np.einsum("ii->i", system)[:] += l2
+        solve = inverse_of(system, overwrite=True)
+        by_score, by_shift = root * solve(np.column_stack([wanted, root])).T
+        if not np.isfinite(curvature_in_shift(problem, at.curvature)):
+            step[curved] = by_score
+            return step, 0.0
+        own = problem.intercept.l2 / l2
+        level = float(by_shift.sum()) + own
+        surplus = float(by_score.sum() + (step + state.inner).sum()) - own * at.intercept
+        move = surplus / level if level > 0 else 0.0
+        step[curved] = by_score - move * by_shift
+        return step, move
+
+
+class Kernel(Wide):
+    """A kernel matrix in place of data: the coefficients are a."""
+
+    def inner(self, problem: Problem, start: Point) -> Array:
+        return start.coef[:, 0].copy() if start.dual is None else super().inner(problem, start)
+
+    def coef(self, inner: Array) -> Array:
+        return inner
+
+
+class Large(Form):
+    """Many samples and many features: preconditioned conjugate gradients."""
+
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+        design, curvature, l2 = self.design, state.at.curvature, state.ridge
+        gradient = state.slope + l2 * state.inner
+        total = curvature_in_shift(problem, curvature)
+        cross = design.adjoint(curvature[:, None])[:, 0]
+        mean = cross / total if total > 0 else np.zeros_like(cross)
+        diagonal = design.column_squares(curvature, np.zeros_like(cross)) - cross * mean
+
+        def product(direction: Array) -> Array:
+            bent = curvature * (self.products(direction) - float(mean @ direction))
+            return l2 * direction + design.adjoint(bent[:, None])[:, 0]
+
+        roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
+        inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
+        direction = conjugate_gradients(
+            product, inverse, -gradient, forcing(float(roughly)), deadline=state.deadline
+        )
+        return direction, -float(mean @ direction)
+
+
+def form_of(problem: Problem, deadline: float = np.inf) -> Form:
+    """The form for the shape of the data and the remaining time, chosen once a problem."""
+    return problem.remembered(_new_form, deadline=deadline)
+
+
+def _new_form(problem: Problem, deadline: float) -> Form:
+    """The form by the shape of the data, and by whether a factor would end before the deadline.
+
+    Large sparse data are not centred: that would slow their products, and only a Hessian that is
+    formed needs it for accuracy.
+    """
+    raw = problem.design
+    if isinstance(raw, KernelDesign):
+        return Kernel(problem.centred)
+    samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
+    short, long = sorted((samples, features))
+    work = gram_work(long, short, raw.density) + factor_work(short)
+    if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
+        return Large(problem.centred if dense else Centred(raw, np.zeros(features)))
+    few = samples <= features
+    if dense and features < samples <= GRAM_SAMPLES_PER_FEATURE * features:
+        # rounding of a singular Gram matrix would swamp a weak ridge
+        largest = problem.margins.phi.smoothness * problem.slope_size**2
+        few = problem.penalty.l2 >= GRAM_MIN_RIDGE * largest
+    return (Wide if few else Narrow)(problem.centred)

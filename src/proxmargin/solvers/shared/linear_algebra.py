@@ -1,0 +1,169 @@
+"""Linear systems of second-order methods: Cholesky with a diagonal shift, and CG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+
+from proxmargin.compiled.clock import clock
+from proxmargin.data.designs.base import Array
+
+RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
+SHIFT_GROWTH = 100.0  # factor while Cholesky fails
+MAX_SHIFTS = 7  # the last one is 1e-3 of the diagonal
+CG_STEPS = 500  # iteration limit
+CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
+# relative residual that a Newton step is worth
+TIGHTEST_CG_TOLERANCE = 1e-8
+LOOSEST_CG_TOLERANCE = 0.1
+
+Inverse = Callable[[Array], Array]
+"""Maps right-hand sides, (n,) or (n, n_right), to solutions."""
+
+
+class Factor(NamedTuple):
+    """The Cholesky factor of ``A = L L'``.
+
+    Attributes
+    ----------
+    triangle : (n, n), by columns
+        L in the lower triangle or L' in the upper one; the other triangle is not read.
+    lower : bool, which of the two
+    """
+
+    triangle: Array
+    lower: bool
+
+    def solve(self, right: Array) -> Array:
+        """``A^-1 right``, for (n,) or (n, n_right)."""
+        if not right.size:  # LAPACK takes no array without entries
+            return right.copy()
+        solution: Array = dpotrs(self.triangle, right, lower=self.lower)[0]
+        return solution
+
+    def solve_half(self, right: Array) -> Array:
+        """``L^-1 right``, whose squared norm is ``right' A^-1 right``."""
+        solution: Array = dtrtrs(self.triangle, right, lower=self.lower, trans=not self.lower)[0]
+        return solution
+
+
+def cholesky(
+    matrix: Array, shifts: Iterable[float | Array] | None = None, *, overwrite: bool = False
+) -> Factor | None:
+    """The Cholesky factor of a symmetric matrix, with the smallest diagonal shift that it needs.
+
+    Parameters
+    ----------
+    matrix : (n, n)
+        Its upper triangle is read.
+    shifts : of floats or (n,), optional
+        Added to the diagonal, in turn, until the matrix is numerically positive definite. By
+        default a geometric sequence, relative to the diagonal.
+    overwrite : bool
+        The factor may overwrite the matrix, which must be in C order with both triangles filled;
+        no copy is then made.
+
+    Returns
+    -------
+    Factor or None
+        None if no shift suffices, or if entries are not finite.
+    """
+    own = overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64
+    work = matrix if own else np.array(matrix, dtype=np.float64, order="K")
+    diagonal, by_rows = work.diagonal().copy(), work.flags.c_contiguous
+    for shift in _relative_shifts(diagonal) if shifts is None else shifts:
+        np.einsum("ii->i", work)[:] = diagonal + shift
+        # LAPACK needs Fortran order to work in place: pass the transpose of a C-ordered matrix
+        by_columns = work.T if by_rows else work
+        triangle, failed = dpotrf(by_columns, lower=by_rows, clean=0, overwrite_a=1)
+        if not failed:
+            finite = bool(np.isfinite(triangle.diagonal()).all())
+            return Factor(triangle, by_rows) if finite else None
+        _restore(work, matrix)
+    return None
+
+
+def inverse_of(matrix: Array, *, overwrite: bool = False) -> Inverse:
+    """The inverse of a positive definite matrix; of its diagonal if it cannot be factored.
+
+    The parameters are those of `cholesky`.
+    """
+    if matrix.size == 0:
+        return np.copy
+    scale = _scale(matrix.diagonal().copy())
+    factor = cholesky(matrix, overwrite=overwrite)
+    return factor.solve if factor is not None else lambda right: (right.T / scale).T
+
+
+def _scale(diagonal: Array) -> Array:
+    """The diagonal, with its largest entry in place of entries that are not positive."""
+    largest = float(diagonal.max(initial=0.0))
+    return np.where(diagonal > 0.0, diagonal, largest if largest > 0.0 else 1.0)
+
+
+def _relative_shifts(diagonal: Array) -> Iterable[Array]:
+    scale = _scale(diagonal)
+    return (RELATIVE_SHIFT * SHIFT_GROWTH**k * scale for k in range(MAX_SHIFTS))
+
+
+def _restore(work: Array, matrix: Array) -> None:
+    """Restore the upper triangle of ``work`` after a factorisation that failed."""
+    if work is not matrix:
+        np.copyto(work, matrix)
+        return
+    for row in range(len(work) - 1):
+        work[row, row + 1 :] = work[row + 1 :, row]
+
+
+def forcing(share: float) -> float:
+    """The relative residual for a system that is ``share`` of its scale, within bounds."""
+    return min(LOOSEST_CG_TOLERANCE, max(TIGHTEST_CG_TOLERANCE, share))
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array],
+    inverse: Array,
+    right: Array,
+    share: float,
+    limit: int = CG_STEPS,
+    deadline: float = np.inf,
+) -> Array:
+    """Solve ``A d = right`` by preconditioned conjugate gradients from zero.
+
+    Parameters
+    ----------
+    product : callable
+        ``d -> A d`` for a positive definite A, (k,) -> (k,).
+    inverse : (k,)
+        The inverse of a diagonal preconditioner.
+    share : float
+        Relative residual to reach, ``|A d - right| / |right|``.
+    limit : int
+        Iteration limit.
+    deadline : float
+        On `proxmargin.compiled.clock`; only the first iteration begins after it.
+    """
+    solution, residual = np.zeros_like(right), right.copy()
+    steep = inverse * residual
+    direction, slope = steep.copy(), float(residual @ steep)
+    target = share * float(np.linalg.norm(right))
+    for _ in range(limit):
+        if float(np.linalg.norm(residual)) <= target:
+            break
+        curved = product(direction)
+        bend = float(direction @ curved)
+        if not bend > 0.0:
+            break
+        length = slope / bend
+        solution += length * direction
+        residual -= length * curved
+        steep = inverse * residual
+        before, slope = slope, float(residual @ steep)
+        direction *= slope / before
+        direction += steep
+        if clock() >= deadline:
+            break
+    return solution

@@ -1,0 +1,313 @@
+"""Newton methods for a sum of margin losses: the quadratic model, the step, and their progress.
+
+The intercept is no variable of these methods: it is minimised exactly at every point, and
+eliminated from every quadratic model.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+
+from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
+from proxmargin.compiled.solvers import newton as compiled
+from proxmargin.data.designs.base import Array, Design, subtract_outer
+from proxmargin.functions.losses.margins.margin_sum import MarginSum
+from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.problem import Problem
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, GapState, Solver, at_least_one
+from proxmargin.solvers.shared.line_search import (
+    LINE_SEARCH_STEPS,
+    LINE_SEARCH_TOLERANCE,
+    increasing_root,
+)
+
+# convergence
+ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
+# homotopy in the weight of the reweighted least-squares majoriser, controlled by the step length
+SMALLEST_MAJORISER = 1e-3  # weight below which it is set to zero
+MAJORISER_DECREASE = 0.1  # factor after a good step
+MAJORISER_INCREASE = 10.0  # factor after a step that is not fair
+GOOD_STEP_LENGTH = 0.5  # at least; one is the full Newton step
+FAIR_STEP_LENGTH = 0.1  # at least
+
+
+class MarginExpansion(NamedTuple):
+    """A point with its best intercept, and the loss there to second order.
+
+    Attributes
+    ----------
+    intercept : float
+    scores : (n_samples,)
+    value : float, the loss plus the penalty of the intercept
+    dual : (n_samples,), gradient of the loss in the scores
+    curvature : (n_samples,)
+        Second derivatives of the loss in the scores, or a majoriser where they vanish.
+    """
+
+    intercept: float
+    scores: Array
+    value: float
+    dual: Array
+    curvature: Array
+
+
+def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> MarginExpansion:
+    """The expansion of the loss at these scores, with the best intercept.
+
+    Parameters
+    ----------
+    scores : (n_samples,)
+        Scores with the given ``intercept``.
+    share : float
+        Weight of the reweighted least-squares majoriser where the loss has no curvature
+        (`_next_share`).
+    """
+    loss, start = problem.loss, np.array([intercept])
+    bare = (scores - intercept)[:, None]
+    best = float(loss.best_intercept(bare, problem.intercept, start)[0])
+    scores = bare[:, 0] + best
+    value, dual = loss.value_and_gradient(scores[:, None])
+    value += problem.intercept.value(np.array([[best]]))
+    return MarginExpansion(
+        best,
+        scores,
+        value,
+        dual[:, 0],
+        _curvatures(problem.margins, scores + problem.offset, share),
+    )
+
+
+def curvature_in_shift(problem: Problem, curvature: Array) -> float:
+    """Curvature of the objective in the intercept; infinite if that is pinned."""
+    if not problem.fits_intercept:
+        return np.inf
+    return float(curvature.sum()) + problem.intercept.l2
+
+
+def intercept_eliminated(problem: Problem, design: Design, curvature: Array) -> tuple[Array, Array]:
+    """The Hessian of the loss in the coefficients, with the intercept eliminated.
+
+    Returns
+    -------
+    matrix : (k, k)
+        ``X' D X - h h' / total`` with ``h = X' D 1``.
+    mean : (k,)
+        ``h / total``: along a step d the optimal intercept changes by ``-mean' d``.
+    """
+    total = curvature_in_shift(problem, curvature)
+    if total == 0:
+        zero = np.zeros(design.n_features)
+        return np.zeros((zero.size, zero.size)), zero
+    cross = design.adjoint(curvature[:, None])[:, 0]
+    mean = cross / total
+    if problem.intercept.is_shift_invariant:
+        return design.gram(curvature, mean), mean
+    matrix = design.gram(curvature, np.zeros(design.n_features))
+    subtract_outer(matrix, cross, mean)
+    return matrix, mean
+
+
+class NewtonStep(NamedTuple):
+    """A step in the coordinates of a method, and the penalty along it.
+
+    Attributes
+    ----------
+    direction : (k,)
+    move : float, change of the intercept
+    moved : (n_samples,), change of the scores, including that of the intercept
+    slope, curvature : float
+        First and second derivative of the penalty of the coefficients along the step.
+    multiplier : float, of a constraint on the coefficients in the quadratic model
+    """
+
+    direction: Array
+    move: float
+    moved: Array
+    slope: float = 0.0
+    curvature: float = 0.0
+    multiplier: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginNewtonState(GapState):
+    """The state of a `MarginNewton`.
+
+    Attributes
+    ----------
+    inner : (k,), the coefficients, in the coordinates of the method
+    at : MarginExpansion, with the best intercept (for the centred design, if it is centred)
+    slope : (k,), gradient of the loss in the coefficients
+    share : float, weight of the reweighted least-squares majoriser where the loss has no curvature
+    multiplier : float, of the last step
+    objective : float
+    gap : float, smallest duality gap so far
+    idle : int, steps without progress
+    """
+
+    inner: Array
+    at: MarginExpansion
+    slope: Array
+    share: float = 0.0
+    multiplier: float = 0.0
+    objective: float = np.inf
+    gap: float = np.inf
+    idle: int = 0
+
+
+S = TypeVar("S", bound=MarginNewtonState)
+
+
+@dataclass(frozen=True)
+class MarginNewton(Solver[S]):
+    """Newton steps on a sum of margin losses and a penalty, with an exact line search.
+
+    Samples on a linear piece of the loss get a share of the reweighted least-squares majoriser as
+    curvature; the share goes to zero.
+
+    Parameters
+    ----------
+    max_stalled : int >= 1
+        Steps without progress, as gap and objective have reached rounding, after which it ends.
+    """
+
+    max_stalled: int = 8
+
+    rules: ClassVar[tuple[str, ...]] = ("relative-change",)
+    needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MARGINS | Trait.SINGLE_OUTPUT
+    check_every: ClassVar[int] = 1
+    computes_gap: ClassVar[bool] = True
+    longest: ClassVar[float] = np.inf
+    """Largest length of a step, in full steps."""
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "max_stalled")
+
+    @abstractmethod
+    def newton(self, problem: Problem, state: S) -> NewtonStep:
+        """The step to the minimum of the quadratic model."""
+
+    @abstractmethod
+    def gradient(self, problem: Problem, dual: Array) -> Array:
+        """The gradient of the loss in the coefficients, of that in the scores."""
+
+    @abstractmethod
+    def with_gap(self, problem: Problem, state: S) -> S:
+        """The state with objective and gap of its point (`with_progress`)."""
+
+    def step(self, problem: Problem, state: S) -> S:
+        at, step = state.at, self.newton(problem, state)
+        length = min(_line_search(problem, at, step), self.longest)
+        share = _next_share(state.share, length)
+        scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
+        there = expanded(problem, scores, intercept, share)
+        change = length * float(np.linalg.norm(step.direction))
+        reached = state.but(
+            n_iter=state.n_iter + 1,
+            inner=state.inner + length * step.direction,
+            at=there,
+            slope=self.gradient(problem, there.dual),
+            share=share,
+            multiplier=step.multiplier,
+            point_change=change / (1.0 + float(np.linalg.norm(state.inner))),
+        )
+        return self.with_gap(problem, reached)
+
+    def with_progress(
+        self,
+        state: S,
+        objective: float,
+        gap: float,
+        relative_gap: float,
+        *,
+        passing: bool = False,
+        **changes: Any,
+    ) -> S:
+        """The state with what its point is worth, finished if its steps no longer gain anything.
+
+        ``passing`` says that objective and gap are those of a stage of a homotopy.
+        """
+        gained = OBJECTIVE_ROUNDING * abs(objective) + ZERO_OBJECTIVE
+        better = passing or gap < GAP_REDUCTION * state.gap or state.objective - objective > gained
+        idle = 0 if better else state.idle + 1
+        still = (
+            state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
+        )
+        return state.but(
+            objective=objective,
+            gap=np.inf if passing else min(gap, state.gap),
+            idle=idle,
+            objective_change=(state.objective - objective) / (1.0 + abs(objective)),
+            finished=idle >= self.max_stalled or still,
+            relative_gap=relative_gap,
+            **changes,
+        ).claimed(final=True)
+
+    def observe(self, problem: Problem, state: S, gap: Gap) -> S:
+        return state.observed()
+
+
+def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> float:
+    """The length of the step that minimises the objective along it."""
+    loss, ridge, scores = problem.margins, problem.intercept.l2, at.scores + problem.offset
+    slope = step.slope + ridge * at.intercept * step.move
+    curvature = step.curvature + ridge * step.move * step.move
+    if loss.phi.scalars is None:
+        return _exact_step(loss, scores, step.moved, slope, curvature)
+    nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
+    ray = (scores, step.moved, signs, weights, *(nothing,) * 4, slope, curvature)
+    length: float = compiled.exact_step(
+        loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
+    )
+    return length
+
+
+def _next_share(before: float, step: float) -> float:
+    """The next weight of the majoriser: smaller after a good step, larger after a short one."""
+    if step >= GOOD_STEP_LENGTH:
+        return MAJORISER_DECREASE * before if before > SMALLEST_MAJORISER else 0.0
+    return (
+        before
+        if step >= FAIR_STEP_LENGTH
+        else min(1.0, MAJORISER_INCREASE * max(before, SMALLEST_MAJORISER))
+    )
+
+
+def _curvatures(loss: MarginSum, scores: Array, share: float) -> Array:
+    """Second derivative of the loss in each score including the offset, (n_samples,).
+
+    Where it vanishes but the loss does not: ``share`` times the curvature of the parabola that
+    touches the loss there and has its vertex at zero. For a capped quadratic that is the majoriser
+    of reweighted least squares.
+    """
+    signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
+    t = signs * scores
+    if phi.scalars is None:
+        curvature = weights * phi.curvature(t)
+    else:
+        curvature = np.empty(scores.size)
+        compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, curvature)
+    if share > 0:
+        flat = np.flatnonzero((curvature == 0) & (weights > 0))
+        slope, value = phi.descent(t[flat]), phi.value(t[flat])
+        missing = np.divide(slope**2, 2.0 * value, out=np.zeros(flat.size), where=value > 0)
+        curvature[flat] = share * weights[flat] * missing
+    return curvature
+
+
+def _exact_step(
+    loss: MarginSum, scores: Array, moved: Array, fixed: float, curvature: float
+) -> float:
+    """`compiled.newton.exact_step` for losses without scalar functions."""
+    signs = loss.signs[:, 0]
+    margins, rates = signs * scores, loss.weights[:, 0] * signs * moved
+
+    def slope(step: float) -> float:
+        t = margins + step * signs * moved
+        return fixed + step * curvature - float(rates @ loss.phi.descent(t))
+
+    return increasing_root(slope, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS)

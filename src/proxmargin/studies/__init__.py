@@ -1,0 +1,1 @@
+"""Comparisons of models, their statistics, pages and pictures."""

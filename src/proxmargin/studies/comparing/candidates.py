@@ -1,0 +1,185 @@
+"""The models that are compared: a registry with one entry a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+
+import proxmargin
+from proxmargin.models.fitting.registry import MODELS, Model
+from proxmargin.studies.comparing.searches import (
+    SELECTION_TOL,
+    AlphaPath,
+    CPath,
+    Given,
+    Grid,
+    Make,
+    Search,
+)
+
+# of a quick comparison: strengths of a path, and the mixes of the norms
+QUICK_ALPHAS = 12
+QUICK_RATIOS = (0.95,)
+MAJORITY = "majority class"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model of the comparison."""
+
+    name: str
+    make: Make  # a new estimator, unfitted
+    search: Search
+    kind: str = "model"  # or 'baseline'
+    # whether it needs the training samples to predict, which counts as less simple
+    is_kernel: bool = False
+
+    def of_features(self, names: NDArray[Any]) -> Candidate:
+        """The same model for arrays with these features, which its parameters may name."""
+        return replace(self, make=partial(_in_order, self.make, names))
+
+    def hurried(self) -> Candidate:
+        """The same model with a shorter search."""
+        if not isinstance(self.search, AlphaPath):
+            return self
+        search = replace(self.search, n_alphas=QUICK_ALPHAS, l1_ratios=QUICK_RATIOS)
+        return replace(self, search=search)
+
+
+def _in_order(make: Make, names: NDArray[Any], **parameters: Any) -> Any:
+    """A new estimator whose parameters by feature names are in the order of the features."""
+    model = make(**parameters)
+    if hasattr(model, "_without_names"):
+        model.feature_names_in_, model.n_features_in_ = names, len(names)
+        model._without_names()
+    return model
+
+
+def _own(name: str, standardize: bool = True, **parameters: Any) -> Any:
+    return getattr(proxmargin, name)(standardize=standardize, **parameters)
+
+
+def _search(model: Model) -> Search:
+    if model.has_path:
+        return AlphaPath(n_alphas=model.strengths)
+    if set(model.grid) == {"C"}:
+        return CPath(tuple(sorted(model.grid["C"])))
+    return Grid(model.grid, SELECTION_TOL)
+
+
+_RBF = Candidate(
+    "SVC-rbf",
+    partial(_own, "SVC", kernel="rbf"),
+    Grid({"C": (0.1, 1.0, 10.0)}, SELECTION_TOL),
+    is_kernel=True,
+)
+CANDIDATES: Mapping[str, Candidate] = {
+    **{
+        name: Candidate(name, partial(_own, name), _search(model))
+        for name, model in MODELS.items()
+        if model.compared
+    },
+    _RBF.name: _RBF,
+}
+
+
+def named_candidates(
+    models: Any, *, standardize: bool = True, quick: bool = False
+) -> list[Candidate]:
+    """The candidates asked for, with shorter searches and the fastest of 'all' alone if quick.
+
+    ``models`` is 'all', a name, a candidate, a list of these, or a mapping from names to
+    estimators; models that are given by name standardise as asked.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown or given twice, or there is none.
+    """
+    known = {
+        name: replace(each, make=partial(each.make, standardize=standardize))
+        for name, each in CANDIDATES.items()
+    }
+    if isinstance(models, str) and models == "all":
+        fast = {name for name, model in MODELS.items() if model.quick}
+        names = [name for name in known if not quick or name in fast]
+        return [known[name].hurried() if quick else known[name] for name in names]
+    if isinstance(models, Mapping):
+        found = [_given(name, each, known) for name, each in models.items()]
+    else:
+        several = isinstance(models, Iterable) and not isinstance(models, str)
+        asked = models if several else [models]
+        found = [e if isinstance(e, Candidate) else _known(e, known) for e in asked]
+    names = [candidate.name for candidate in found]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"models must name each model once, and at least one, got {names!r}")
+    return [each.hurried() for each in found] if quick else found
+
+
+def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
+    if not isinstance(name, str):
+        raise ValueError(
+            f"models: {type(name).__name__} is no name; give estimators by name: "
+            "models={'mine': estimator}"
+        )
+    if name not in known:
+        raise ValueError(
+            f"there is no model {name!r} to compare; there are 'all', {', '.join(map(repr, known))}"
+        )
+    return known[name]
+
+
+def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candidate:
+    """The candidate for an entry of a mapping: estimator, name or candidate."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"models: names must be text, got {name!r}")
+    if isinstance(estimator, str):
+        return replace(_known(estimator, known), name=name)
+    if isinstance(estimator, Candidate):
+        return replace(estimator, name=name)
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "fit") and hasattr(estimator, "predict")
+    ):
+        raise ValueError(f"models[{name!r}] must be a classifier with fit and predict")
+    if not is_classifier(estimator):
+        raise ValueError(
+            f"models[{name!r}] must be a classifier, and {type(estimator).__name__} is none for "
+            "scikit-learn (is_classifier)"
+        )
+    kernel = getattr(estimator, "kernel", "linear") != "linear"
+    return Candidate(name, partial(clone, estimator), Given(), is_kernel=kernel)
+
+
+def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
+    """What every comparison should beat: the majority, and everyday models of scikit-learn."""
+    strengths = {"model__C": (0.01, 0.1, 1.0, 10.0)}
+    scaled = partial(_sklearn, sparse=sparse, standardize=standardize)
+    majority = Candidate(MAJORITY, partial(DummyClassifier, strategy="prior"), Given(), "baseline")
+    kinds = {"LinearSVC": "LinearSVC", "LogisticRegression": "LogisticRegression", "SVC-rbf": "SVC"}
+    models = (
+        Candidate(f"sklearn {name}", partial(scaled, kind), Grid(strengths), "baseline")
+        for name, kind in kinds.items()
+    )
+    return [majority, *(replace(each, is_kernel="SVC-rbf" in each.name) for each in models)]
+
+
+def _sklearn(name: str, sparse: bool, standardize: bool) -> Any:
+    """A classifier of scikit-learn, behind a scaler where the models are standardised too."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC, LinearSVC
+
+    made = {
+        "LinearSVC": lambda: LinearSVC(random_state=0),
+        "LogisticRegression": lambda: LogisticRegression(max_iter=1000),
+        "SVC": SVC,
+    }[name]()
+    scaler = StandardScaler(with_mean=not sparse) if standardize else "passthrough"
+    return Pipeline([("scale", scaler), ("model", made)])

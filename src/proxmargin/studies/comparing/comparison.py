@@ -1,0 +1,385 @@
+"""The result of a comparison as tables, pictures, text, and plain values."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from proxmargin.runtime.brief import plain
+from proxmargin.runtime.files import replaced
+from proxmargin.runtime.optional import optional
+from proxmargin.studies.comparing import present
+from proxmargin.studies.comparing.evidence import COLUMNS
+from proxmargin.studies.comparing.results import (
+    ComparisonEnding,
+    ModelResult,
+    Ranking,
+    deviation,
+    feature_rows,
+    mean,
+)
+from proxmargin.studies.comparing.work import Outcome
+
+if TYPE_CHECKING:
+    from proxmargin.studies.displays.comparison import ComparisonDisplay
+
+
+FORMAT = "proxmargin comparison"  # by which a file is known
+VERSION = 1  # of the format
+LARGEST_WEIGHTS = 50  # features a model
+# of a model and a metric
+OF_EVIDENCE = (*COLUMNS, "n", "equivalent")
+OF_MODEL: tuple[str, ...] = ("kind", "settings", "stability", "seconds_per_fit", "passes")
+OF_MODEL = (*OF_MODEL, "relative_gap", "certified", "folds", "score_mean", "score_sd")
+OF_CERTIFICATE: tuple[str, ...] = ("primal", "dual", "gap", "relative_gap", "kkt_residual")
+OF_CERTIFICATE = (*OF_CERTIFICATE, "converged", "stop_reason", "solver")
+
+
+class Plots:
+    """Methods that draw with `proxmargin.ComparisonDisplay`, into new axes or those given.
+
+    ``metric`` is one of those computed, by default the scoring; ``top`` the number of models.
+    """
+
+    def plot_scores(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Mean scores with their intervals, and the score of the majority class."""
+        return self._drawn("intervals", metric=metric, ax=ax, top=top)
+
+    def plot_differences(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Differences from the best with their intervals."""
+        return self._drawn("differences", metric=metric, ax=ax, top=top)
+
+    def plot_folds(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """The score of every fold."""
+        return self._drawn("folds", metric=metric, ax=ax, top=top)
+
+    def plot_features(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Mean scores against the number of features used."""
+        return self._drawn("features", metric=metric, ax=ax, top=top)
+
+    def plot_seconds(
+        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Mean scores against the seconds of a fit."""
+        return self._drawn("seconds", metric=metric, ax=ax, top=top)
+
+    def plot_roc(
+        self, *, label: Any = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """ROC curves of the held-out scores: of a class, or of more than two classes the mean."""
+        return self._drawn("roc", label=label, ax=ax, top=top)
+
+    def plot_precision_recall(
+        self, *, label: Any = None, ax: Any = None, top: int | None = None
+    ) -> ComparisonDisplay:
+        """Precision-recall curves of the held-out scores, as `plot_roc`."""
+        return self._drawn("precision_recall", label=label, ax=ax, top=top)
+
+    def _drawn(self, kind: str, **options: Any) -> ComparisonDisplay:
+        from proxmargin.studies.displays.comparison import ComparisonDisplay
+
+        return ComparisonDisplay.from_comparison(self, kind=kind, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Ranking, Plots):
+    """The result of `proxmargin.compare`; printing it shows the answer and the table.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a model, the best first: ``score_mean, score_sd``, the interval ``score_low,
+        score_high`` (Nadeau and Bengio), ``p_holm`` and ``p_equal`` against the best,
+        ``equivalent`` (not distinguishable from it), the means of the other metrics,
+        ``features_used``, ``stability`` (Nogueira's measure of the selected features),
+        ``seconds_per_fit``, ``relative_gap`` (the worst certified one), ``folds``, ``kind``, and
+        the parameters chosen on all data.
+    folds : DataFrame
+        One row a model and fold: ``score``, all metrics, ``features_used, seconds, relative_gap``
+        and the parameters chosen inside the fold.
+    best_name_ : str
+        The model with the best mean score, and the simplest among equals. Being the best of
+        several, its own mean score is a little optimistic.
+    equivalent_ : tuple of str
+        The models that are not distinguishable from the best, the best first.
+    recommended_ : str
+        The simplest of those that are not almost certainly worse by more than 0.01: the fewest
+        features, then without a kernel.
+    best_ : estimator, or None after an interruption
+        The best model fitted on all data, with parameters chosen by cross-validation on all data.
+    recommended_model_ : estimator, or None after an interruption
+        The recommended model, fitted likewise.
+    best_fitted_name_ : str or None
+        The best of the models in ``models_``: that of ``best_name_`` unless interrupted.
+    best_fitted_ : estimator or None
+    models_ : dict
+        All models fitted in this way, by name.
+    majority : float
+        The mean score of always predicting the largest class.
+    tally : Tally
+        How many fits there were, and how many ended before their tolerance was met.
+    interrupted : bool
+        Only a part was finished.
+    setup : Setup
+    outcomes : list of Outcome
+    ending : Ending
+    """
+
+    @classmethod
+    def from_run(cls, run_dir: str | os.PathLike[str]) -> Comparison:
+        """The comparison of a run directory, finished or not; its data are not needed.
+
+        Raises
+        ------
+        ValueError
+            It is no run directory, or of another version.
+        """
+        from proxmargin.studies.comparing.directory import read_run
+
+        setup, outcomes, complete = read_run(run_dir)
+        bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]
+        notes = [f"models of other libraries are not in the directory: {', '.join(bare)}"]
+        ending = ComparisonEnding.COMPLETE if complete else ComparisonEnding.UNFINISHED
+        return cls(setup, outcomes, ending, notes if bare else ())
+
+    def tests(self, metric: str | None = None) -> Any:
+        """The models against the best, a row each: difference, interval, p-values (data frame)."""
+        frame = self.evidence(metric).to_frame()
+        return frame.loc[[name for name in self.names if name in frame.index]]
+
+    @property
+    def table(self) -> Any:
+        return _frame([_table_row(self, each) for each in self.results]).set_index("model")
+
+    @property
+    def folds(self) -> Any:
+        scoring, first = self.setup.protocol.scoring.name, ("model", "repeat", "fold")
+        rows = [
+            {**dict.fromkeys(first), "score": outcome.scores[scoring], **_fold_row(self, outcome)}
+            for outcome in self.scored
+        ]
+        return _frame(rows).rename(columns={"n_features": "features_used"})
+
+    @property
+    def best_(self) -> Any:
+        return self.models_.get(self.best_name_)
+
+    @property
+    def recommended_model_(self) -> Any:
+        return self.models_.get(self.recommended_ or "")
+
+    @property
+    def best_fitted_name_(self) -> str | None:
+        return next((name for name in self.names if name in self.models_), None)
+
+    @property
+    def best_fitted_(self) -> Any:
+        return self.models_.get(self.best_fitted_name_ or "")
+
+    @property
+    def models_(self) -> Mapping[str, Any]:
+        return {o.model: o.estimator for o in self.outcomes if o.estimator is not None}
+
+    def top_features(
+        self, limit: int = present.TOP_FEATURES, model: str | None = None
+    ) -> list[tuple[str, float, str]]:
+        """The features that weigh most in a model, by default the best.
+
+        Returns
+        -------
+        list of (name, weight, class)
+            The weight is the coefficient times the standard deviation of the feature; with more
+            than two classes, of the class where it is largest in size. Positive speaks for the
+            class.
+        """
+        rows = _features(self, self.best_name_ if model is None else model, limit)
+        return [(row["feature"], row["weight"], row["class"]) for row in rows]
+
+    # -- shown and written ------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return present.text(self.facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it but the predictions as plain values, from which it is printed."""
+        return _facts(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values, ready to be written as JSON; non-finite numbers are None."""
+        return dict(plain({**self.facts, "predictions": _held_out(self)}))
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_dict` to a file."""
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        with replaced(path) as stream:
+            stream.write(text.encode())
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a report: one HTML file that needs no network.
+
+        Raises
+        ------
+        ImportError
+            What draws it is not installed; the message names the command.
+        OSError
+            The file cannot be written.
+        """
+        from proxmargin.studies.reports import write_report
+
+        write_report(self, path)
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    return optional("pandas", "a table of a comparison").DataFrame(rows)
+
+
+def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
+    scoring, *others = (metric.name for metric in found.setup.protocol.metrics)
+    row = found.row(result.model, scoring)
+    costs = ("features_used", "stability", "seconds_per_fit", "relative_gap", "folds", "kind")
+    return {
+        "model": result.model,
+        "score_mean": result.score_mean,
+        "score_sd": result.score_sd,
+        "score_low": row["low"],
+        "score_high": row["high"],
+        **{name: row[name] for name in ("p_holm", "p_equal", "equivalent")},
+        **{name: found.row(result.model, name)["mean"] for name in others},
+        **{name: getattr(result, name) for name in costs},
+        **result.settings,
+    }
+
+
+# -- plain values: the contract of JSON files, of reports and of what is printed ---------------
+
+
+def _facts(found: Comparison) -> dict[str, Any]:
+    """All of it but the predictions."""
+    setup, tally, protocol = found.setup, found.tally, asdict(found.setup.protocol)
+    gaps = [o.relative_gap for o in found.outcomes if not math.isnan(o.relative_gap)]
+    features = {name: _features(found, name, LARGEST_WEIGHTS) for name in found.finals}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "data": {
+            "name": setup.name,
+            "n_samples": setup.n_samples,
+            "n_features": setup.n_features,
+            "sparse": setup.sparse,
+            "classes": [
+                {"label": label, "count": count}
+                for label, count in zip(setup.classes, setup.class_sizes, strict=True)
+            ],
+            "card": dict(setup.card),
+        },
+        "protocol": {
+            "scoring": setup.protocol.scoring.name,
+            "groups": protocol.pop("grouped"),
+            **protocol,
+        },
+        "models": [_model(found, each) for each in found.results],
+        "best": found.best_name_,
+        "equivalent": list(found.equivalent_),
+        "recommended": found.recommended_,
+        "majority": {name: mean(v) for name, v in setup.majority.items()},
+        "majority_sd": {name: deviation(v) for name, v in setup.majority.items()},
+        "fold_results": [_fold_row(found, outcome) for outcome in found.scored],
+        "features": {name: rows for name, rows in features.items() if rows},
+        "paths": {name: each.curve for name, each in found.finals.items() if each.curve},
+        "certificates": {
+            "fits": tally.fits,
+            "unmet": tally.unmet,
+            "worst_gap": max(gaps, default=None),
+        },
+        "cost": {
+            "seconds": sum(outcome.spent for outcome in found.outcomes),
+            "compile_seconds": sum(outcome.compiling for outcome in found.outcomes),
+        },
+        "versions": dict(setup.versions),
+        "notes": found.notes(),
+        "interrupted": found.interrupted,
+    }
+
+
+def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
+    name, final = result.model, found.finals.get(result.model)
+    certificate = getattr(found.models_.get(name), "certificate_", None)
+    known = None if certificate is None else {n: getattr(certificate, n) for n in OF_CERTIFICATE}
+    rows = {each.name: found.row(name, each.name) for each in found.setup.protocol.metrics}
+    return {
+        "name": name,
+        "n_features": result.features_used,
+        **{key: getattr(result, key) for key in OF_MODEL},
+        "certificate": known,
+        # of the fit to all rows
+        "final": None
+        if final is None
+        else {
+            "n_features": final.features_used,
+            "certificate": None if certificate is None else str(certificate),
+        },
+        "metrics": {
+            metric: {key: row[key] for key in OF_EVIDENCE if key in row}
+            for metric, row in rows.items()
+        },
+    }
+
+
+def _fold_row(found: Comparison, outcome: Outcome) -> dict[str, Any]:
+    """One model on one fold."""
+    assert outcome.fold is not None
+    repeat, fold = divmod(outcome.fold, found.setup.n_folds)
+    return {
+        "model": outcome.model,
+        "repeat": repeat,
+        "fold": fold,
+        **outcome.scores,
+        "n_features": outcome.features_used,
+        "seconds": outcome.seconds,
+        "relative_gap": outcome.relative_gap,
+        "fits_unmet": outcome.tally.unmet,
+        **outcome.settings,
+    }
+
+
+def _features(found: Comparison, model: str, limit: int) -> list[dict[str, Any]]:
+    """The features that weigh most in a model fitted to all rows; none without such a model."""
+    final, setup = found.finals.get(model), found.setup
+    chosen = [outcome.used for outcome in found.scored if outcome.model == model]
+    data = setup.feature_names, setup.feature_scale, setup.classes
+    return [] if final is None else feature_rows(final.used, chosen, *data, limit)
+
+
+def _held_out(found: Comparison) -> dict[str, Any]:
+    """Predictions for the test rows of the first repeat, fold by fold; None where not finished."""
+    setup = found.setup
+    rows = [row for fold in setup.rows for row in fold]
+    numbers = rows if setup.numbers is None else [setup.numbers[row] for row in rows]
+    joined = {name: _joined(found, name) for name in found.names}
+    known = {name: each for name, each in joined.items() if each}
+    return {"true": [setup.codes[row] for row in rows], "rows": numbers, **known}
+
+
+def _joined(found: Comparison, name: str) -> dict[str, Any]:
+    known = {o.fold: o.held for o in found.scored if o.model == name and o.held}
+    joined: dict[str, list[Any]] = {"label": [], "scores": [], "probabilities": []}
+    for fold, test in enumerate(found.setup.rows):
+        held, blank = known.get(fold, {}), [None] * len(test)
+        joined["label"] += held.get("labels") or blank
+        for part in ("scores", "probabilities"):
+            values = held.get(part) or blank
+            joined[part] += [v if v is None or isinstance(v, list) else [v] for v in values]
+    return joined if known else {}

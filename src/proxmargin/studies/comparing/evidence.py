@@ -1,0 +1,355 @@
+"""What scores over the same splits say about models: intervals, differences, a choice.
+
+Splits share samples. The standard error of a mean over them is that of Nadeau and Bengio (2003):
+the plain ``s / sqrt(J)`` is two thirds of it over five folds, and a quarter over ten times five.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+
+from proxmargin.studies.comparing.metrics import MetricRange
+from proxmargin.studies.stats import holm
+from proxmargin.studies.stats.folds import Student, resampled
+from proxmargin.studies.stats.scores import (
+    CONFIDENCE,
+    ROPE,
+    SAME,
+    Floats,
+    ScoreTable,
+    check_flag,
+    check_fraction,
+    pairs_frame,
+    read_numbers,
+)
+
+LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
+COLUMNS: tuple[str, ...] = ("mean", "sd", "low", "high", "difference")
+COLUMNS = (*COLUMNS, "difference_low", "difference_high", "p", "p_holm", "p_equal", "p_worse")
+MOST_FOLDS = 1000  # 2^-1000 is still a positive double
+# of columns, where the differences of pairs have another name
+PARTS = {"difference_low": "low", "difference_high": "high"}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Models judged by one metric. Arrays have an entry a model, NaN for one that is left out.
+
+    A difference is the mean score minus that of the best. Its interval is that of the pair by
+    itself, not adjusted for the best being picked by the same scores: ``p_holm`` is, for all pairs
+    of models, as with an adjustment for the comparisons with the best alone chance would too often
+    make one of equal models better than another.
+    """
+
+    models: tuple[str, ...]  # as given
+    mean: Floats  # over the splits
+    sd: Floats
+    # interval of the expected score of a model fitted to as many samples as a split trains on
+    low: Floats
+    high: Floats
+    difference: Floats
+    difference_low: Floats
+    difference_high: Floats
+    p: Floats  # two-sided; 1 for the best itself
+    p_holm: Floats
+    # posterior probabilities that the difference is no larger than ``rope``, and that the model is
+    # worse than the best by more
+    p_equal: Floats
+    p_worse: Floats
+    pairs: ModelPairs | None  # of the models that are not left out
+    # with the best mean, which is a little optimistic as that of the best of several; the simplest
+    # of those with equal means
+    best: str | None
+    # not distinguishable from the best at level ``1 - confidence``, the best first; not
+    # distinguishable is not equal: see ``p_equal``
+    equivalent: tuple[str, ...]
+    # the simplest of these that are not almost certainly worse than the best by more than ``rope``:
+    # with few splits a model can be much worse and not be distinguishable
+    recommended: str | None
+    left_out: tuple[str, ...]  # without a score on some split that is used
+    n_splits: int  # that are used
+    notes: tuple[str, ...]  # what is left out, what cannot be told
+
+    @classmethod
+    def of(
+        cls,
+        scores: ArrayLike,
+        models: Sequence[str],
+        *,
+        test_ratio: float,
+        repeats: int = 1,
+        larger_is_better: bool = True,
+        simplicity: ArrayLike | None = None,
+        basis: MetricRange | None = None,
+        confidence: float = CONFIDENCE,
+        rope: float = ROPE,
+    ) -> Evidence:
+        """Judge models by scores over splits; ValueError names what does not belong together.
+
+        Parameters
+        ----------
+        scores : (n_splits, n_models)
+            All folds of the first repetition, then those of the second; NaN where not finished.
+            A model with an infinite score, as a log-loss may be, is left out.
+        test_ratio : float
+            Number of test samples by number of training samples of a split: ``1 / (k - 1)`` for
+            (repeated) k folds, 0.25 for five.
+        simplicity : (n_models,) or (n_models, n_keys), optional
+            Smaller is simpler; keys are compared in order, NaN is last. Without it the recommended
+            model is the best.
+        basis : MetricRange, optional
+            Without it intervals are not clipped, and have no width where all scores are equal.
+        confidence : float
+            Of the intervals; the level of the tests is ``1 - confidence``.
+        rope : float
+            Differences up to this size do not matter in practice, in units of the score.
+        """
+        names = _checked_names(models)
+        values = _checked_scores(scores, names, repeats)
+        keys = _checked_simplicity(simplicity, len(names))
+        ratio = _checked_number("test_ratio", test_ratio, open_low=True)
+        # test parts without a common row: k of k folds, whose ratio is 1 / (k - 1)
+        disjoint = max(1, round(1.0 + 1.0 / ratio))
+        judge = _Judge(
+            ratio=ratio,
+            folds=min(len(values) // repeats, disjoint),
+            sign=1.0 if check_flag("larger_is_better", larger_is_better) else -1.0,
+            basis=MetricRange() if basis is None else basis,
+            confidence=check_fraction("confidence", confidence),
+            rope=_checked_number("rope", rope),
+        )
+        return judge(names, values, keys)
+
+    def row(self, model: str) -> dict[str, Any]:
+        """The numbers of one model, NaN where there are none, and whether it is equivalent."""
+        index = self.models.index(model)
+        numbers = {name: float(getattr(self, name)[index]) for name in COLUMNS}
+        return {**numbers, "n": self.n_splits, "equivalent": model in self.equivalent}
+
+    def to_frame(self) -> Any:
+        """A row for each model, in the order given."""
+        import pandas as pd
+
+        rows = [self.row(model) for model in self.models]
+        return pd.DataFrame(rows, index=pd.Index(self.models, name="model"))
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """How scores are judged; ``sign`` is 1 where larger ones are better and -1 otherwise."""
+
+    ratio: float
+    folds: int
+    sign: float
+    basis: MetricRange
+    confidence: float
+    rope: float
+
+    def __call__(self, names: tuple[str, ...], values: Floats, keys: Floats) -> Evidence:
+        splits, kept = _complete(values)
+        picked = values[np.ix_(splits, kept)]
+        places = np.flatnonzero(kept)
+        columns = {name: np.full(len(names), np.nan) for name in COLUMNS}
+        best, chosen, pairs = None, [], None
+        if picked.size:
+            best = self._best(picked, keys[kept])
+            pairs = ModelPairs.of(picked, tuple(names[place] for place in places), self)
+            for name, column in {**self._means(picked), **_against(pairs, best)}.items():
+                columns[name][kept] = column
+            chosen = self._equivalent(picked, best, pairs.p_holm[:, best])
+        worse = columns["p_worse"][places] > LIKELY
+        close = [each for each in chosen if not worse[each]]
+        simplest = min(close, key=lambda each: tuple(keys[places[each]]), default=None)
+        return Evidence(
+            models=names,
+            **columns,
+            pairs=pairs,
+            best=None if best is None else names[places[best]],
+            equivalent=tuple(names[places[each]] for each in chosen),
+            recommended=None if simplest is None else names[places[simplest]],
+            left_out=tuple(name for name, here in zip(names, kept, strict=True) if not here),
+            n_splits=len(picked) if picked.size else 0,
+            notes=tuple(self._notes(names, values, splits, kept)),
+        )
+
+    def _best(self, values: Floats, keys: Floats) -> int:
+        """The best mean; of means that are equal but for rounding the simplest model."""
+        means = self.sign * values.mean(axis=0)
+        top = np.flatnonzero(means >= means.max() - SAME * np.abs(means).max())
+        return int(min(top, key=lambda each: tuple(keys[each])))
+
+    def _means(self, values: Floats) -> dict[str, Floats]:
+        """Means with intervals: where the rows behind the scores allow less than the spread over
+        the splits says, theirs."""
+        found = student(values.T, self.ratio)
+        low, high = found.interval(self.confidence)
+        if self.basis.counted or not found.error.all():
+            own = self.basis.interval(found.mean, self.confidence)
+            use = self.basis.counted | (found.error == 0)
+            low = np.where(use, np.fmin(low, own[0]), low)
+            high = np.where(use, np.fmax(high, own[1]), high)
+        spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.full_like(found.mean, np.nan)
+        low, high = (np.clip(end, self.basis.low, self.basis.high) for end in (low, high))
+        return {"mean": found.mean, "sd": spread, "low": low, "high": high}
+
+    def _equivalent(self, values: Floats, best: int, adjusted: Floats) -> list[int]:
+        """Models not distinguishable from the best, the best first."""
+        order = np.argsort(-self.sign * values.mean(axis=0), kind="stable")
+        level = 1 - self.confidence
+        return [best, *(int(each) for each in order if each != best and adjusted[each] > level)]
+
+    def _notes(
+        self, names: tuple[str, ...], values: Floats, splits: NDArray[Any], kept: NDArray[Any]
+    ) -> Iterator[str]:
+        missing = [name for name, here in zip(names, kept, strict=True) if not here]
+        used = int(splits.sum()) if kept.any() else 0
+        if used < len(values):
+            yield f"{used} of {len(values)} splits are judged: the others are not complete"
+        if missing:
+            yield f"not judged, because scores are missing or infinite: {', '.join(missing)}"
+        if used == 1:
+            yield "one split tells nothing of the spread: no model is distinguished from another"
+
+
+def _against(pairs: ModelPairs, best: int) -> dict[str, Floats]:
+    """The columns of differences from the best; the best itself is certain to equal itself."""
+    itself = dict.fromkeys(("difference", "difference_low", "difference_high", "p_worse"), 0.0)
+    itself |= dict.fromkeys(("p", "p_holm", "p_equal"), 1.0)
+    columns = {}
+    for name, own in itself.items():
+        column = getattr(pairs, PARTS.get(name, name))[:, best].copy()
+        column[best] = own
+        columns[name] = column
+    return columns
+
+
+def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Splits and models, of which no score is missing: the most scores that can be had so.
+
+    Splits are taken in the order of the number of models that finished them.
+    """
+    there = np.isfinite(values)
+    options = []
+    for least in np.unique(there.sum(axis=1)):
+        splits = there.sum(axis=1) >= least
+        models = there[splits].all(axis=0)
+        options.append((int(splits.sum() * models.sum()), splits, models))
+    _, splits, models = max(options, key=lambda option: option[0])
+    return splits, models
+
+
+def _checked_names(models: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(str(model) for model in models)
+    repeated = {name for name in names if names.count(name) > 1}
+    if not names or repeated:
+        what = f"repeated names: {', '.join(sorted(repeated))}" if names else "no name"
+        raise ValueError(f"models must be different names, one a column of scores; got {what}")
+    return names
+
+
+def _checked_scores(scores: ArrayLike, names: tuple[str, ...], repeats: int) -> Floats:
+    values = read_numbers(scores, "scores")
+    if values.ndim != 2 or values.shape[1] != len(names) or not len(values):
+        raise ValueError(
+            f"scores must have a row for each split and a column for each of {len(names)} models; "
+            f"its shape is {values.shape}"
+        )
+    whole = isinstance(repeats, int | np.integer) and not isinstance(repeats, bool)
+    if not whole or repeats < 1 or len(values) % repeats:
+        raise ValueError(
+            f"repeats={repeats!r} must be a number of equal parts of the {len(values)} splits"
+        )
+    # no mean is worse: leaving out such a split alone would hide it
+    return np.where(np.isinf(values).any(axis=0), np.nan, values)
+
+
+def _checked_simplicity(simplicity: ArrayLike | None, count: int) -> Floats:
+    """Keys of the models, (n_models, n_keys): none are all equal, and NaN is not simple."""
+    if simplicity is None:
+        return np.zeros((count, 0))
+    keys = read_numbers(simplicity, "simplicity")
+    if keys.ndim not in (1, 2) or len(keys) != count:
+        raise ValueError(f"simplicity must have {count} rows, one a model; got {keys.shape}")
+    return np.nan_to_num(keys.reshape(count, -1), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+
+
+def _checked_number(name: str, value: float, *, open_low: bool = False) -> float:
+    """A finite number that is not negative, nor zero with ``open_low``."""
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_real or not np.isfinite(value) or value < 0 or (open_low and value == 0):
+        raise ValueError(f"{name}={value!r} must be {'above' if open_low else 'at least'} 0")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class ModelPairs:
+    """Each model (row) against each other one (column); arrays are (n_models, n_models)."""
+
+    names: tuple[str, ...]
+    difference: Floats  # mean score of the first minus that of the second
+    low: Floats  # its interval
+    high: Floats
+    p: Floats  # two-sided, of the corrected resampled t-test
+    p_holm: Floats  # adjusted for all pairs
+    # posterior probabilities, of the first model
+    p_better: Floats
+    p_equal: Floats
+    p_worse: Floats
+
+    @classmethod
+    def of(cls, values: Floats, names: tuple[str, ...], judge: _Judge) -> ModelPairs:
+        """Compare the columns of scores, (n_splits, n_models)."""
+        found = _differences(values, judge.ratio, judge.folds, judge.basis)
+        low, high = found.interval(judge.confidence)
+        posterior = replace(found, mean=judge.sign * found.mean).posterior(judge.rope)
+        p = found.pvalue
+        return cls(names, found.mean, low, high, p, _adjusted(p), *posterior)
+
+    def to_frame(self) -> Any:
+        """A row for each pair: first, second, and the numbers."""
+        columns = {key: value for key, value in vars(self).items() if key != "names"}
+        return pairs_frame(self.names, **columns)
+
+
+def student(values: Floats, ratio: float, rounding: Floats | None = None) -> Student:
+    """As `resampled`; a single split has a mean, but an unknown error."""
+    if values.shape[-1] > 1:
+        return resampled(values, ratio, rounding)
+    return Student(values[..., 0], np.full(values.shape[:-1], np.nan), 1)
+
+
+def _differences(values: Floats, ratio: float, folds: int, basis: MetricRange) -> Student:
+    """Mean differences, none more certain than the rows behind the scores allow."""
+    differences = ScoreTable(values, tuple(range(values.shape[1]))).differences()
+    found = student(differences.values, ratio, differences.rounding)
+    least = basis.error(found.mean) if basis.is_known else _error_of_signs(found, folds)
+    least = np.where(basis.counted | (found.error == 0), least, 0.0)
+    np.fill_diagonal(least, 0.0)
+    return replace(found, error=np.maximum(found.error, least))
+
+
+def _error_of_signs(found: Student, folds: int) -> Floats:
+    """Errors at which differences that are the same on all splits are as certain as their signs.
+
+    All k folds favour one model by chance with probability ``2^(1 - k)``; repetitions reuse the
+    rows and add nothing.
+    """
+    by_chance = 2.0 ** (1 - min(max(folds, 2), MOST_FOLDS))
+    return np.asarray(np.abs(found.mean) / t.isf(0.5 * by_chance, found.freedom))
+
+
+def _adjusted(pvalues: Floats) -> Floats:
+    """p-values after Holm's procedure for all pairs; one that is not known counts as 1."""
+    first, second = np.triu_indices(len(pvalues), 1)
+    adjusted = np.ones_like(pvalues)
+    if first.size:
+        known = np.nan_to_num(pvalues[first, second], nan=1.0)
+        adjusted[first, second] = adjusted[second, first] = np.asarray(holm(known))
+    return adjusted

@@ -1,0 +1,369 @@
+"""Metrics of predictions for held-out rows, what their scores rest on, and other scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
+from sklearn.utils.metaestimators import available_if
+
+from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
+
+Array = NDArray[np.float64]
+
+LEAST_PROBABILITY = EPS  # of a class, in a logarithm; as scikit-learn's
+DEFAULT_METRICS = (
+    "balanced_accuracy",
+    "accuracy",
+    "roc_auc",
+    "matthews_corrcoef",
+    "log_loss",
+    "brier",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutPredictions:
+    """What a model says about rows that it was not fitted to."""
+
+    codes: NDArray[np.intp]  # of the true classes
+    labels: NDArray[np.intp]  # of the predicted ones
+    classes: NDArray[Any]
+    scores: Array | None = None  # (n,), or (n, n_classes) of more than two classes
+    probabilities: Array | None = None  # (n, n_classes)
+    weights: Array | None = None
+    X: Any = None  # only for scorers of the caller
+
+    @cached_property
+    def confusion(self) -> Array:
+        """Weights of (true, predicted) classes, (n_classes, n_classes)."""
+        count = self.classes.size
+        pairs = np.bincount(self.codes * count + self.labels, self.weights, count**2)
+        return pairs.reshape(count, count).astype(np.float64)
+
+    def rows(self, index: NDArray[np.intp]) -> HeldOutPredictions:
+        """Some of the rows."""
+        names = ("scores", "probabilities", "weights", "X")
+        picked: dict[str, Any] = {
+            n: v if (v := getattr(self, n)) is None else v[index] for n in names
+        }
+        return replace(self, codes=self.codes[index], labels=self.labels[index], **picked)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that judges predictions; NaN where they do not tell it."""
+
+    name: str
+    label: str
+    of: Callable[[HeldOutPredictions], float]
+    larger_is_better: bool = True
+    # the least number of classes for which it reads probabilities; None: never
+    probabilities_from: int | None = None
+    needs_rows: bool = False  # whether it reads the features
+
+    def __call__(self, held_out: HeldOutPredictions) -> float:
+        return float(self.of(held_out))
+
+    def needs_probabilities(self, n_classes: int) -> bool:
+        return self.probabilities_from is not None and n_classes >= self.probabilities_from
+
+    @property
+    def sign(self) -> float:
+        """What makes more of it better."""
+        return 1.0 if self.larger_is_better else -1.0
+
+
+def _accuracy(held_out: HeldOutPredictions) -> float:
+    return float(np.trace(held_out.confusion) / held_out.confusion.sum())
+
+
+def _balanced_accuracy(held_out: HeldOutPredictions) -> float:
+    """The mean recall of the classes that are there."""
+    totals = held_out.confusion.sum(axis=1)
+    live = totals > 0
+    return float(np.mean(np.diag(held_out.confusion)[live] / totals[live]))
+
+
+def _matthews(held_out: HeldOutPredictions) -> float:
+    """Gorodkin's R_K (2004), Matthews' coefficient of two classes; 0 if either is constant."""
+    table = held_out.confusion
+    true, said, total = table.sum(axis=1), table.sum(axis=0), table.sum()
+    spread = (total**2 - said @ said) * (total**2 - true @ true)
+    return float((np.trace(table) * total - true @ said) / np.sqrt(spread)) if spread > 0 else 0.0
+
+
+def _roc_auc(held_out: HeldOutPredictions) -> float:
+    """Of two classes by the score; of more the mean of one against the rest, by probabilities."""
+    count = held_out.classes.size
+    if np.unique(held_out.codes).size < count:
+        return np.nan
+    if count > 2:
+        if held_out.probabilities is None:
+            return np.nan
+        columns = held_out.probabilities.T
+        ranked = [levels(column, SCORE_ROUNDING * column) for column in columns]
+        each = [_auc(held_out.codes == k, column, held_out) for k, column in enumerate(ranked)]
+        return float(np.mean(each))
+    scores = held_out.scores
+    if scores is None and held_out.probabilities is not None:
+        scores = held_out.probabilities[:, 1]
+    if scores is None:
+        return np.nan
+    finite = np.isfinite(scores).all()  # the metric itself refuses others
+    return _auc(held_out.codes == 1, score_levels(scores) if finite else scores, held_out)
+
+
+def _auc(positive: NDArray[np.bool_], scores: NDArray[Any], held_out: HeldOutPredictions) -> float:
+    return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
+
+
+def _log_loss(held_out: HeldOutPredictions) -> float:
+    if held_out.probabilities is None:
+        return np.nan
+    own = held_out.probabilities[np.arange(held_out.codes.size), held_out.codes]
+    logs = np.log(np.clip(own, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY))
+    return -float(np.average(logs, weights=held_out.weights))
+
+
+def _brier(held_out: HeldOutPredictions) -> float:
+    """Squared error of the probabilities: of the second of two classes, summed over more."""
+    if held_out.probabilities is None:
+        return np.nan
+    wrong = held_out.probabilities - np.eye(held_out.classes.size)[held_out.codes]
+    each = wrong[:, 1:] if held_out.classes.size == 2 else wrong
+    return float(np.average((each**2).sum(axis=1), weights=held_out.weights))
+
+
+_OWN = (
+    Metric("balanced_accuracy", "balanced accuracy", _balanced_accuracy),
+    Metric("accuracy", "accuracy", _accuracy),
+    Metric("roc_auc", "ROC AUC", _roc_auc, probabilities_from=3),
+    Metric("matthews_corrcoef", "Matthews correlation", _matthews),
+    Metric("log_loss", "log-loss", _log_loss, False, probabilities_from=2),
+    Metric("brier", "Brier score", _brier, False, probabilities_from=2),
+)
+METRICS: Mapping[str, Metric] = MappingProxyType({each.name: each for each in _OWN})
+# names of scikit-learn for the same numbers, with another sign
+_NEGATED = {"neg_log_loss": "log_loss", "neg_brier_score": "brier"}
+
+
+def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
+    """The scoring first, then the other metrics; raises ValueError where there is none such."""
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    if not isinstance(metrics, Iterable):
+        raise ValueError(f"metrics must be names of metrics, or scorers, got {metrics!r}")
+    found = [metric_of(scoring), *(metric_of(each, "metrics") for each in metrics)]
+    unique: dict[str, Metric] = {}
+    for metric in found:
+        unique.setdefault(metric.name, metric)
+    return list(unique.values())
+
+
+def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
+    """The metric for a name, or for a scorer as scikit-learn takes it; else raises ValueError."""
+    if isinstance(scoring, str) and scoring in METRICS:
+        return METRICS[scoring]
+    if isinstance(scoring, str) and scoring in _NEGATED:
+        own = METRICS[_NEGATED[scoring]]
+        label = f"negated {own.label}"
+        return replace(own, name=scoring, label=label, of=_Negative(own), larger_is_better=True)
+    if callable(scoring):
+        name = getattr(scoring, "__name__", getattr(scoring, "_score_func", scoring))
+        name = name if isinstance(name, str) else getattr(name, "__name__", "score")
+    elif isinstance(scoring, str) and scoring in get_scorer_names():
+        name = scoring
+    else:
+        raise ValueError(
+            f"unknown {parameter} {scoring!r}; there are {', '.join(map(repr, METRICS))}, and the "
+            "names of scikit-learn's scorers, such as 'f1_macro'"
+        )
+    scorer = check_scoring(_Answers(), scoring)
+    judge = getattr(scorer, "_score_func", None)
+    if getattr(judge, "__module__", "") == "sklearn.metrics._regression":
+        raise ValueError(
+            f"{parameter} {name!r} judges predicted numbers, not classes; there are "
+            f"{', '.join(map(repr, METRICS))}, and the names of scikit-learn's scorers of "
+            "classifiers, such as 'f1_macro'"
+        )
+    by_name = isinstance(scoring, str)
+    return Metric(
+        name,
+        name.replace("_", " "),
+        _Asked(name, scorer, rows=not by_name),
+        probabilities_from=2,
+        needs_rows=not by_name,
+    )
+
+
+@dataclass(frozen=True)
+class _Negative:
+    metric: Metric
+
+    def __call__(self, held_out: HeldOutPredictions) -> float:
+        return -self.metric(held_out)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A scorer of scikit-learn, which is shown the predictions as if they were a model."""
+
+    name: str
+    scorer: Callable[..., float]
+    rows: bool
+
+    def __call__(self, held_out: HeldOutPredictions) -> float:
+        weights = {} if held_out.weights is None else {"sample_weight": held_out.weights}
+        X = held_out.X if self.rows else np.zeros((held_out.codes.size, 1))
+        model = _Answers(held_out)
+        try:
+            return float(self.scorer(model, X, held_out.classes[held_out.codes], **weights))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"scoring={self.name!r} cannot be computed from predictions: {error}"
+            ) from error
+
+
+def _has(name: str) -> Callable[[Any], bool]:
+    def has(answers: Any) -> bool:
+        return answers.held_out is None or getattr(answers.held_out, name) is not None
+
+    return has
+
+
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier that knows its answers for the held-out rows only."""
+
+    def __init__(self, held_out: HeldOutPredictions | None = None) -> None:
+        self.held_out = held_out
+
+    def fit(self, X: Any, y: Any) -> _Answers:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return self._known.classes
+
+    @property
+    def _known(self) -> HeldOutPredictions:
+        assert self.held_out is not None
+        return self.held_out
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._known.labels])
+
+    @available_if(_has("scores"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array | None:
+        return self._known.scores
+
+    @available_if(_has("probabilities"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array | None:
+        return self._known.probabilities
+
+
+Floats = NDArray[np.float64]
+
+UNSEEN = 1.0  # row: added to those on which two models differ (Agresti and Min 2005: half to each)
+
+
+@dataclass(frozen=True)
+class MetricRange:
+    """The range of a metric, and how many independent test rows its mean over the folds rests on.
+
+    Few test rows can agree by chance: a score that is 1 on all of them, or a difference that is the
+    same on every fold, has no spread, but is not certain.
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    rows: float = np.nan  # once each, however often folds are repeated; NaN if not known
+    # whether the score is a share of rows, as an accuracy. Otherwise ``rows`` is a lower bound that
+    # is used only where scores have no spread
+    counted: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the rows say anything: the range is finite and there is a number of rows."""
+        return bool(np.isfinite([self.low, self.high, self.rows]).all())
+
+    def interval(self, mean: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """The interval of Clopper and Pearson (1934) for a share of the rows; else the mean."""
+        if not self.is_known:
+            return mean, mean
+        width, tail = self.high - self.low, 0.5 * (1 - confidence)
+        hits = np.clip((mean - self.low) / width, 0.0, 1.0) * self.rows
+        misses = self.rows - hits
+        with np.errstate(invalid="ignore"):
+            low = np.where(hits <= 0, 0.0, beta.ppf(tail, hits, misses + 1))
+            high = np.where(misses <= 0, 1.0, beta.isf(tail, hits + 1, misses))
+        return self.low + width * low, self.low + width * high
+
+    def error(self, difference: Floats) -> Floats:
+        """The least standard error of a difference between two shares of the same rows.
+
+        If the shares differ by ``d`` then the models differ on ``n d`` of the n rows or more, and
+        the variance of the mean over rows is ``(d - d^2) / n`` or more. `UNSEEN` is added to these
+        rows. Zero where nothing is known.
+        """
+        if not self.is_known:
+            return np.zeros_like(difference)
+        width = self.high - self.low
+        share = np.minimum(np.abs(difference) / width, 1.0)
+        return np.asarray(width * np.sqrt((share + UNSEEN / self.rows - share**2) / self.rows))
+
+
+def _of_rows(sizes: Floats) -> float:
+    """A mean over rows."""
+    return float(sizes.sum())
+
+
+def _of_classes(sizes: Floats) -> float:
+    """A mean over classes: the rows of as certain a mean over rows, if all classes are as hard."""
+    return float(sizes.size**2 / (1 / sizes).sum())
+
+
+def _of_pairs(sizes: Floats) -> float:
+    """A mean over pairs of rows of two classes: their variance is below ``A (1 - A) / min(n)``."""
+    return float(sizes.min())
+
+
+# of each metric: the range, the rows, and whether it is a share of them
+_RANGES: dict[str, tuple[float, float, Callable[[Floats], float] | None, bool]] = {
+    "accuracy": (0.0, 1.0, _of_rows, True),
+    "balanced_accuracy": (0.0, 1.0, _of_classes, True),
+    "matthews_corrcoef": (-1.0, 1.0, _of_classes, True),
+    **dict.fromkeys(("roc_auc", "roc_auc_ovr", "roc_auc_ovo"), (0.0, 1.0, _of_pairs, False)),
+    **dict.fromkeys(("average_precision", "f1"), (0.0, 1.0, _of_pairs, False)),
+    **dict.fromkeys(("f1_macro", "f1_weighted"), (0.0, 1.0, _of_pairs, False)),
+    "log_loss": (0.0, np.inf, None, False),
+    "neg_log_loss": (-np.inf, 0.0, None, False),
+    "brier": (0.0, np.inf, None, False),
+    "neg_brier_score": (-np.inf, 0.0, None, False),
+}
+
+
+def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> MetricRange:
+    """What the scores of a metric rest on; nothing of one that is not known here.
+
+    ``class_sizes`` are the samples of each class that are tested, or the groups, as the samples of
+    a group are not independent.
+    """
+    sizes = np.asarray(class_sizes, dtype=np.float64)
+    if sizes.ndim != 1 or not sizes.size or not (sizes > 0).all():
+        raise ValueError(f"class_sizes={class_sizes!r} must be positive numbers, one a class")
+    if metric not in _RANGES:
+        return MetricRange()
+    low, high, rows, counted = _RANGES[metric]
+    return MetricRange(low, high, np.nan if rows is None else rows(sizes), counted)

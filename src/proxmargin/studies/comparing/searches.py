@@ -1,0 +1,363 @@
+"""Fitted models behind one interface, and the settings that are tried on a training part."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils.validation import has_fit_parameter
+
+from proxmargin.runtime.interrupts import interrupts
+from proxmargin.studies.comparing.metrics import HeldOutPredictions
+from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
+
+Array = NDArray[np.float64]
+Settings = dict[str, Any]
+Make = Callable[..., Any]
+
+# relative gap of fits that only rank settings: a smaller one does not change their scores
+SELECTION_TOL = 1e-4
+
+
+@dataclass
+class Tally:
+    """The number of fits, of those that did not meet their tolerance, and their worst gap."""
+
+    fits: int = 0
+    unmet: int = 0
+    worst_gap: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.unmet} of {self.fits} fits stopped before their tolerance was met, the worst "
+            f"at a relative gap of {self.worst_gap:.1e}"
+        )
+
+    def count(self, certificate: Any) -> None:
+        """Take in one fitted model; those without a certificate count as fits only."""
+        self.fits += 1
+        if certificate is not None and not certificate.converged:
+            self.unmet += 1
+            self.worst_gap = max(self.worst_gap, float(certificate.relative_gap))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.fits + other.fits, self.unmet + other.unmet, max(self.worst_gap, other.worst_gap)
+        )
+
+
+def fitted(model: Any, data: LabelledRows) -> Any:
+    """The model, fitted to weighted samples; with their groups if it splits them again."""
+    given: dict[str, Any] = {}
+    if data.weights is not None:
+        if not has_fit_parameter(model, "sample_weight") and not isinstance(model, BaseSearchCV):
+            raise ValueError(
+                f"sample_weight: {type(model).__name__} takes no weights; leave it out of models"
+            )
+        given["sample_weight"] = data.weights
+    if data.groups is not None and isinstance(model, BaseSearchCV):
+        given["groups"] = data.groups
+    return model.fit(data.X, data.y, **given)
+
+
+def held_out(model: Any, data: LabelledRows, classes: NDArray[Any]) -> HeldOutPredictions:
+    """What a fitted model says about rows; ``classes`` are those of the whole data."""
+    labels, scores = said_of(model, data.X, classes)
+    return HeldOutPredictions(
+        codes=np.searchsorted(classes, data.y),
+        labels=labels,
+        classes=classes,
+        scores=scores,
+        weights=data.weights,
+        X=data.X,
+    )
+
+
+def said_of(model: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], Array | None]:
+    """Numbers of the classes that a fitted model predicts, and its decision values (`_scores_of`).
+
+    The classes of this library's margin models are those of their decision values, which are then
+    computed once.
+    """
+    from proxmargin.models.fitting.base import MarginEstimator
+
+    scores = _scores_of(model, X, classes.size)
+    by_scores = getattr(type(model), "predict", None) is MarginEstimator.predict
+    labels = model._labels_of(scores) if by_scores and scores is not None else model.predict(X)
+    return np.searchsorted(classes, labels), scores
+
+
+def _scores_of(model: Any, X: Any, n_classes: int) -> Array | None:
+    """The decision values, one a sample and class, or one a sample of two classes; else None."""
+    if not hasattr(model, "decision_function"):
+        return None
+    scores = np.asarray(model.decision_function(X), np.float64)
+    expected = (X.shape[0],) if n_classes == 2 else (X.shape[0], n_classes)
+    return scores if scores.shape == expected else None  # such as those of pairs of classes
+
+
+def own_probabilities(model: Any, X: Any) -> Array | None:
+    """The model's own probabilities, where it has them."""
+    if not hasattr(model, "predict_proba"):
+        return None
+    return np.asarray(model.predict_proba(X), np.float64)
+
+
+def features_used(model: Any) -> int:
+    """Features with a nonzero coefficient; all of them for models without coefficients."""
+    coef = coefficients(model)
+    if isinstance(model, DummyClassifier):
+        return 0
+    if coef is None:
+        return int(getattr(model, "n_features_in_", 0))
+    return int(np.count_nonzero(np.any(coef != 0, axis=0)))
+
+
+def coefficients(model: Any) -> Array | None:
+    """(n_rows, n_features) in the units of the data, or None."""
+    steps = getattr(model, "steps", None)
+    if steps is not None:
+        return _of_pipeline(model, steps)
+    best = getattr(model, "best_estimator_", model)
+    if best is not model:
+        return coefficients(best)
+    try:
+        coef = getattr(model, "coef_", None)
+    except AttributeError:  # of a kernel machine of scikit-learn
+        return None
+    if coef is None or getattr(coef, "ndim", 0) not in (1, 2):
+        return None
+    dense = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef, np.float64)
+    return np.atleast_2d(dense)
+
+
+def _of_pipeline(model: Any, steps: Any) -> Array | None:
+    """Those of a pipeline that only rescales the features before a linear model."""
+    coef = coefficients(steps[-1][1])
+    scale = np.ones(getattr(model, "n_features_in_", -1) if coef is None else coef.shape[1])
+    for _, step in steps[:-1]:
+        if type(step).__name__ not in ("StandardScaler", "MaxAbsScaler"):
+            return None
+        if step.scale_ is not None:
+            scale = scale * step.scale_
+    return None if coef is None else coef / scale
+
+
+@dataclass
+class SearchPredictions:
+    """Out-of-fold predictions of every setting for the training rows, gathered fold by fold."""
+
+    settings: list[Settings]  # in the order of preference among equals
+    parameter: str | None = None  # the strength that varies along a path or a grid
+    folds: Sequence[TrainTestRows] = ()
+    labels: NDArray[np.intp] | None = None  # (n_settings, n_rows), -1 where never held out
+    scores: Array | None = None  # (n_settings, n_rows[, n_classes]), if there are decision values
+    fold_sizes: list[Array] = field(default_factory=list)  # numbers of features, (n_settings,) each
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def sizes(self) -> Array:
+        """Mean numbers of features, (n_settings,)."""
+        return np.mean(self.fold_sizes, axis=0)
+
+    def add_paths(
+        self, split: TrainTestRows, data: LabelledRows, paths: Iterable[tuple[Any, Array]]
+    ) -> None:
+        """The paths of one fold, with their decision values for its held-out rows."""
+        found = list(paths)
+        for path, _ in found:
+            for certificate in path.certificates:
+                self.tally.count(certificate)
+        self.fold_sizes.append(np.concatenate([path.n_nonzero for path, _ in found]).astype(float))
+        decisions = np.concatenate([each for _, each in found])
+        many = decisions.ndim == 3
+        labels = decisions.argmax(axis=2) if many else (decisions > 0).astype(np.intp)
+        self._put(split, data.n_samples, labels, decisions)
+
+    def add_models(self, split: TrainTestRows, data: LabelledRows, X: Any, models: Any) -> None:
+        """Models of all settings, one after the other, for the held-out rows X."""
+        sizes, labels, scores, classes = [], [], [], np.unique(data.y)
+        for model in models:
+            self.tally.count(getattr(model, "certificate_", None))
+            sizes.append(float(features_used(model)))
+            said, score = said_of(model, X, classes)
+            labels.append(said)
+            scores.append(score)
+        self.fold_sizes.append(np.array(sizes))
+        known = None if any(each is None for each in scores) else np.array(scores)
+        self._put(split, data.n_samples, np.array(labels), known)
+
+    def _put(
+        self, split: TrainTestRows, n_rows: int, labels: NDArray[np.intp], scores: Array | None
+    ) -> None:
+        if self.labels is None:
+            self.labels = np.full((len(labels), n_rows), -1, np.intp)
+        self.labels[:, split.test] = labels
+        if scores is None:
+            return
+        if self.scores is None:
+            self.scores = np.full((len(scores), n_rows, *scores.shape[2:]), np.nan)
+        self.scores[:, split.test] = scores
+
+
+class Search(Protocol):
+    """Which settings of a model are tried, and how they are fitted."""
+
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
+        """Out-of-fold predictions of all settings for these training rows."""
+
+
+class _Path(ABC):
+    """Warm-started paths of all inner folds, by the engine of cross-validation (`selection`)."""
+
+    parameter: str
+    tol: float
+
+    @abstractmethod
+    def templates(self, make: Make) -> list[Any]:
+        """The estimators whose strength varies, one a mix of norms."""
+
+    @abstractmethod
+    def grid(self, template: Any, assembly: Any) -> Array:
+        """The strengths of one of them, the strongest penalty first."""
+
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
+        from proxmargin.data.inputs.targets import Targets
+        from proxmargin.models.selection import folds as engine
+
+        templates = self.templates(make)
+        targets = Targets.encode(data.y, data.weights, templates[0].class_weight)
+        rows = engine.ValidatedRows(data.prepared()[0].X, targets, data.weights, {})
+        first = templates[0]._assembled(rows.design, targets)
+        grids = [self.grid(each, each._reassembled(first)) for each in templates]
+        settings = [
+            {self.parameter: float(value), **self.mix(template)}
+            for template, grid in zip(templates, grids, strict=True)
+            for value in grid
+        ]
+        found = SearchPredictions(settings, self.parameter, folds)
+        plan = engine.Plan(templates, np.stack(grids))
+        with interrupts:
+            for number, split in enumerate(folds):
+                fold = engine.Fold(number, split.train, split.test)
+                if data.preprocess is not None:
+                    transformer = data.rows(split.train).prepared()[1]
+                    rows = replace(rows, X=data.transformed(transformer).X)
+                scored = list(engine.path_models(plan, rows, fold, lambda count: None))
+                # a path keeps what is complete: shorter than those of other folds, and to choose
+                # from it would be to choose among less
+                interrupts.act()
+                found.add_paths(split, data, ((each.models, each.decisions) for each in scored))
+        return found
+
+    def mix(self, template: Any) -> Settings:
+        return {}
+
+
+@dataclass(frozen=True)
+class AlphaPath(_Path):
+    """Paths in ``alpha``, one for each ``l1_ratio``, from `proxmargin.alpha_max` of the rows."""
+
+    l1_ratios: tuple[float, ...] = (0.95, 0.5)  # in the order of preference among equals
+    n_alphas: int = 30
+    eps: float = 1e-3  # the last alpha as a share of the first
+    tol: float = SELECTION_TOL
+    parameter = "alpha"
+
+    def templates(self, make: Make) -> list[Any]:
+        return [
+            _template(make().set_params(l1_ratio=ratio, tol=self.tol)) for ratio in self.l1_ratios
+        ]
+
+    def grid(self, template: Any, assembly: Any) -> Array:
+        from proxmargin.models.paths.grid import default_grid
+
+        return default_grid(template, assembly, self.n_alphas, self.eps)
+
+    def mix(self, template: Any) -> Settings:
+        return {"l1_ratio": template.l1_ratio}
+
+
+@dataclass(frozen=True)
+class CPath(_Path):
+    """A path through given values of ``C``, increasing, of a linear model."""
+
+    values: tuple[float, ...]
+    tol: float = SELECTION_TOL
+    parameter = "C"
+
+    def templates(self, make: Make) -> list[Any]:
+        return [_template(make().set_params(tol=self.tol))]
+
+    def grid(self, template: Any, assembly: Any) -> Array:
+        return np.array(self.values, np.float64)
+
+
+def _template(estimator: Any) -> Any:
+    """The estimator as the engine of paths takes it, with checked parameters."""
+    from proxmargin.models.paths.grid import unfitted
+
+    template = unfitted(estimator)
+    template._check_parameters()
+    template._check_model()
+    return template
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of the given values, fitted one by one.
+
+    Values are in the order of preference among equals. None of them: the defaults, whose held-out
+    scores calibrate the model.
+    """
+
+    values: Mapping[str, Iterable[Any]]
+    tol: float | None = None  # of these fits, for estimators that have one
+
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
+        settings = list(ParameterGrid({k: list(v) for k, v in self.values.items()}))
+        varied = [name for name, each in self.values.items() if len(list(each)) > 1]
+        found = SearchPredictions(settings, varied[0] if len(varied) == 1 else None, folds)
+        for split in folds:
+            train, transformer = data.rows(split.train).prepared()
+            test = data.rows(split.test).transformed(transformer)
+            found.add_models(split, data, test.X, self._fitted(make, settings, train))
+        return found
+
+    def _fitted(self, make: Make, settings: list[Settings], data: LabelledRows) -> Iterator[Any]:
+        from proxmargin.models.fitting.base import MarginEstimator
+        from proxmargin.models.paths import fitted_grid
+
+        model = make()
+        if isinstance(model, MarginEstimator):
+            quick = {} if self.tol is None else {"tol": self.tol}
+            model.set_params(**quick)
+            return fitted_grid(model, settings, data.X, data.y, data.weights)
+        return (fitted(make().set_params(**each), data) for each in settings)
+
+
+@dataclass(frozen=True)
+class Given:
+    """No choice: an estimator as it is. Held-out scores are fitted only if it needs them to be
+    calibrated, because it has no probabilities."""
+
+    def tried(
+        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
+    ) -> SearchPredictions:
+        model = make()
+        if hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+            return SearchPredictions([{}])
+        return Grid({}).tried(make, data, folds)

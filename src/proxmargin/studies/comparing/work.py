@@ -1,0 +1,290 @@
+"""One unit of work: choose the settings of a model on training rows, refit, score on test rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from proxmargin.compiled.clock import clock
+from proxmargin.data.inputs.preprocessing import Preprocessed
+from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator
+from proxmargin.runtime.threads import quiet_threads
+from proxmargin.studies.comparing.candidates import Candidate
+from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
+from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows, inner_splits
+from proxmargin.studies.comparing.searches import (
+    SearchPredictions,
+    Settings,
+    Tally,
+    coefficients,
+    features_used,
+    fitted,
+    held_out,
+    own_probabilities,
+)
+
+Array = NDArray[np.float64]
+
+# mean scores closer than this count as equal: the order of summation alone may make them differ
+TIE = 1e-12
+CALIBRATION = "sigmoid"  # two parameters: fits any number of held-out scores
+# beginnings of scikit-learn's warnings about held-out rows that lack a class
+_OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
+STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose them by themselves
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTask:
+    """A model and a fold; without a split, all rows are training rows and nothing is scored."""
+
+    candidate: Candidate
+    fold: int | None
+    split: TrainTestRows | None
+    seed: int
+    keeps: bool = True
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which task of a comparison it is; the fit to all rows has the number -1."""
+        return self.candidate.name, -1 if self.fold is None else self.fold
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of a task, all plain values but for the estimator."""
+
+    model: str
+    fold: int | None  # among those of all repeats; None for all rows
+    scores: dict[str, float]  # for each metric, on the test rows; NaN where it does not exist
+    features_used: int
+    seconds: float  # of the refit, without the compilation of kernels
+    # certified for the refit; NaN for a model without a certificate
+    relative_gap: float
+    passes: float
+    certified: bool | None  # whether the gap of the refit met its tolerance
+    settings: Settings  # as chosen on the training rows
+    tally: Tally  # over all fits of the task
+    # the features with a coefficient: ``features`` (their numbers; None for all of them) and
+    # ``weights``, a list a class; empty for models without coefficients
+    used: dict[str, Any] = field(default_factory=dict)
+    # predictions for the test rows, if kept: ``labels``, ``scores``, ``probabilities``
+    held: dict[str, Any] = field(default_factory=dict)
+    curve: dict[str, Any] = field(default_factory=dict)  # inner scores along the strength
+    # wall-clock seconds of the task, and those of them in which kernels were compiled
+    spent: float = 0.0
+    compiling: float = 0.0
+    messages: tuple[str, ...] = ()  # other warnings, each once
+    estimator: Any = None  # the refit on all rows
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.model, -1 if self.fold is None else self.fold
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything but the estimator, as JSON has it; numbers keep all their bits."""
+        return asdict(replace(self, estimator=None))
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Outcome:
+        tally, messages = Tally(**plain["tally"]), (*plain["messages"],)
+        return cls(**{**plain, "tally": tally, "messages": messages})
+
+
+def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Outcome:
+    """Choose the settings, refit, and score; test rows are read by the scores only."""
+    started, without_compiling = perf_counter(), clock()
+    train = data if task.split is None else data.rows(task.split.train)
+    # the number of BLAS threads changes the last bits of sums
+    with warnings.catch_warnings(record=True) as caught, quiet_threads(0):
+        warnings.simplefilter("always")
+        tried = task.candidate.search.tried(
+            task.candidate.make, train, inner_splits(train, task.seed)
+        )
+        choice = chosen(tried, train, metrics[0])
+        ready, transformer = train.prepared()
+        model, begun = task.candidate.make().set_params(**choice.settings), clock()
+        model = fitted(model, ready)
+        seconds = clock() - begun
+        certificate = getattr(model, "certificate_", None)
+        tried.tally.count(certificate)
+        judged = None
+        if task.split is not None:
+            test = data.rows(task.split.test).transformed(transformer)
+            judged = _judged(model, choice, test, np.unique(data.y))
+        scores = {} if judged is None else {each.name: each(judged) for each in metrics}
+    whole = model if transformer is None else Preprocessed.of(transformer, model)
+    spent = perf_counter() - started
+    return Outcome(
+        model=task.candidate.name,
+        fold=task.fold,
+        scores=scores,
+        features_used=features_used(model),
+        seconds=seconds,
+        relative_gap=float(getattr(certificate, "relative_gap", np.nan)),
+        passes=float(getattr(certificate, "n_passes", np.nan)),
+        certified=None if certificate is None else bool(certificate.converged),
+        settings=_settings(model, choice),
+        tally=tried.tally,
+        # features of other folds may be others
+        used=_used(model) if ready.outputs == data.outputs else {},
+        held=_plain(judged) if judged is not None and task.keeps else {},
+        curve=choice.curve,
+        spent=spent,
+        compiling=max(0.0, spent - (clock() - without_compiling)),
+        messages=_messages(caught),
+        estimator=whole if task.split is None else None,
+    )
+
+
+def _judged(
+    model: Any, choice: ChosenSettings, test: LabelledRows, classes: NDArray[Any]
+) -> HeldOutPredictions:
+    """What the model says about the test rows, with calibrated probabilities."""
+    said = held_out(model, test, classes)
+    if choice.calibrator is not None and said.scores is not None:
+        return replace(said, probabilities=choice.calibrator.probabilities(said.scores))
+    return replace(said, probabilities=own_probabilities(model, test.X))
+
+
+def _settings(model: Any, choice: ChosenSettings) -> Settings:
+    """The chosen settings; of a classifier that has chosen by itself its choice."""
+    own = dict(getattr(model, "best_params_", {}))
+    if hasattr(model, "cv_scores_"):
+        own = {n.rstrip("_"): getattr(model, n) for n in STRENGTHS if hasattr(model, n)}
+    found = {name.removeprefix("model__"): v for name, v in {**own, **choice.settings}.items()}
+    plain = {name: v.item() if isinstance(v, np.generic) else v for name, v in found.items()}
+    kept = bool | int | float | str | None
+    return {name: v if isinstance(v, kept) else str(v) for name, v in plain.items()}
+
+
+def _used(model: Any) -> dict[str, Any]:
+    """The features with a coefficient, and their coefficients."""
+    coef = coefficients(model)
+    if coef is None:
+        return {}
+    features = np.flatnonzero(np.any(coef != 0, axis=0))
+    listed = None if features.size == coef.shape[1] else features.tolist()
+    return {"features": listed, "weights": coef[:, features].tolist()}
+
+
+def _plain(judged: HeldOutPredictions) -> dict[str, Any]:
+    arrays = {name: getattr(judged, name) for name in ("labels", "scores", "probabilities")}
+    return {name: None if each is None else each.tolist() for name, each in arrays.items()}
+
+
+def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
+    """Each warning once, without those on unmet tolerances (in the tally) and on small folds."""
+    others = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
+    texts = dict.fromkeys(str(w.message) for w in others)
+    return tuple(text for text in texts if not text.startswith(_OF_SMALL_FOLDS))
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenSettings:
+    """The chosen settings."""
+
+    settings: Settings
+    # from decision values to probabilities, fitted to those of held-out training rows; None if the
+    # models have none
+    calibrator: Calibrator | None
+    # inner scores along the strength, for the other chosen settings; empty without a strength
+    curve: dict[str, Any]
+
+
+def chosen(tried: SearchPredictions, data: LabelledRows, metric: Metric) -> ChosenSettings:
+    """The settings with the best mean inner score; among equals the sparser, then the earlier."""
+    if tried.labels is None:
+        return ChosenSettings(tried.settings[0], None, {})
+    classes = np.unique(data.y)
+    codes = np.searchsorted(classes, data.y)
+    index, scores = 0, None
+    if len(tried.settings) > 1:
+        scores = np.array(
+            [_inner(tried, k, codes, classes, data, metric) for k in range(len(tried.settings))]
+        )
+        index = best(metric.sign * _means(scores), tried.sizes)
+    calibrator = None if tried.scores is None else _calibrator(tried.scores[index], codes, data)
+    curve = {} if scores is None else _curve(tried, index, scores)
+    return ChosenSettings(tried.settings[index], calibrator, curve)
+
+
+def best(scores: Array, sizes: Array) -> int:
+    """The index of the largest score; of equal ones the least size, then the first."""
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    if scores.max() == -np.inf:
+        raise ValueError("the scoring gave no number for any setting; choose another one")
+    ties = np.flatnonzero(scores >= scores.max() - TIE)
+    return int(ties[sizes[ties].argmin()])
+
+
+def _inner(
+    tried: SearchPredictions,
+    index: int,
+    codes: NDArray[np.intp],
+    classes: NDArray[Any],
+    data: LabelledRows,
+    metric: Metric,
+) -> list[float]:
+    """The metric of one setting on each inner fold."""
+    assert tried.labels is not None
+    scores = None if tried.scores is None else tried.scores[index]
+    labels, probabilities = tried.labels[index], None
+    if metric.needs_probabilities(classes.size) and scores is not None:
+        known = _held_out_rows(scores)
+        probabilities = np.full((codes.size, classes.size), np.nan)
+        calibrator = _calibrator(scores, codes, data)
+        if calibrator is not None:
+            probabilities[known] = calibrator.probabilities(scores[known])
+    X = data.X if metric.needs_rows else None
+    held_out = HeldOutPredictions(codes, labels, classes, scores, probabilities, data.weights, X)
+    return [metric(held_out.rows(split.test)) for split in tried.folds]
+
+
+def _calibrator(scores: Array, codes: NDArray[np.intp], data: LabelledRows) -> Calibrator | None:
+    """The map from held-out scores to probabilities."""
+    known = _held_out_rows(scores)
+    if np.unique(codes[known]).size < np.unique(codes).size:
+        return None
+    return fit_calibrator(CALIBRATION, scores[known], codes[known], data.shares[known])
+
+
+def _held_out_rows(scores: Array) -> NDArray[np.bool_]:
+    """The rows that were held out."""
+    return np.isfinite(scores if scores.ndim == 1 else scores.sum(axis=1))
+
+
+def _means(scores: Array) -> Array:
+    """Means over the folds that tell the metric; NaN if none does."""
+    known = np.isfinite(scores)
+    count = known.sum(axis=1)
+    total = np.where(known, scores, 0.0).sum(axis=1)
+    return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)
+
+
+def _curve(tried: SearchPredictions, index: int, scores: Array) -> dict[str, Any]:
+    """Mean and standard error along the strength, with what else was chosen."""
+    name = tried.parameter
+    if name is None:
+        return {}
+    others = [{k: v for k, v in each.items() if k != name} for each in tried.settings]
+    own = others[index]
+    along = [k for k, each in enumerate(others) if each == own]
+    picked, errors = scores[along], np.full(len(along), np.nan)
+    if picked.shape[1] > 1:
+        errors = picked.std(axis=1, ddof=1) / np.sqrt(picked.shape[1])
+    return {
+        "parameter": name,
+        "strengths": [tried.settings[k][name] for k in along],
+        "mean": _means(picked).tolist(),
+        "se": errors.tolist(),
+        "n_features": tried.sizes[along].tolist(),
+        "chosen": tried.settings[index][name],
+        **own,
+    }

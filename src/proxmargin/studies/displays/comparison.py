@@ -1,0 +1,440 @@
+"""The scores of compared models, with their intervals, folds, costs and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
+
+from proxmargin.compiled.rounding import score_levels
+from proxmargin.data.inputs.parameters import check_choice, check_number
+from proxmargin.studies.displays.axes import apart, axes_for
+from proxmargin.studies.reports.details import score_matrix, stairs
+from proxmargin.studies.stats.scores import INTERVAL
+
+Array = NDArray[np.float64]
+Facts = Mapping[str, Any]
+
+ROW = 0.34  # inches of a new figure's height, a model
+FRAME = 1.6  # inches above and below the rows
+FEWEST = 6  # rows of the lowest figure
+SPREAD = 0.5  # of the height of a row, over which its folds are drawn
+
+WIDE = 20  # ratio of numbers of features from which their axis is logarithmic
+
+MODEL = "C0"  # colours
+BASELINE = "C1"
+MAJORITY = "0.4"
+FAINT = 0.45  # opacity of folds
+GRID = 200  # values of x at which the curves of several classes are averaged
+CHANCE = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The models of a comparison that are drawn, the metric, and the class of their curves."""
+
+    facts: Facts
+    metric: str
+    models: Sequence[Facts]
+    class_: Any
+
+    @classmethod
+    def of(cls, facts: Facts, metric: str, limit: int | None, class_: Any) -> Drawn:
+        """Of the best models by that metric."""
+        sign = -1.0 if _known(facts, metric)["larger_is_better"] else 1.0
+        means = [sign * _number(m["metrics"][metric].get("mean")) for m in facts["models"]]
+        order = np.argsort(np.array(means), kind="stable")[:limit]  # NaN is last
+        return cls(facts, metric, [facts["models"][each] for each in order], class_)
+
+    @property
+    def label(self) -> str:
+        known = _known(self.facts, self.metric)
+        better = "larger" if known["larger_is_better"] else "smaller"
+        return f"{known['label']} ({better} is better)"
+
+    @property
+    def protocol(self) -> str:
+        folds, repeats = (self.facts["protocol"][name] for name in ("folds", "repeats"))
+        return f"{folds} folds" + (f", {repeats} times" if repeats > 1 else "")
+
+    def numbers(self, *names: str) -> Array:
+        """Of each model, (n_names, n_models); NaN where there are none."""
+        rows = [
+            [_number(model["metrics"][self.metric].get(name)) for model in self.models]
+            for name in names
+        ]
+        return np.array(rows).reshape(len(names), len(self.models))
+
+    def groups(self) -> Iterator[tuple[str, NDArray[np.intp], dict[str, Any]]]:
+        """Models to be drawn alike: what they have in common, their places, their style."""
+        baseline = np.array([model["kind"] == "baseline" for model in self.models])
+        equal = np.array([bool(m["metrics"][self.metric].get("equivalent")) for m in self.models])
+        for is_baseline, colour, what in ((False, MODEL, "model"), (True, BASELINE, "baseline")):
+            for is_equal, face, how in (
+                (True, colour, "not distinguishable from the best"),
+                (False, "white", "worse than the best"),
+            ):
+                places = np.flatnonzero((baseline == is_baseline) & (equal == is_equal))
+                style = {"color": colour, "markerfacecolor": face, "markeredgecolor": colour}
+                yield f"{what}, {how}", places, style
+
+
+class ComparisonDisplay:
+    """Compared models, the best at the top: scores, differences, folds, costs or curves.
+
+    Full marks are models that are not distinguishable from the best, hollow ones are worse.
+    Baselines have a colour of their own, and the recommended model has a star.
+
+    Parameters
+    ----------
+    facts : mapping
+        What `Comparison.to_dict` returned.
+    metric : str, optional
+        One of the comparison's; by default the one by which its models are ordered.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    marks_ : list of matplotlib artists
+        Error bars of each group of models; dots of the folds of each model; or a line a curve.
+    labels_ : list of str
+        The models that are drawn, in their order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import ComparisonDisplay, compare
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> found = compare(X, y, models=["HuberizedSVC", "DWD"])  # doctest: +SKIP
+    >>> display = ComparisonDisplay.from_comparison(found)  # doctest: +SKIP
+    >>> display = ComparisonDisplay.from_comparison(found, kind="roc")  # doctest: +SKIP
+    """
+
+    marks_: list[Any]
+    labels_: list[str]
+
+    def __init__(self, facts: Facts, *, metric: str | None = None) -> None:
+        known = [each["name"] for each in facts["protocol"]["metrics"]]
+        self.metric = str(facts["protocol"]["scoring"] if metric is None else metric)
+        check_choice("metric", self.metric, known)
+        self.facts = facts
+
+    @classmethod
+    def from_comparison(
+        cls,
+        comparison: Any,
+        *,
+        metric: str | None = None,
+        ax: Any = None,
+        kind: str = "intervals",
+        top: int | None = None,
+        label: Any = None,
+    ) -> Self:
+        """Draw a finished comparison; other arguments as in `plot`."""
+        return cls(comparison.to_dict(), metric=metric).plot(ax, kind=kind, top=top, label=label)
+
+    def plot(
+        self, ax: Any = None, *, kind: str = "intervals", top: int | None = None, label: Any = None
+    ) -> Self:
+        """Draw it into the axes, or into a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        kind : {'intervals', 'differences', 'folds', 'features', 'seconds', 'roc', \
+'precision_recall'}
+            Mean scores with their intervals and a line at the score of the majority class;
+            differences from the best; the score of every fold; mean scores against the number of
+            features or the seconds of a fit; curves of the held-out scores of the first repetition,
+            all folds together.
+        top : int, optional
+            The number of models; by default 5 for curves and all for the rest.
+        label : optional
+            The class of the curves: by default the second of two, and the mean over all classes of
+            more.
+
+        Raises
+        ------
+        ValueError
+            Another kind, or a class that there is none of; no predictions for curves.
+        """
+        check_choice("kind", kind, KINDS)
+        check_number("top", top, low=1, integer=True, optional=True)
+        draw, usual, is_rows = KINDS[kind]
+        limit = usual if top is None else top
+        if label is not None and kind not in OF_CLASSES:
+            raise ValueError(f"label={label!r} is for curves, and kind is {kind!r}")
+        drawn = Drawn.of(self.facts, self.metric, limit, label)
+        is_new, ax = ax is None, axes_for(ax)
+        if is_new and is_rows:
+            ax.figure.set_figheight(height_of(len(drawn.models)))
+        self.labels_ = [str(model["name"]) for model in drawn.models]
+        self.marks_ = draw(drawn, ax)
+        ax.spines[["top", "right"]].set_visible(False)
+        _plain(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def height_of(models: int) -> float:
+    """Inches of a figure with a row for each model."""
+    return FRAME + ROW * max(models, FEWEST)
+
+
+# -- rows -----------------------------------------------------------------------------------
+
+
+def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
+    marks = _draw_rows(drawn, ax, *drawn.numbers("mean", "low", "high"))
+    majority = _number((drawn.facts.get("majority") or {}).get(drawn.metric))
+    if np.isfinite(majority):
+        ax.axvline(majority, color=MAJORITY, linestyle=":", label="majority class")
+    ax.set_xlabel(f"{drawn.label}, {INTERVAL}; {drawn.protocol}")
+    _legend(ax)
+    return marks
+
+
+def _draw_differences(drawn: Drawn, ax: Any) -> list[Any]:
+    parts = drawn.numbers("difference", "difference_low", "difference_high")
+    marks = _draw_rows(drawn, ax, *parts)
+    ax.axvline(0.0, color=MAJORITY, linewidth=0.8)
+    ax.set_xlabel(f"difference from the best: {drawn.label}, {INTERVAL}; {drawn.protocol}")
+    _legend(ax)
+    return marks
+
+
+def _draw_folds(drawn: Drawn, ax: Any) -> list[Any]:
+    marks = []
+    for place, model in enumerate(drawn.models):
+        rows = [row for row in drawn.facts["fold_results"] if row["model"] == model["name"]]
+        scores = np.array([_number(row.get(drawn.metric)) for row in rows])
+        heights = place + SPREAD * (np.linspace(-0.5, 0.5, scores.size) if scores.size > 1 else 0)
+        colour = BASELINE if model["kind"] == "baseline" else MODEL
+        style = {"color": colour, "alpha": FAINT, "markersize": 4, "linestyle": ""}
+        marks += ax.plot(scores, np.broadcast_to(heights, scores.shape), "o", **style)
+    (means,) = drawn.numbers("mean")
+    ax.plot(means, np.arange(means.size), "k|", markersize=12, label="mean")
+    _name_rows(drawn, ax)
+    ax.set_xlabel(f"{drawn.label} of each fold; {drawn.protocol}")
+    _legend(ax)
+    return marks
+
+
+def _draw_rows(drawn: Drawn, ax: Any, centre: Array, low: Array, high: Array) -> list[Any]:
+    """A row with an interval for each model."""
+    places = np.arange(centre.size, dtype=np.float64)
+    marks = _error_bars(drawn, ax, (centre, places), xerr=(centre - low, high - centre), capsize=2)
+    _name_rows(drawn, ax)
+    return marks
+
+
+def _error_bars(drawn: Drawn, ax: Any, points: tuple[Array, Array], **style: Any) -> list[Any]:
+    """Those of each group of models; of lengths (below, above) one has to be given."""
+    (axis,) = {"xerr", "yerr"} & set(style)
+    (x, y), ends = points, np.abs(np.stack(style.pop(axis)))
+    return [
+        ax.errorbar(
+            x[places],
+            y[places],
+            **{axis: ends[:, places]},
+            fmt="o",
+            label=label,
+            **style,
+            **colours,
+        )
+        for label, places, colours in drawn.groups()
+        if places.size
+    ]
+
+
+def _name_rows(drawn: Drawn, ax: Any) -> None:
+    names = [_starred(drawn, model) for model in drawn.models]
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+# -- costs ----------------------------------------------------------------------------------
+
+
+def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
+    counts = np.array([_number(model.get("n_features")) for model in drawn.models])
+    if np.nanmax(counts, initial=0.0) > WIDE * np.nanmin(counts, initial=np.inf):
+        ax.set_xscale("symlog", linthresh=1)
+    return _draw_costs(drawn, ax, "n_features", "features used, mean over the folds")
+
+
+def _draw_seconds(drawn: Drawn, ax: Any) -> list[Any]:
+    ax.set_xscale("log")
+    return _draw_costs(drawn, ax, "seconds_per_fit", "seconds of a fit")
+
+
+def _draw_costs(drawn: Drawn, ax: Any, cost: str, label: str) -> list[Any]:
+    costs = np.array([_number(model.get(cost)) for model in drawn.models])
+    mean, low, high = drawn.numbers("mean", "low", "high")
+    marks = _error_bars(drawn, ax, (costs, mean), yerr=(mean - low, high - mean), elinewidth=0.7)
+    ax.set(xlabel=label, ylabel=drawn.label)
+    _name_points(drawn, ax, costs, mean)
+    _legend(ax)
+    return marks
+
+
+def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
+    """Names at the right, moved apart, each with a line to its point."""
+    there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    for place, height in zip(there, apart((y[there] - low) / (high - low)), strict=True):
+        ax.annotate(
+            _starred(drawn, drawn.models[int(place)]),
+            (x[place], y[place]),
+            xytext=(1.03, height),
+            textcoords="axes fraction",
+            fontsize="x-small",
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "0.8", "linewidth": 0.5},
+        )
+
+
+# -- curves ---------------------------------------------------------------------------------
+
+
+class ScoredSamples(NamedTuple):
+    """True classes and scores, (n,) and (n, n_classes), of the samples that have some."""
+
+    true: NDArray[np.intp]
+    scores: Array
+
+    @classmethod
+    def of(cls, facts: Facts, model: str) -> ScoredSamples | None:
+        """Those of a model; None if there are none."""
+        predictions = facts.get("predictions") or {}
+        given = (predictions.get(model) or {}).get("scores")
+        scores = score_matrix(given or [None], len(facts["data"]["classes"]))
+        done = np.isfinite(scores).all(axis=1)
+        if not done.any():
+            return None
+        true = np.asarray(predictions["true"], dtype=np.intp)
+        return cls(true[done], scores[done])
+
+
+class Curve(NamedTuple):
+    """A curve from the left to the right, and the area under it."""
+
+    x: Array
+    y: Array
+    area: float
+
+
+def _draw_roc(drawn: Drawn, ax: Any) -> list[Any]:
+    def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
+        x, y, _ = roc_curve(is_class, scores)
+        return Curve(x, y, float(auc(x, y)))
+
+    def at(grid: Array, found: Curve) -> Array:
+        return np.interp(grid, found.x, found.y)
+
+    marks = _draw_curves(drawn, ax, curve, at)
+    ax.plot([0, 1], [0, 1], **CHANCE)
+    ax.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
+    return marks
+
+
+def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
+    def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
+        precision, recall, _ = precision_recall_curve(is_class, scores)
+        x, y = stairs(recall[::-1], precision[::-1])
+        return Curve(x, y, float(average_precision_score(is_class, scores)))
+
+    def at(grid: Array, found: Curve) -> Array:
+        return found.y[np.searchsorted(found.x, grid, side="left")]
+
+    marks = _draw_curves(drawn, ax, curve, at)
+    ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03))
+    return marks
+
+
+def _draw_curves(drawn: Drawn, ax: Any, curve: Any, at: Any) -> list[Any]:
+    """Curves of one class, or their mean over the classes, with the areas in the legend."""
+    labels = [str(each["label"]) for each in drawn.facts["data"]["classes"]]
+    chosen = _classes(labels, drawn.class_)
+    grid, marks = np.linspace(0.0, 1.0, GRID), []
+    for model in drawn.models:
+        held_out = ScoredSamples.of(drawn.facts, str(model["name"]))
+        if held_out is None:
+            continue
+        true, scores = held_out
+        found = [
+            curve(true == k, score_levels(scores[:, k]))
+            for k in chosen
+            if 0 < (true == k).sum() < true.size
+        ]
+        if not found:
+            continue
+        x, y, area = found[0]
+        if len(found) > 1:
+            x, y = grid, np.mean([at(grid, each) for each in found], axis=0)
+            area = float(np.mean([each.area for each in found]))
+        marks += ax.plot(x, y, label=f"{model['name']} ({area:.3f})")
+    if not marks:
+        raise ValueError("there are no held-out scores of these models to draw curves of")
+    of = labels[chosen[0]] if len(chosen) == 1 else f"mean of {len(chosen)} classes"
+    _legend(ax, title=f"{of} (area)")
+    return marks
+
+
+def _classes(labels: Sequence[str], label: Any) -> list[int]:
+    """The indices of the classes with curves."""
+    if label is not None:
+        check_choice("label", str(label), labels)
+        return [labels.index(str(label))]
+    return [1] if len(labels) == 2 else list(range(len(labels)))
+
+
+# -- shared ---------------------------------------------------------------------------------
+
+
+def _known(facts: Facts, metric: str) -> Facts:
+    """What the comparison says of a metric."""
+    return {each["name"]: each for each in facts["protocol"]["metrics"]}[metric]
+
+
+def _number(value: Any) -> float:
+    return np.nan if value is None else float(value)
+
+
+def _starred(drawn: Drawn, model: Facts) -> str:
+    star = " ★" if model["name"] == drawn.facts.get("recommended") else ""
+    return f"{model['name']}{star}"
+
+
+def _legend(ax: Any, **options: Any) -> None:
+    ax.legend(fontsize="x-small", edgecolor="none", framealpha=0.9, **options)
+
+
+def _plain(ax: Any) -> None:
+    """Names as they are: dollar signs in them are no formulas."""
+    legend = ax.get_legend()
+    texts = [*ax.get_yticklabels(), *ax.texts, *(legend.get_texts() if legend else ())]
+    for text in [*texts, *([legend.get_title()] if legend else ())]:
+        text.set_parse_math(False)
+
+
+OF_CLASSES = ("roc", "precision_recall")
+# of each kind: how it is drawn, the usual number of models, whether each has a row
+KINDS: dict[str, tuple[Callable[[Drawn, Any], list[Any]], int | None, bool]] = {
+    "intervals": (_draw_intervals, None, True),
+    "differences": (_draw_differences, None, True),
+    "folds": (_draw_folds, None, True),
+    "features": (_draw_features, None, False),
+    "seconds": (_draw_seconds, None, False),
+    "roc": (_draw_roc, 5, False),
+    "precision_recall": (_draw_precision_recall, 5, False),
+}

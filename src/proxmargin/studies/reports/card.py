@@ -1,0 +1,321 @@
+"""The data card: what to know, and what to doubt, about a data set before models are compared."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
+
+from proxmargin.studies.reports.columns import (
+    FeatureFacts,
+    repeated_columns,
+    repeated_rows,
+    single_feature_auc,
+)
+
+LISTED = 10  # features and rows listed by name at most; counts are of all
+RARE = 10  # samples below which a class is called rare
+SCREENED_ROWS = 20_000  # drawn at random, on which single features are screened at most
+SUSPICIOUS_AUC = 0.99  # area under the curve from which one feature alone is a suspect
+# level at which chance must not explain it, all features and classes considered (Bonferroni)
+CHANCE = 0.01
+# entries above which leaks are not searched: seconds, and a fit to so many takes as long
+SEARCHED = 2e7
+# share of rows that repeat earlier ones, below which rounding to a few digits explains them
+FEW_REPEATS = 0.01
+NAMED = 3  # columns named by a sentence
+
+Names = Sequence[str]
+
+
+def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, Any]:
+    """Sizes, faults and suspects of leakage of a data set.
+
+    Nothing is changed, and sparse data are not made dense.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, sparse matrix or data frame of numbers
+        May have missing entries (NaN).
+    y : (n_samples,)
+        Labels of the classes.
+    feature_names : (n_features,), optional
+        By default those of the data frame, or ``x0``, ``x1``, ...
+
+    Returns
+    -------
+    dict
+        Plain values, ready for JSON: ``n_samples``, ``n_features``, ``sparse``, ``density``,
+        ``classes`` (label and count), ``missing``, ``constant``, ``duplicate_rows``,
+        ``duplicate_columns``, ``sorted_by_class``, ``screened_rows``, ``suspects`` (feature, what,
+        class, auc, advice) and ``findings``: a list of (what, advice), in sentences. Counts are of
+        all, lists of names of the first ten.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not agree, or the data are no numbers.
+    """
+    X, y, names = _checked(X, y, feature_names)
+    labels, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes)
+    by_column, by_row = (X.tocsc(), X.tocsr()) if _is_sparse(X) else (X, X)
+    columns = FeatureFacts.of(by_column)
+    rows = repeated_rows(by_row)
+    twins = repeated_columns(by_column, columns.constant)
+    conflicts = [group for group in rows if np.unique(codes[group]).size > 1]
+    screened = np.arange(y.size)
+    if y.size > SCREENED_ROWS:
+        drawn = np.random.default_rng(0).choice(y.size, SCREENED_ROWS, replace=False)
+        screened = np.sort(drawn)
+    card: dict[str, Any] = {
+        "n_samples": int(X.shape[0]),
+        "n_features": int(X.shape[1]),
+        "sparse": bool(_is_sparse(X)),
+        "density": float(X.nnz / np.prod(X.shape)) if _is_sparse(X) else None,
+        "classes": [
+            {"label": str(label), "count": int(count)}
+            for label, count in zip(labels, counts, strict=True)
+        ],
+        "missing": {"entries": int(columns.missing.sum()), **_named(columns.missing > 0, names)},
+        "constant": _named(columns.constant, names),
+        "duplicate_rows": {
+            "count": sum(group.size - 1 for group in rows),
+            "conflicting": sum(group.size for group in conflicts),
+            "examples": [(group[:LISTED] + 1).tolist() for group in (conflicts or rows)[:LISTED]],
+        },
+        "duplicate_columns": {
+            "count": sum(group.size - 1 for group in twins),
+            "examples": [[names[j] for j in group[:LISTED]] for group in twins[:LISTED]],
+        },
+        "sorted_by_class": bool(labels.size > 1 and (np.diff(codes) != 0).sum() == labels.size - 1),
+        "screened_rows": int(screened.size),
+        "suspects": [
+            *_orders(columns.in_row_order, names),
+            *_separators(by_column, by_row, codes, labels, names, screened),
+        ],
+    }
+    about = _about_rows(card), _about_columns(card), _about_suspects(card["suspects"])
+    findings = chain.from_iterable(about)
+    return {**card, "findings": [{"what": w, "advice": a} for w, a in findings]}
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sp.issparse(X))
+
+
+def _checked(X: Any, y: Any, names: Names | None) -> tuple[Any, NDArray[Any], list[str]]:
+    if names is None and hasattr(X, "columns"):
+        names = list(X.columns)
+    if _is_sparse(X):
+        # canonical, so that equal lines have equal bytes; the caller's matrix stays as it is
+        X = sp.csr_array(X, copy=True)
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise ValueError(f"X must be a table of numbers, and has shape {X.shape}, dtype {X.dtype}")
+    y = np.asarray(y)
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must have one label for each of the {X.shape[0]} rows of X")
+    found = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(n) for n in names]
+    if len(found) != X.shape[1]:
+        raise ValueError(f"{len(found)} feature_names were given for {X.shape[1]} features")
+    return X, y, found
+
+
+def _named(which: NDArray[np.bool_], names: Names) -> dict[str, Any]:
+    """How many features there are of a kind, and the first of them by name."""
+    places = which.nonzero()[0]
+    return {"count": int(places.size), "features": [names[j] for j in places[:LISTED]]}
+
+
+def _orders(which: NDArray[np.bool_], names: Names) -> Iterator[dict[str, Any]]:
+    for j in which.nonzero()[0][:LISTED]:
+        yield {
+            "feature": names[j],
+            "what": "follows the order of the rows, as an identifier, a date or a run order does",
+            "class": None,
+            "auc": None,
+            "advice": "Leave it out: it says when or where a sample was written down.",
+        }
+
+
+def _separators(
+    by_column: Any,
+    by_row: Any,
+    codes: NDArray[np.intp],
+    labels: NDArray[Any],
+    names: Names,
+    screened: NDArray[np.intp],
+) -> Iterator[dict[str, Any]]:
+    """Features that alone tell a class from the rest, and more of it than chance would."""
+    if screened.size < codes.size:
+        by_column = by_row[screened].tocsc() if _is_sparse(by_row) else by_row[screened]
+        codes = codes[screened]
+    members = np.eye(labels.size)[codes]
+    # with two classes the second curve is the first, turned round
+    areas = single_feature_auc(by_column, members[:, -1:] if labels.size == 2 else members)
+    sides = np.maximum(areas, 1 - areas)
+    best = np.where(np.isnan(sides).all(axis=0), 0.0, np.nanmax(np.nan_to_num(sides), axis=0))
+    order = np.argsort(-best, kind="stable")[:LISTED]
+    for j in order[best[order] >= SUSPICIOUS_AUC]:
+        k = int(np.nanargmax(sides[:, j]))
+        label = labels[-1] if labels.size == 2 else labels[k]
+        column = by_column[:, [j]].toarray()[:, 0] if _is_sparse(by_column) else by_column[:, j]
+        inside = members[:, -1 if labels.size == 2 else k] > 0
+        if inside.all() or not inside.any():
+            continue
+        found = mannwhitneyu(column[inside], column[~inside], nan_policy="omit")
+        if found.pvalue * areas.size < CHANCE:
+            yield _separator(names[j], str(label), labels.size, float(sides[k, j]))
+
+
+def _separator(name: str, label: str, n_classes: int, auc: float) -> dict[str, Any]:
+    between = "the two classes" if n_classes == 2 else f"{label} from the other classes"
+    how = "perfectly" if auc == 1 else "almost perfectly"
+    return {
+        "feature": name,
+        "what": f"alone separates {between} {how} (AUC {auc:.3f})",
+        "class": label,
+        "auc": auc,
+        "advice": "Leave such features out if they become known only with the class (a result of "
+        "the diagnosis, a code of the label); real measurements are strong markers.",
+    }
+
+
+def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    copies, conflicting = (card["duplicate_rows"][key] for key in ("count", "conflicting"))
+    if conflicting:
+        yield (
+            f"{conflicting:,} rows have the same values as another row and a different label.",
+            "Correct the labels: no model can get all of these rows right.",
+        )
+    if copies:
+        yield (
+            _counted(copies, "row repeats", "rows repeat") + " an earlier one.",
+            "Remove copies, or give replicates of a sample the same group: a copy in the training "
+            "part makes scores of the test part too good.",
+        )
+    if card["sorted_by_class"]:
+        yield (
+            "The rows are sorted by class.",
+            "Folds are shuffled, so this does no harm here; but if classes were also measured one "
+            "after another, a batch effect looks like a difference between them.",
+        )
+    rare = min(card["classes"], key=lambda each: each["count"], default=None)
+    if rare and rare["count"] < RARE:
+        yield (
+            f"Class {rare['label']} has only {_counted(rare['count'], 'sample', 'samples')}.",
+            "Read scores with care: one sample more or less changes them visibly.",
+        )
+
+
+def _about_columns(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    missing, constant, twins = card["missing"], card["constant"], card["duplicate_columns"]
+    if missing["entries"]:
+        features = _counted(missing["count"], "feature", "features")
+        yield (
+            f"{_counted(missing['entries'], 'entry is', 'entries are')} missing, in {features}.",
+            "Fill them in by an imputer that learns from training samples only, or leave these "
+            "features out.",
+        )
+    if constant["count"]:
+        yield (
+            _counted(constant["count"], "feature has", "features have") + " one value in all rows.",
+            "Nothing to do: no model can use them.",
+        )
+    if twins["count"]:
+        yield (
+            _counted(twins["count"], "feature repeats", "features repeat")
+            + " another one exactly.",
+            "Keep one of each: sparse models pick one of them arbitrarily.",
+        )
+
+
+def _about_suspects(suspects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """One pair a kind: the features of a kind share their advice."""
+    for advice in dict.fromkeys(each["advice"] for each in suspects):
+        kin = [each for each in suspects if each["advice"] == advice]
+        first = f"{kin[0]['feature']} {kin[0]['what']}"
+        others = [each["feature"] for each in kin[1:]]
+        also = f"; similarly {', '.join(others)}" if others else ""
+        yield f"{first}{also}.", advice
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def leak_signs(
+    X: Any, y: Any, names: Sequence[str] | None = None, *, grouped: bool = False
+) -> list[str]:
+    """What makes scores of these data too good, in sentences that name options of the command line.
+
+    Entries may be missing (NaN); features of a column of text are named ``column=level``. With
+    ``grouped``, rows that belong together are known.
+    """
+    stored = X.nnz if hasattr(X, "nnz") else X.size
+    if stored > SEARCHED:
+        return []
+    card = data_card(X, y, names)
+    return list(_signs(card, X, np.asarray(y), names, grouped))
+
+
+def _signs(
+    card: dict[str, Any], X: Any, y: Any, names: Sequence[str] | None, grouped: bool
+) -> Iterator[str]:
+    ordered = [each["feature"] for each in card["suspects"] if each["auc"] is None]
+    # columns of text with as many levels as there are rows
+    levels = Counter(name.partition("=")[0] for name in names or () if "=" in name)
+    ordered += [column for column, count in levels.items() if count == y.size > 1]
+    if ordered:
+        yield f"{_listed(ordered)} numbers or names the rows: {_ignore(ordered)}"
+    called = list(names) if names is not None else [f"x{j}" for j in range(card["n_features"])]
+    suspects = [each["feature"] for each in card["suspects"] if each["auc"] is not None]
+    alone = [name for name in suspects if _separates(X, y, called.index(name))]
+    if alone:
+        yield (
+            f"{_listed(alone)} alone separates the classes: {_ignore(alone)}, "
+            "if it is known only with the class"
+        )
+    repeats = card["duplicate_rows"]["count"]
+    if repeats >= max(1, FEW_REPEATS * y.size) and not grouped:
+        yield (
+            f"{repeats} of {y.size} rows repeat earlier ones, and copies on both sides of a split "
+            "make scores too good: remove them, or keep them together (compare --groups COL)"
+        )
+    if card["sorted_by_class"]:
+        yield (
+            "the rows are sorted by class: folds of your own must be shuffled "
+            "(StratifiedKFold(shuffle=True)), as those of compare are"
+        )
+
+
+def _separates(X: Any, y: Any, j: int) -> bool:
+    """Whether each class has an interval of the feature to itself."""
+    column = X[:, [j]].toarray()[:, 0] if hasattr(X, "tocsr") else X[:, j]
+    known = ~np.isnan(column)
+    codes = np.unique(y[known], return_inverse=True)[1]
+    order = np.lexsort((codes, column[known]))
+    values, codes = column[known][order], codes[order]
+    borders = np.flatnonzero(np.diff(codes))
+    tied = bool(np.any(values[borders] == values[borders + 1]))
+    return borders.size == codes.max(initial=0) > 0 and not tied
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(repr, names[:NAMED])) + more
+
+
+def _ignore(names: Sequence[str]) -> str:
+    return " ".join(f"--ignore {shlex.quote(name.partition('=')[0])}" for name in names[:NAMED])

@@ -1,0 +1,337 @@
+"""A comparison as one page of HTML that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from proxmargin.runtime.brief import plain
+from proxmargin.runtime.files import replaced
+from proxmargin.runtime.optional import optional
+from proxmargin.studies.reports import formats
+from proxmargin.studies.reports.charts import SPECS
+from proxmargin.studies.reports.details import (
+    ModelPredictions,
+    confusion_of,
+    curves_of,
+    feature_chart,
+    feature_table,
+    path_chart,
+    path_table,
+)
+from proxmargin.studies.reports.formats import HtmlColumn, HtmlTable, number_column, word_column
+from proxmargin.studies.reports.standings import Standings, answer_of
+from proxmargin.studies.stats.scores import ROPE
+
+FORMAT = "proxmargin comparison"
+FOLDER = Path(__file__).parent / "template"
+USE, EXTRA = "A report", "report"
+# what the library is asked for; the rest is left out of the bundle
+SNIPPET = "window.vegaEmbed = vegaEmbed;"
+# held-out scores that are kept in the page, about 1 MB; more of them stay in the run directory
+KEPT_PREDICTIONS = 50_000
+
+
+def write_report(comparison: Any, path: str | os.PathLike[str]) -> None:
+    """Write a comparison as one HTML file, to be opened by any browser without a network.
+
+    Parameters
+    ----------
+    comparison : Comparison, or the dictionary of its ``to_dict``
+    path : path-like
+        Replaced in one step.
+
+    Raises
+    ------
+    ImportError
+        A library of the extra ``report`` is missing; the message says how to install it.
+    ValueError
+        These are not the facts of a comparison.
+    OSError
+        The file cannot be written.
+    """
+    check_libraries()
+    facts = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
+    # names may hold halves of surrogate pairs, which no encoding of text has
+    content = page_of(facts).encode("utf-8", errors="backslashreplace")
+    with replaced(path) as stream:
+        stream.write(content)
+
+
+def page_of(facts: Mapping[str, Any]) -> str:
+    """The text of the page."""
+    if facts.get("format") != FORMAT:
+        raise ValueError(f"these are not the facts of a comparison: format {facts.get('format')!r}")
+    view = View(facts)
+    style, script = (
+        (FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    )
+    charting = charting_library()
+    return str(
+        _template().render(
+            view=view,
+            rope=ROPE,
+            facts=facts,
+            formats=formats,
+            style=style,
+            script=script,
+            charting=charting,
+            policy=policy(style, [charting, script]),
+            island=island(view.island()),
+        )
+    )
+
+
+class View:
+    """What the template shows, derived from the facts."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self.facts = facts
+        self.models: list[Mapping[str, Any]] = list(facts["models"])
+        self.labels = [str(each["label"]) for each in facts["data"]["classes"]]
+        self.standings = [
+            Standings(metric, place, facts)
+            for place, metric in enumerate(facts["protocol"]["metrics"])
+        ]
+
+    @cached_property
+    def main(self) -> Standings:
+        return next((each for each in self.standings if each.is_main), self.standings[0])
+
+    @cached_property
+    def answer(self) -> Any:
+        return answer_of(self.facts, self.main)
+
+    @cached_property
+    def first(self) -> int:
+        """The index of the model whose details are shown first."""
+        names = [each["name"] for each in self.models]
+        return names.index(self.answer.model) if self.answer.model in names else 0
+
+    # Held-out predictions
+
+    @cached_property
+    def held_out(self) -> dict[int, ModelPredictions]:
+        predictions = self.facts.get("predictions") or {}
+        found = {
+            m: ModelPredictions.of(predictions, each["name"], len(self.labels))
+            for m, each in enumerate(self.models)
+        }
+        known = {m: each for m, each in found.items() if each is not None}
+        # the recommended model has the first colour
+        return {m: known[m] for m in sorted(known, key=lambda m: (m != self.first, m))}
+
+    @cached_property
+    def _curves(self) -> tuple[list[dict[str, Any]], list[int]]:
+        counts = [each["count"] for each in self.facts["data"]["classes"]]
+        return curves_of(self.held_out, counts)
+
+    @property
+    def curve_classes(self) -> list[int]:
+        return self._curves[1] if self._curves[0] else []
+
+    @property
+    def shown_curves(self) -> list[int]:
+        """Models whose curves are drawn at first: the recommended one and the best two others."""
+        return list(self.held_out)[:3]
+
+    def curve_table(self) -> HtmlTable:
+        """Areas under the curves: what they say in numbers."""
+        columns = (
+            *self._of_curves(),
+            number_column("area under ROC", "auc"),
+            number_column("average precision", "average_precision"),
+            number_column("share of the class", "share", why="average precision of guessing"),
+        )
+        return HtmlTable.of("areas", "Areas under the curves", columns, self._curves[0])
+
+    def calibration_table(self) -> HtmlTable:
+        columns = (
+            *self._of_curves(),
+            number_column("predicted probability", "predicted"),
+            number_column("observed share", "observed"),
+        )
+        rows = [
+            {**each, "predicted": predicted, "observed": observed}
+            for each in self._curves[0]
+            for predicted, observed in each["calibration"] or ()
+        ]
+        caption = "Predicted probabilities and observed shares"
+        return HtmlTable.of("calibration", caption, columns, rows)
+
+    def _of_curves(self) -> tuple[HtmlColumn, HtmlColumn]:
+        return (
+            word_column("model", lambda curve: self.models[curve["m"]]["name"]),
+            word_column("class", lambda curve: self.labels[curve["k"]]),
+        )
+
+    # One model in detail
+
+    @cached_property
+    def details(self) -> list[dict[str, Any]]:
+        return [self._detail(m, model) for m, model in enumerate(self.models)]
+
+    def _detail(self, m: int, model: Mapping[str, Any]) -> dict[str, Any]:
+        name = model["name"]
+        features = (self.facts.get("features") or {}).get(name)
+        path = (self.facts.get("paths") or {}).get(name)
+        return {
+            "name": name,
+            "m": m,
+            "confusion": confusion_of(self.held_out[m], self.labels)
+            if m in self.held_out
+            else None,
+            "features": feature_table(f"features-{m}", name, features, self.labels)
+            if features
+            else None,
+            "path": path_table(f"path-{m}", name, path) if path and path["strengths"] else None,
+        }
+
+    # Trust, cost, settings
+
+    def cost_table(self) -> HtmlTable:
+        columns = (
+            word_column("model", "name"),
+            number_column("seconds per fit", "seconds_per_fit", formats.seconds),
+            number_column("passes", "passes", formats.count, "over the data, for a fit"),
+            number_column(
+                "largest gap",
+                "relative_gap",
+                lambda gap: "no certificate" if gap is None else formats.gap(gap),
+                "certified, relative, of all its fits",
+            ),
+            word_column("settings", _settings, "chosen on all samples"),
+        )
+        caption = "Cost, certificates and settings of each model"
+        return HtmlTable.of("cost", caption, columns, self.models)
+
+    def fold_table(self) -> HtmlTable:
+        columns = (
+            word_column("model", "model"),
+            number_column("repeat", lambda row: row.get("repeat", 0) + 1, formats.count),
+            number_column("fold", lambda row: row["fold"] + 1, formats.count),
+            *(
+                number_column(str(each["label"]), each["name"])
+                for each in self.facts["protocol"]["metrics"]
+            ),
+            number_column("features", "n_features", formats.count),
+            number_column("seconds", "seconds", formats.seconds),
+        )
+        rows = self.facts.get("fold_results", ())
+        return HtmlTable.of("folds", "Scores of every fold", columns, rows)
+
+    def certificate(self) -> str:
+        """The largest gap of all fits, in a sentence."""
+        found = self.facts.get("certificates") or {}
+        fits, unmet, worst = (found.get(key) for key in ("fits", "unmet", "worst_gap"))
+        if not fits:
+            return "No fit carries a certificate."
+        if not unmet:
+            return (
+                f"All {fits:,} fits met their tolerance: each is certified to be within a relative "
+                f"duality gap of {formats.gap(worst)} of its optimum."
+            )
+        return (
+            f"{unmet:,} of {fits:,} fits ended before their tolerance was met; the largest "
+            f"certified relative gap is {formats.gap(worst)}."
+        )
+
+    # For the script
+
+    def island(self) -> dict[str, Any]:
+        """Values of the charts, and the facts for a download."""
+        features, paths = (self.facts.get(key) or {} for key in ("features", "paths"))
+        by_index = {each["name"]: m for m, each in enumerate(self.models)}
+        return {
+            "specs": SPECS,
+            "rope": ROPE,
+            "models": [str(each["name"]) for each in self.models],
+            "labels": self.labels,
+            "standings": [each.chart() for each in self.standings],
+            "curves": self._curves[0],
+            "features": {
+                by_index[name]: feature_chart(rows, self.labels)
+                for name, rows in features.items()
+                if name in by_index
+            },
+            "paths": {
+                by_index[name]: chart
+                for name, path in paths.items()
+                if name in by_index and (chart := path_chart(path))
+            },
+            "facts": self.kept_facts(),
+        }
+
+    def kept_facts(self) -> dict[str, Any]:
+        """The facts, with rounded predictions, or none where the page would grow too large."""
+        kept = {key: value for key, value in self.facts.items() if key != "predictions"}
+        if sum(each.scores.size for each in self.held_out.values()) <= KEPT_PREDICTIONS:
+            kept["predictions"] = _rounded(self.facts.get("predictions"))
+        return kept
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits of every number are enough for any curve, and a third of the characters."""
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _settings(model: Mapping[str, Any]) -> str:
+    settings = model.get("settings") or {}
+    return ", ".join(f"{name} = {formats.setting(value)}" for name, value in settings.items())
+
+
+def check_libraries() -> None:
+    """Raise ImportError, with the command that installs them, where a library is missing."""
+    for library in ("jinja2", "vl_convert"):
+        optional(library, USE, EXTRA)
+
+
+@cache
+def charting_library() -> str:
+    """Vega-Lite with all that it needs, as one script that loads nothing."""
+    bundle = optional("vl_convert", USE, EXTRA).javascript_bundle(SNIPPET)
+    # within a string or a regular expression, the same; in HTML, no end of the element
+    return str(bundle).replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _template() -> Any:
+    """The page; values are escaped, and unknown names are errors."""
+    jinja2 = optional("jinja2", USE, EXTRA)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
+
+
+def island(value: Any) -> str:
+    """JSON for a script element: no character of it can end the element, a line or a string."""
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def policy(style: str, scripts: list[str]) -> str:
+    """A content security policy: these by their digests, and nothing else."""
+    sources = f"script-src {' '.join(map(_source, scripts))}; style-src {_source(style)}"
+    return f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+
+
+def _source(text: str) -> str:
+    # browsers hash the text after its line ends are made \n
+    digest = hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -1,0 +1,417 @@
+"""Models over data sets: average ranks (Friedman, Nemenyi, Holm) and Wilcoxon's signed ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import chi2, f, norm, studentized_range
+
+from proxmargin.studies.stats.scores import (
+    Floats,
+    check_flag,
+    check_fraction,
+    pairs_frame,
+    ranks_with_ties,
+    read_numbers,
+    read_scores,
+)
+
+
+@dataclass(frozen=True)
+class ControlComparison:
+    """Average ranks of models against that of a control.
+
+    Attributes
+    ----------
+    control : str
+    names : of the other models
+    zscore : (n_others,)
+        The control's average rank minus theirs, in standard errors: negative where the control
+        is the better.
+    pvalue : (n_others,)
+        Two-sided, of each comparison alone.
+    adjusted : (n_others,)
+        The p-values after Holm's procedure: differences with ``adjusted < alpha`` are significant
+        together at level alpha.
+    """
+
+    control: str
+    names: tuple[str, ...]
+    zscore: Floats
+    pvalue: Floats
+    adjusted: Floats
+
+    def to_frame(self) -> Any:
+        """A row for each of the other models: model, zscore, pvalue, adjusted."""
+        import pandas as pd
+
+        columns = {"zscore": self.zscore, "pvalue": self.pvalue, "adjusted": self.adjusted}
+        return pd.DataFrame({"model": self.names, **columns})
+
+
+def holm(
+    scores: ArrayLike, *, control: str | int | None = None, higher_is_better: bool = True
+) -> ControlComparison | Floats:
+    """Compare all models with a control, or adjust p-values, by Holm's step-down procedure.
+
+    Parameters
+    ----------
+    scores : (n_sets, n_models), or (n_tests,)
+        A table of scores, for `against_control`; or p-values.
+    control, higher_is_better
+        Of `against_control`; not with p-values.
+
+    Returns
+    -------
+    ControlComparison, or (n_tests,) adjusted p-values where p-values are given
+
+    Raises
+    ------
+    ValueError
+        As `against_control`; p-values outside 0 and 1, or parameters of tables with them.
+    """
+    check_flag("higher_is_better", higher_is_better)
+    numbers = read_numbers(scores, "scores")
+    if numbers.ndim != 1:
+        return against_control(scores, control=control, higher_is_better=higher_is_better)
+    if control is not None:
+        raise ValueError(f"control={control!r} is for tables of scores, and these are p-values")
+    if not higher_is_better:
+        raise ValueError("higher_is_better=False is for tables of scores, and these are p-values")
+    return _adjusted(numbers)
+
+
+def against_control(
+    scores: ArrayLike, *, control: str | int | None = None, higher_is_better: bool = True
+) -> ControlComparison:
+    """Compare the average ranks of all models with that of a control.
+
+    Parameters
+    ----------
+    scores : (n_sets, n_models)
+        An array, or a frame whose columns name the models.
+    control : str, int or None
+        The model that the others are compared with: by name, or by column unless columns have
+        numbers for names. None is the first.
+    higher_is_better : bool
+        Whether the largest score of a row has rank 1.
+
+    Returns
+    -------
+    ControlComparison
+        With p-values adjusted by Holm's procedure.
+
+    Notes
+    -----
+    The average ranks of two models differ by ``z sqrt(K (K + 1) / (6 N))`` for K models on N data
+    sets (Xu et al. 2015, 3.1.3).
+
+    Raises
+    ------
+    ValueError
+        As `read_scores`; no such control; higher_is_better neither True nor False.
+    """
+    table = read_scores(scores)
+    column = table.index(control)
+    rows, models = table.values.shape
+    means = table.ranks(check_flag("higher_is_better", higher_is_better)).mean(axis=0)
+    z = (means[column] - np.delete(means, column)) / np.sqrt(models * (models + 1) / (6 * rows))
+    pvalues = np.asarray(2 * norm.sf(np.abs(z)))
+    names = table.names[:column] + table.names[column + 1 :]
+    return ControlComparison(table.names[column], names, z, pvalues, _adjusted(pvalues))
+
+
+def _adjusted(pvalues: Floats) -> Floats:
+    """The least levels at which Holm's procedure rejects."""
+    if not ((pvalues >= 0) & (pvalues <= 1)).all():
+        raise ValueError("p-values must lie between 0 and 1")
+    order = np.argsort(pvalues, kind="stable")
+    steps = pvalues[order] * np.arange(pvalues.size, 0, -1)
+    adjusted = np.empty_like(pvalues)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test, and the less conservative one of Iman and Davenport.
+
+    Attributes
+    ----------
+    names : of the models
+    average_ranks : (n_models,)
+        1 is the best.
+    statistic, pvalue : float
+        Friedman's, of the chi-square distribution with ``n_models - 1`` degrees of freedom.
+    iman_davenport, iman_davenport_pvalue : float
+        Of the F distribution with ``n_models - 1`` and ``(n_models - 1) (n_sets - 1)`` degrees of
+        freedom.
+    """
+
+    names: tuple[str, ...]
+    average_ranks: Floats
+    statistic: float
+    pvalue: float
+    iman_davenport: float
+    iman_davenport_pvalue: float
+
+    def to_frame(self) -> Any:
+        """A row for each model: model, average_rank."""
+        import pandas as pd
+
+        return pd.DataFrame({"model": self.names, "average_rank": self.average_ranks})
+
+
+@dataclass(frozen=True)
+class Nemenyi:
+    """Nemenyi's comparisons of all pairs of models.
+
+    Attributes
+    ----------
+    names : of the models
+    average_ranks : (n_models,)
+        1 is the best.
+    pvalue : (n_models, n_models)
+        Adjusted for all pairs; 1 on the diagonal.
+    critical_difference : float
+        Average ranks that differ by less are not significantly different at level ``alpha``.
+    alpha : float
+    """
+
+    names: tuple[str, ...]
+    average_ranks: Floats
+    pvalue: Floats
+    critical_difference: float
+    alpha: float
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """The largest sets of two models or more whose ranks are all within the difference."""
+        order = np.argsort(self.average_ranks, kind="stable")
+        ranks = self.average_ranks[order]
+        ends = np.searchsorted(ranks, ranks + self.critical_difference, side="left")
+        found = []
+        for start, end in enumerate(ends):
+            if end - start > 1 and (start == 0 or end > ends[start - 1]):
+                found.append(tuple(int(each) for each in order[start:end]))
+        return found
+
+    def to_frame(self) -> Any:
+        """A row for each pair: first, second, first_rank, second_rank, pvalue."""
+        first, second = np.meshgrid(self.average_ranks, self.average_ranks, indexing="ij")
+        return pairs_frame(self.names, first_rank=first, second_rank=second, pvalue=self.pvalue)
+
+
+def friedman(
+    scores: ArrayLike, *, higher_is_better: bool = True, correct_ties: bool = False
+) -> Friedman:
+    """Test whether all models have the same average rank over data sets.
+
+    Parameters
+    ----------
+    scores : (n_sets, n_models)
+        An array, or a frame whose columns name the models.
+    higher_is_better : bool
+        Whether the largest score of a row has rank 1.
+    correct_ties : bool
+        Whether the statistic accounts for ties, as SciPy's `friedmanchisquare`; (22) does not.
+
+    Returns
+    -------
+    Friedman
+
+    Notes
+    -----
+    The statistic is ``12 N / (K (K + 1)) (sum_j AR_j^2 - K (K + 1)^2 / 4)`` for the average ranks
+    AR of K models on N data sets: (22) of Xu et al. (2015), where the square is missing.
+
+    Raises
+    ------
+    ValueError
+        As `read_scores`; higher_is_better or correct_ties neither True nor False.
+    """
+    check_flag("correct_ties", correct_ties)
+    table = read_scores(scores)
+    ranks = table.ranks(check_flag("higher_is_better", higher_is_better))
+    rows, models = ranks.shape
+    means = ranks.mean(axis=0)
+    deviations = np.square(means - 0.5 * (models + 1)).sum()  # the bracket of (22)
+    statistic = 12 * rows / (models * (models + 1)) * deviations
+    if correct_ties and deviations:
+        statistic /= 1 - _tied(ranks) / (rows * models * (models**2 - 1))
+    rest = rows * (models - 1) - statistic
+    ratio = (rows - 1) * statistic / rest if rest > 1e-12 * rows else np.inf
+    return Friedman(
+        table.names,
+        means,
+        float(statistic),
+        float(chi2.sf(statistic, models - 1)),
+        float(ratio),
+        float(f.sf(ratio, models - 1, (models - 1) * (rows - 1))),
+    )
+
+
+def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = True) -> Nemenyi:
+    """Compare the average ranks of every two models, at one level for all comparisons.
+
+    Parameters
+    ----------
+    scores : (n_sets, n_models)
+        An array, or a frame whose columns name the models.
+    alpha : float
+        The level of the critical difference.
+    higher_is_better : bool
+        Whether the largest score of a row has rank 1.
+
+    Returns
+    -------
+    Nemenyi
+
+    Notes
+    -----
+    Differences of ranks are divided by ``sqrt(K (K + 1) / (12 N))`` and referred to the studentized
+    range of K means. `proxmargin.CriticalDifferenceDisplay` draws the result.
+
+    Raises
+    ------
+    ValueError
+        As `read_scores`; alpha outside 0 and 1; higher_is_better neither True nor False.
+    """
+    alpha = check_fraction("alpha", alpha)
+    table = read_scores(scores)
+    ranks = table.ranks(check_flag("higher_is_better", higher_is_better))
+    rows, models = ranks.shape
+    means = ranks.mean(axis=0)
+    unit = np.sqrt(models * (models + 1) / (12 * rows))
+    studentized = np.abs(means[:, None] - means[None]) / unit
+    pvalues = np.asarray(studentized_range.sf(studentized, models, np.inf))
+    np.fill_diagonal(pvalues, 1.0)
+    critical = unit * float(studentized_range.ppf(1 - alpha, models, np.inf))
+    return Nemenyi(table.names, means, pvalues, critical, alpha)
+
+
+def _tied(ranks: Floats) -> float:
+    """The sum of ``t^3 - t`` over the sizes t of ties within rows."""
+    counts = (ranks[:, :, None] == ranks[:, None, :]).sum(axis=2)  # of each rank, its tie's size
+    return float((counts**2 - 1).sum())
+
+
+MOST_EXACT = 200  # rows: 2^200 signs are counted by sums of ranks, of which there are 20,000
+
+
+@dataclass(frozen=True)
+class SignedRanks:
+    """Signed-rank tests of all pairs of models.
+
+    Attributes
+    ----------
+    names : of the models
+    statistic : (n_models, n_models)
+        ``T = min(R+, R-)`` of [X] (21); the diagonal is NaN.
+    zscore : (n_models, n_models)
+        ``z`` of (21): not positive.
+    pvalue : (n_models, n_models)
+        Two-sided.
+    """
+
+    names: tuple[str, ...]
+    statistic: Floats
+    zscore: Floats
+    pvalue: Floats
+
+    def to_frame(self) -> Any:
+        """A row for each pair: first, second, statistic, zscore, pvalue."""
+        return pairs_frame(
+            self.names, statistic=self.statistic, zscore=self.zscore, pvalue=self.pvalue
+        )
+
+
+def wilcoxon_signed_ranks(
+    scores: ArrayLike, *, method: Literal["normal", "exact"] = "normal", correct_ties: bool = False
+) -> SignedRanks:
+    """Compare every two models by the signed ranks of their differences over data sets.
+
+    Parameters
+    ----------
+    scores : (n_sets, n_models)
+        An array, or a frame whose columns name the models.
+    method : {"normal", "exact"}
+        The p-value: of the normal approximation, as (21) of Xu et al. (2015), or of all
+        assignments of signs to these ranks, ties included (up to 200 data sets).
+    correct_ties : bool
+        Whether the variance of z accounts for equal differences, which (21) does not.
+
+    Returns
+    -------
+    SignedRanks
+
+    Notes
+    -----
+    The ranks of zero differences are split evenly between both sides, as in (21). Differences that
+    are equal but for rounding (1e-12 of the larger score) share their average rank.
+
+    Raises
+    ------
+    ValueError
+        As `read_scores`; an unknown method; too many data sets for the exact one; correct_ties
+        neither True nor False.
+    """
+    check_flag("correct_ties", correct_ties)
+    if not isinstance(method, str) or method not in PVALUES:
+        raise ValueError(f"method={method!r} must be one of {', '.join(PVALUES)}")
+    table = read_scores(scores)
+    rows, models = table.values.shape
+    if method == "exact" and rows > MOST_EXACT:
+        raise ValueError(f"method='exact' is for up to {MOST_EXACT} rows; scores has {rows}")
+    differences = table.differences()
+    results = np.full((3, models, models), np.nan)
+    for first, second in zip(*np.triu_indices(models, 1), strict=True):
+        values, rounding = (
+            part[first, second] for part in (differences.values, differences.rounding)
+        )
+        # equal scores differ by zero exactly, whatever their size
+        ranks = ranks_with_ties(np.abs(values), np.where(values == 0, 0.0, rounding))
+        result = _two(values, ranks, PVALUES[method], correct_ties)
+        results[:, first, second] = results[:, second, first] = result
+    return SignedRanks(table.names, *results)
+
+
+def _two(
+    differences: Floats,
+    ranks: Floats,
+    pvalue: Callable[[Floats, Floats, float, float], float],
+    ties: bool,
+) -> tuple[float, float, float]:
+    count = differences.size
+    zero = 0.5 * ranks[differences == 0].sum()
+    above = ranks[differences > 0].sum() + zero
+    least = min(above, ranks.sum() - above)
+    variance = count * (count + 1) * (2 * count + 1) / 24
+    if ties:
+        repeats = np.unique(ranks, return_counts=True)[1].astype(float)
+        variance -= (repeats**3 - repeats).sum() / 48
+    mean = count * (count + 1) / 4
+    z = (least - mean) / np.sqrt(variance) if least < mean else 0.0
+    return least, z, pvalue(differences, ranks, least, z)
+
+
+def _normal(differences: Floats, ranks: Floats, least: float, z: float) -> float:
+    return float(2 * norm.cdf(z))
+
+
+def _exact(differences: Floats, ranks: Floats, least: float, z: float) -> float:
+    """The share of all signs of the differences with a sum of ranks as extreme as this one."""
+    signed = np.rint(2 * ranks[differences != 0]).astype(int)  # averages are halves
+    share = np.zeros(signed.sum() + 1)  # of the signs, by twice the sum of their positive ranks
+    share[0] = 1.0
+    for rank in signed:
+        share = 0.5 * (share + np.concatenate((np.zeros(rank), share[: share.size - rank])))
+    zero = 0.5 * ranks[differences == 0].sum()
+    reached = int(np.rint(2 * (least - zero)))
+    return float(min(1.0, 2 * share[: reached + 1].sum()))
+
+
+PVALUES = {"normal": _normal, "exact": _exact}

@@ -1,0 +1,343 @@
+"""Comparisons: no leakage, the same result twice, and small or odd data handled in the open."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba.core.compiler_lock import global_compiler_lock
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from proxmargin import Comparison, SquaredHingeSVC, compare
+from proxmargin.studies.comparing import run, work
+from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
+from proxmargin.studies.comparing.layout import Listing, number
+from proxmargin.studies.comparing.metrics import metrics_of
+from proxmargin.studies.comparing.rows import LabelledRows, inner_splits, outer_splits
+from proxmargin.studies.comparing.work import best
+
+QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
+OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))
+
+
+class Compiling(RidgeClassifier):
+    """Its fits hold the lock with which Numba compiles."""
+
+    seconds = 0.08
+
+    def fit(self, X, y, sample_weight=None):
+        with global_compiler_lock:
+            time.sleep(self.seconds)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    return load_breast_cancer(return_X_y=True, as_frame=True)
+
+
+@pytest.fixture(scope="module")
+def found(cancer) -> Comparison:
+    return compare(*cancer, models=[QUICK, OTHER], cv=3, progress=False)
+
+
+class TestResults:
+    def test_the_table_has_a_row_a_model_and_the_best_first(self, found):
+        table = found.table
+        assert sorted(table.index) == ["HuberizedSVC", "SquaredHingeSVC"]
+        assert table.index[0] == found.best_name_
+        assert table.score_mean.is_monotonic_decreasing
+        assert (table.score_mean > 0.93).all()
+        assert (table.relative_gap <= 1e-6).all()
+        assert (table.folds == 3).all()
+        assert {"score_sd", "features_used", "seconds_per_fit", "alpha", "l1_ratio"} <= set(table)
+
+    def test_the_table_summarises_the_folds(self, found):
+        means = found.folds.groupby("model").score.mean()
+        deviations = found.folds.groupby("model").score.std()
+        for name, row in found.table.iterrows():
+            assert row.score_mean == pytest.approx(means[name])
+            assert row.score_sd == pytest.approx(deviations[name])
+
+    def test_the_best_model_is_fitted_on_all_data_with_names(self, found, cancer):
+        X, y = cancer
+        best = found.best_
+        assert best is found.models_[found.best_name_]
+        assert best.alpha == found.table.alpha.iloc[0]
+        assert best.certificate_.converged
+        assert list(best.feature_names_in_) == list(X.columns)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert best.score(X, y) > 0.95
+
+    def test_the_majority_class_scores_one_half(self, found):
+        assert found.majority == pytest.approx(0.5)
+
+    def test_printing_shows_what_a_reader_needs(self, found):
+        text = str(found)
+        assert text.startswith("Recommended: ")
+        assert "569 samples, 30 features (standardised), 2 classes (0 212, 1 357); 3 folds" in text
+        for words in ("balanced accuracy", "majority class", "Certificate: converged"):
+            assert words in text
+        recommended, best = found.recommended_, found.best_name_
+        assert found.recommended_model_ is found.models_[recommended]
+        if recommended == best:
+            assert f"\nRecommended and best: {best}(" in text
+        else:
+            assert f"\nRecommended: {recommended}(" in text
+            assert f"\nBest: {best}(" in text
+        name, weight, label = found.top_features(model=recommended)[0]
+        assert name in text
+        assert f"{weight:+.3g}" in text
+        assert label == "1"
+
+    def test_top_features_weigh_coefficients_by_standard_deviation(self, found, cancer):
+        X, _ = cancer
+        weights = found.best_.coef_[0] * X.to_numpy().std(axis=0)
+        top = found.top_features(3)
+        largest = np.argsort(-np.abs(weights))[:3]
+        assert [name for name, _, _ in top] == [X.columns[j] for j in largest]
+        np.testing.assert_allclose([w for _, w, _ in top], weights[largest])
+
+    def test_it_is_plain_enough_for_json(self, found):
+        facts = found.to_dict()
+        again = json.loads(json.dumps(facts, allow_nan=False))
+        assert again["best"] == found.best_name_
+        assert len(again["fold_results"]) == 6
+        assert again["interrupted"] is False
+
+
+class TestHonesty:
+    def test_scores_are_those_of_a_refit_on_the_training_rows_alone(self, found, cancer):
+        """An oracle by hand: same folds, chosen parameters, nothing of the test rows."""
+        X, y = (part.to_numpy() for part in cancer)
+        seed = np.random.RandomState(0).randint(run.LARGEST_SEED, size=2)[0]
+        splits, _ = outer_splits(LabelledRows(X, y), 3, 1, int(seed))
+        rows = found.folds[found.folds.model == "SquaredHingeSVC"]
+        for row, split in zip(rows.itertuples(), splits, strict=True):
+            model = SquaredHingeSVC(alpha=row.alpha, l1_ratio=row.l1_ratio, standardize=True)
+            model.fit(X[split.train], y[split.train])
+            expected = balanced_accuracy_score(y[split.test], model.predict(X[split.test]))
+            assert row.score == pytest.approx(expected)
+
+    def test_test_rows_do_not_change_what_is_chosen(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        splits, _ = outer_splits(LabelledRows(X, y), 3, 1, 1)
+        task = work.FoldTask(QUICK, 0, splits[0], seed=2)
+        metrics = metrics_of("accuracy", [])
+        garbled = X.copy()
+        garbled[splits[0].test] = 1e6 * np.random.default_rng(0).normal(
+            size=garbled[splits[0].test].shape
+        )
+        chosen = [work.perform(task, LabelledRows(x, y), metrics).settings for x in (X, garbled)]
+        assert chosen[0] == chosen[1]
+
+    def test_permuted_labels_score_near_chance(self):
+        rng = np.random.default_rng(7)
+        X = rng.normal(size=(150, 40))
+        y = rng.permutation(np.repeat([0, 1], 75))
+        score = compare(X, y, models=[QUICK], cv=5, progress=False).table.score_mean.iloc[0]
+        assert 0.33 < score < 0.67
+
+    def test_constant_columns_are_harmless_and_unused(self):
+        X, y = (part[:130] for part in load_wine(return_X_y=True))
+        padded = np.column_stack([np.zeros(len(X)), X, np.full(len(X), 3.7)])
+        plain = compare(X, y, models=[QUICK], cv=2, progress=False)
+        with_constants = compare(padded, y, models=[QUICK], cv=2, progress=False)
+        assert not with_constants.best_.coef_[:, [0, -1]].any()
+        np.testing.assert_allclose(with_constants.folds.score, plain.folds.score)
+
+    def test_the_same_seed_gives_the_same_result_and_so_do_two_processes(self):
+        X, y = load_iris(return_X_y=True)
+        runs = [
+            compare(X, y, models=[QUICK], cv=2, progress=False, n_jobs=jobs, random_state=seed)
+            for seed, jobs in ((3, None), (3, 2), (4, None))
+        ]
+        same = [r.folds[["score", "features_used", "alpha"]] for r in runs]
+        assert same[0].equals(same[1])
+        assert not same[0].equals(same[2])
+
+    def test_a_generator_shuffles_the_folds(self):
+        X, y = load_iris(return_X_y=True)
+        options = {"models": [QUICK], "cv": 2, "progress": False}
+        runs = [compare(X, y, random_state=np.random.default_rng(1), **options) for _ in range(2)]
+        assert runs[0].folds.score.equals(runs[1].folds.score)
+        with pytest.raises(ValueError, match="random_state must be an int"):
+            compare(X, y, random_state=1.5, **options)
+
+    def test_weight_zero_is_the_same_as_a_removed_sample(self, cancer):
+        X, y = (part.to_numpy() for part in cancer)
+        weights = (np.arange(y.size) < 300).astype(float)
+        weighted = compare(X, y, models=[QUICK], cv=2, progress=False, sample_weight=weights)
+        removed = compare(X[:300], y[:300], models=[QUICK], cv=2, progress=False)
+        np.testing.assert_allclose(weighted.folds.score, removed.folds.score)
+
+    def test_sparse_data_give_the_result_of_dense_data(self):
+        X, y = load_wine(return_X_y=True)
+        dense = compare(X, y, models=[QUICK], cv=2, progress=False)
+        thin = compare(sparse.csc_array(X), y, models=[QUICK], cv=2, progress=False)
+        np.testing.assert_allclose(thin.folds.score, dense.folds.score, atol=0.03)
+
+    def test_fits_that_end_early_are_visible_and_mentioned_once(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        hasty = replace(QUICK, make=lambda: SquaredHingeSVC(standardize=True, max_iter=3))
+        with pytest.warns(ConvergenceWarning, match="fits stopped before") as caught:
+            result = compare(X, y, models=[hasty], cv=2, progress=False)
+        assert len(caught) == 1
+        assert result.table.relative_gap.iloc[0] > 1e-6
+        assert result.tally.unmet > 0
+        assert "Note: " in str(result)
+
+
+class TestChoice:
+    def test_ties_go_to_the_sparser_and_then_to_the_earlier(self):
+        scores, sizes = np.array([0.8, 0.9, 0.9 + 1e-15, 0.9]), np.array([1.0, 7.0, 5.0, 5.0])
+        assert best(scores, sizes) == 2
+
+    def test_a_setting_without_a_score_is_not_chosen(self):
+        assert best(np.array([np.nan, 0.1]), np.array([1.0, 2.0])) == 1
+
+    def test_any_estimator_joins_with_a_grid(self):
+        X, y = load_wine(return_X_y=True)
+        ridge = Candidate("ridge", RidgeClassifier, Grid({"alpha": [1.0, 100.0]}))
+        result = compare(X, y, models=["SquaredHingeSVC", ridge], cv=2, progress=False)
+        assert set(result.table.index) == {"SquaredHingeSVC", "ridge"}
+        assert np.isnan(result.table.loc["ridge", "relative_gap"])
+        assert "ridge" in str(result)
+
+    def test_compiling_is_no_part_of_the_seconds(self):
+        X, y = load_wine(return_X_y=True)
+        slow = Candidate("slow", Compiling, Grid({"alpha": [1.0]}))
+        result = compare(X, y, models=[slow], cv=2, progress=False)
+        assert (result.folds.seconds < 0.5 * Compiling.seconds).all()
+
+    def test_names_are_checked_first(self):
+        with pytest.raises(ValueError, match="no model 'Nope' to compare"):
+            compare([[0.0]], [0], models=["Nope"])
+        with pytest.raises(ValueError, match="each model once"):
+            compare([[0.0]], [0], models=["HuberizedSVC", "HuberizedSVC"])
+
+    def test_an_unknown_scoring_is_refused(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        with pytest.raises(ValueError, match="unknown scoring 'nope'"):
+            compare(X, y, scoring="nope")
+        with pytest.raises(ValueError, match="unknown metrics 'nope'"):
+            compare(X, y, metrics=["nope"])
+
+    def test_scores_of_probabilities_are_of_calibrated_scores(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        found = compare(X, y, scoring="neg_log_loss", models=[QUICK], cv=2, progress=False)
+        assert (found.folds.score < 0).all()
+        np.testing.assert_allclose(found.folds.score, -found.folds.log_loss)
+
+    def test_other_scores_and_splitters_work(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        cv = StratifiedShuffleSplit(2, test_size=0.3, random_state=0)
+        result = compare(X, y, models=[QUICK], cv=cv, scoring="roc_auc", progress=False)
+        assert (result.folds.score > 0.98).all()
+        assert result.majority == pytest.approx(0.5)
+        assert "ROC AUC" in str(result)
+
+
+class TestSmallClasses:
+    def test_fewer_folds_for_a_small_class_leave_a_note(self):
+        X, y = load_iris(return_X_y=True)
+        keep = np.r_[0:50, 50:53, 100:150]
+        result = compare(X[keep], y[keep], models=[QUICK], cv=5, progress=False)
+        assert result.setup.n_folds == 3
+        assert "the smallest class (1) has only 3 samples, so there are 3" in str(result)
+
+    def test_two_samples_of_a_class_are_enough(self):
+        X, y = load_iris(return_X_y=True)
+        keep = np.r_[0:50, 50:52]
+        result = compare(X[keep], y[keep], models=[QUICK], cv=5, progress=False)
+        assert result.setup.n_folds == 2
+        assert not np.isnan(result.table.score_mean.iloc[0])
+
+    @pytest.mark.parametrize(
+        ("counts", "message"),
+        [([5, 1], "only one of: 1"), ([6], "only one class"), ([2, 2], "largest class has 2")],
+    )
+    def test_too_few_samples_are_refused(self, counts, message):
+        y = np.repeat(np.arange(len(counts)), counts)
+        X = np.random.default_rng(0).normal(size=(y.size, 2))
+        with pytest.raises(ValueError, match=message):
+            compare(X, y, progress=False)
+
+    @pytest.mark.parametrize("cv", [0, 1, -3])
+    def test_fewer_than_two_folds_are_refused(self, cv):
+        with pytest.raises(ValueError, match="at least 2 folds"):
+            compare(*load_iris(return_X_y=True), cv=cv)
+
+    def test_inner_folds_always_train_on_every_class(self):
+        y = np.array([0] * 7 + [1])
+        splits = inner_splits(LabelledRows(np.zeros((8, 1)), y), 0)
+        assert splits
+        assert all(set(y[split.train]) == {0, 1} for split in splits)
+
+    def test_names_of_features_must_fit(self):
+        with pytest.raises(ValueError, match="1 feature_names were given for 4 features"):
+            compare(*load_iris(return_X_y=True), feature_names=["one"])
+
+
+class TestInterruption:
+    def test_what_is_finished_is_kept(self, monkeypatch):
+        X, y = load_iris(return_X_y=True)
+        calls = []
+
+        def perform(*arguments):
+            calls.append(arguments)
+            if len(calls) == 3:
+                raise KeyboardInterrupt
+            return work.perform(*arguments)
+
+        monkeypatch.setattr(run, "perform", perform)
+        result = compare(X, y, models=[QUICK, OTHER], cv=2, progress=False)
+        assert result.interrupted
+        assert len(result.folds) == 2
+        assert result.best_ is None
+        assert "interrupted" in str(result)
+        json.dumps(result.to_dict(), default=str)
+
+    def test_nothing_finished_is_an_interruption(self, monkeypatch):
+        def perform(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(run, "perform", perform)
+        with pytest.raises(KeyboardInterrupt):
+            compare(*load_iris(return_X_y=True), models=[QUICK], progress=False)
+
+    def test_a_signal_in_the_middle_of_a_fit_ends_it_soon(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(600, 300)), rng.integers(0, 2, 600)
+        compare(X[:60, :5], y[:60], models=[QUICK], cv=2, progress=False)  # compiles
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            result = compare(X, y, cv=10, progress=False)
+        except KeyboardInterrupt:
+            return
+        finally:
+            timer.cancel()
+        assert result.interrupted
+
+
+class TestLayout:
+    def test_columns_are_aligned(self):
+        text = Listing(["name", "n"], [["a", "10"], ["long name", "1"]]).plain()
+        assert text.splitlines() == ["name        n", "a          10", "long name   1"]
+
+    def test_missing_numbers_are_dashes(self):
+        assert [number(v) for v in (None, float("nan"), 0.123456)] == ["-", "-", "0.1235"]
