@@ -174,7 +174,9 @@ def test_a_tiny_cache_gives_the_same_answer(kind: str) -> None:
     matrix = kernel_matrix(Rbf(0.2), X, cache_bytes=8 * 400 * 7)
     small = solved(problem_of(kind, matrix=matrix), block=50)
     assert matrix.nbytes <= 8 * 400 * 7
-    assert small.state.pairs == pytest.approx(large.state.pairs, rel=0.2)
+    # to a gap at which rounding does not decide how many
+    some = [solved(problem_of(kind, matrix=m), 1e-8, block=50).state.pairs for m in (matrix, None)]
+    assert some[0] == pytest.approx(some[1], rel=0.1)
     assert small.gap.primal == pytest.approx(large.gap.primal, rel=2e-9)
 
 
