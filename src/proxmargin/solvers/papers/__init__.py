@@ -12,5 +12,5 @@
 
 They take almost every problem; a step costs one or two passes over the data, and memory is
 O(n + p). ``solver='auto'`` takes b-pgh, fapg, fapg-star and fbpd where the systems of second-order
-methods would not fit into memory, and the others never.
+methods would not fit into memory, fapg-star in small balls too, and the others never.
 """
