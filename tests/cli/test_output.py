@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from proxmargin.cli import output
-from proxmargin.studies.comparing.layout import Listing
+from proxmargin.runtime.brief import Listing
 
 
 class TestOutput:

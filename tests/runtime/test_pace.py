@@ -11,7 +11,7 @@ from proxmargin.data.designs import DenseDesign, SparseDesign
 from proxmargin.losses import Hinge, MarginSum
 from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ridge
-from proxmargin.runtime.pace import affordable, operations_in
+from proxmargin.runtime.threads import affordable, operations_in
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.stopping import Stop
 

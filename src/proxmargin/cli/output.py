@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import proxmargin
-from proxmargin.runtime.brief import plain
+from proxmargin.runtime.brief import Listing, plain
 from proxmargin.runtime.files import folder_of, replaced
-from proxmargin.studies.comparing.layout import Listing
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import proxmargin
-from proxmargin.cli.commands import compare, fit, paths, saved, warm_up
+from proxmargin.cli.commands import compare, fit, paths, saved
 from proxmargin.cli.failures import guarded
 
 # what adds the parser of a subcommand, in the order in which they are listed
@@ -22,7 +22,7 @@ SUBCOMMANDS = (
     paths.register_stability,
     paths.register_permute,
     saved.register_info,
-    warm_up.register,
+    saved.register_warm_up,
 )
 
 EPILOGUE = """\

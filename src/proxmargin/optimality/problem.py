@@ -19,7 +19,7 @@ from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.penalties.ball import Ball
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.traits import Trait
-from proxmargin.runtime.memoisation import Remembers, cached_property
+from proxmargin.runtime.memory import Remembers, cached_property
 
 SOLVED_WITHOUT_PENALTY = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
 SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)

@@ -25,9 +25,9 @@ from proxmargin import (
 )
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models import archive
-from proxmargin.files.models import settings as known
+from proxmargin.files.models import archive as known
+from proxmargin.files.models.archive import CODEC
 from proxmargin.files.models.model import describe_model
-from proxmargin.files.models.settings import CODEC
 from proxmargin.losses import HuberizedHinge
 from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.penalties import ElasticNet

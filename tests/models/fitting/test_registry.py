@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import ClassifierMixin
 
 import proxmargin
-from proxmargin.files.models import settings as known
+from proxmargin.files.models import archive as known
 from proxmargin.models import fitting as estimators
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, MODELS
 from proxmargin.models.paths.sharing import OF_THE_PROBLEM

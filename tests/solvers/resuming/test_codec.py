@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from proxmargin.data.kernels import Rbf
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.models.settings import CODEC
+from proxmargin.files.models.archive import CODEC
 from proxmargin.optimality.problem import Point
 from proxmargin.solvers.loop.outcome import Status
 from proxmargin.solvers.loop.stopping import Stop

@@ -21,9 +21,9 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
+from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing import run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
-from proxmargin.studies.comparing.layout import Listing, number
 from proxmargin.studies.comparing.metrics import metrics_of
 from proxmargin.studies.comparing.rows import LabelledRows, inner_splits, outer_splits
 from proxmargin.studies.comparing.work import best

@@ -37,7 +37,7 @@ from proxmargin.studies.comparing.candidates import (
 from proxmargin.studies.comparing.metrics import metric_of
 from proxmargin.studies.comparing.rows import LabelledRows, inner_splits, outer_splits
 from proxmargin.studies.comparing.work import chosen
-from proxmargin.studies.stats.folds import corrected_resampled_ttest
+from proxmargin.studies.stats.scores import corrected_resampled_ttest
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 RIDGE = CANDIDATES["L2SVC"]

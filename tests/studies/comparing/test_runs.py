@@ -19,9 +19,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.linear_model import RidgeClassifier
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.studies.comparing import directory, run, work
+from proxmargin.studies.comparing import run, setup, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath
-from proxmargin.studies.comparing.directory import locked
+from proxmargin.studies.comparing.setup import locked
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 RIDGE = CANDIDATES["L2SVC"]
@@ -208,7 +208,7 @@ def test_a_seed_that_was_drawn_is_that_of_the_continued_run(iris, tmp_path):
 
 
 def test_a_full_disk_costs_one_warning_and_no_result(iris, uninterrupted, tmp_path, monkeypatch):
-    real, count = directory.replaced, {"files": 0}
+    real, count = setup.replaced, {"files": 0}
 
     def full_after_three(path):
         count["files"] += 1
@@ -216,7 +216,7 @@ def test_a_full_disk_costs_one_warning_and_no_result(iris, uninterrupted, tmp_pa
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return real(path)
 
-    monkeypatch.setattr(directory, "replaced", full_after_three)
+    monkeypatch.setattr(setup, "replaced", full_after_three)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = compare(*iris, models=[QUICK, RIDGE], cv=3, progress=False, run_dir=tmp_path / "r")
@@ -245,7 +245,7 @@ def test_models_of_other_libraries_are_fitted_again_and_are_not_in_the_directory
 HOLD = """
 import sys
 from pathlib import Path
-from proxmargin.comparing.directory import locked
+from proxmargin.studies.comparing.setup import locked
 stream = locked(Path(sys.argv[1]))
 print(flush=True)
 sys.stdin.read()

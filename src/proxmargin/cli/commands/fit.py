@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import proxmargin
 from proxmargin.cli import failures, options, output
-from proxmargin.studies.comparing.layout import Listing, number
+from proxmargin.runtime.brief import Listing, number
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table

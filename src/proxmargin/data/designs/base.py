@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.data.designs.memory import CACHED_ENTRIES
 from proxmargin.functions.rows import live_rows
-from proxmargin.runtime.memoisation import Remembers, cached_property
+from proxmargin.runtime.memory import Remembers, cached_property
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

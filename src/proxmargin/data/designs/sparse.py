@@ -20,7 +20,7 @@ from proxmargin.data.designs.base import (
     subtract_outer,
 )
 from proxmargin.data.designs.compressed import entries_of_columns, full_columns, shifted
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 
 OUTER_ROWS = 1 << 9  # samples whose inner products with all samples are computed at a time
 MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits

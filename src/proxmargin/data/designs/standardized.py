@@ -18,7 +18,7 @@ from proxmargin.data.designs.base import (
     Stored,
     Sweep,
 )
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 
 
 def moments(design: Design, weights: Array, constant: float = 1.0) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ from proxmargin.data.kernels.checks import (
 from proxmargin.data.kernels.functions import Custom, Precomputed
 from proxmargin.data.kernels.matrix import BLOCK_ENTRIES, KernelMatrix, pieces
 from proxmargin.functions.rows import first_of_equals, live_rows, order_of_rows
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values

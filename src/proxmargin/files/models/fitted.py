@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from proxmargin.data.kernels import Kernel, Precomputed
 from proxmargin.files.errors import ModelFileError
-from proxmargin.files.npy import NUMBERS, array_from, bytes_of, csr_fault
+from proxmargin.files.tables.matrices import NUMBERS, array_from, bytes_of, csr_fault
 from proxmargin.solvers.resuming.codec import SPARSE
 
 Fitted: TypeAlias = dict[str, Any]

@@ -28,11 +28,18 @@ from proxmargin.data.kernels import Kernel, named_kernel
 from proxmargin.files.errors import ModelFileError, listed
 from proxmargin.files.models import fitted
 from proxmargin.files.models.archive import (
+    CODEC,
+    COMPOSED,
+    ESTIMATORS,
     MANIFEST,
+    OTHERS,
     SIGNATURE,
     Archive,
     Sign,
     Verify,
+    certificate_from_plain,
+    certificate_to_plain,
+    complete_settings,
     document_of,
     opened_archive,
     read_manifest,
@@ -40,15 +47,6 @@ from proxmargin.files.models.archive import (
     write_archive,
 )
 from proxmargin.files.models.fitted import form_of
-from proxmargin.files.models.settings import (
-    CODEC,
-    COMPOSED,
-    ESTIMATORS,
-    OTHERS,
-    certificate_from_plain,
-    certificate_to_plain,
-    complete_settings,
-)
 from proxmargin.models.fitting.coefficients import Ranked
 from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.optimality.certificates.certificate import CertificateList

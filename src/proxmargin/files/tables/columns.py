@@ -12,21 +12,19 @@ from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import Column, Table, TableRequest, Wanted
-from proxmargin.files.tables.encoding import (
-    Feature,
-    feature_matrix,
-    features_of,
-    refuse_text,
-    refuse_unusable_cells,
-    warn_of_stray_text,
-)
 from proxmargin.files.tables.labels import (
     TARGET_NAMES,
+    Feature,
     class_labels,
+    feature_matrix,
+    features_of,
     group_names,
+    refuse_text,
     refuse_too_wide,
+    refuse_unusable_cells,
     sample_weights,
     warn_of_default_target,
+    warn_of_stray_text,
     written_labels,
 )
 from proxmargin.files.tables.matrices import same_width

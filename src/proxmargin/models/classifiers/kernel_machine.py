@@ -34,7 +34,7 @@ from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.certificates.representer import Representer, certify_represented
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.pace import affordable
+from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.fallback import better_with_all_work
 from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.loop.minimize import require_suitable

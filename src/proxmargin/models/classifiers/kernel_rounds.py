@@ -24,7 +24,7 @@ from proxmargin.optimality.certificates.representer import (
     without_small_entries,
 )
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import operations_in
+from proxmargin.runtime.threads import operations_in
 from proxmargin.solvers.loop.outcome import Solution, Status
 from proxmargin.solvers.loop.stopping import Stop
 

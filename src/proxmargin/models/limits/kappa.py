@@ -26,7 +26,7 @@ from proxmargin.models.limits.binary_data import (
     halves,
     with_features,
 )
-from proxmargin.runtime.pace import affordable, eigen_work, gram_work
+from proxmargin.runtime.threads import affordable, eigen_work, gram_work
 
 MODELS = ("fda", "mpm")
 # kernels: eigenvalues of the covariance over the largest one

@@ -24,7 +24,7 @@ from proxmargin.functions.losses.tail_mean import largest_nu
 from proxmargin.functions.penalties.elastic_net import Ridge
 from proxmargin.models.limits.binary_data import checked, class_shares, meeting_share, with_features
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.pace import affordable
+from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.stopping import Stop

@@ -20,8 +20,7 @@ from proxmargin.models.paths.found import solution_of
 from proxmargin.optimality.certificates.certify import certify_together
 from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import factor_work
-from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.threads import factor_work, quiet_threads
 from proxmargin.solvers.interior.active_set import ActiveSet
 from proxmargin.solvers.loop.outcome import Solution
 from proxmargin.solvers.loop.stopping import Stop

@@ -31,7 +31,7 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.permutations.labelings import Codes, Statistic
-from proxmargin.models.selection.splitting import splitter_of
+from proxmargin.models.selection.scoring import splitter_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.shared.batched_labels import Axes, principal_axes
 

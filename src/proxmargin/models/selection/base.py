@@ -35,14 +35,22 @@ from proxmargin.models.selection.folds import (
     Judging,
     Plan,
     ValidatedRows,
+    check_refits,
+    check_relaxed,
     folds_of,
     kernel_models,
+    mixed_models,
     path_models,
+    shares_of,
 )
-from proxmargin.models.selection.relaxed import check_refits, check_relaxed, mixed_models, shares_of
 from proxmargin.models.selection.results import CHOICES, PublishesResults, out_of_fold
-from proxmargin.models.selection.scoring import RoutesMetadata, judge_of
-from proxmargin.models.selection.splitting import forget, no_convergence_warnings, splitter_of
+from proxmargin.models.selection.scoring import (
+    RoutesMetadata,
+    forget,
+    judge_of,
+    no_convergence_warnings,
+    splitter_of,
+)
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar

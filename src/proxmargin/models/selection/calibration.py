@@ -34,7 +34,7 @@ from proxmargin.data.inputs.validation import validated_weights
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
-from proxmargin.models.selection.splitting import (
+from proxmargin.models.selection.scoring import (
     check_disjoint,
     forget,
     names_checked,

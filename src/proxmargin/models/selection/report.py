@@ -19,7 +19,7 @@ from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_number
 from proxmargin.data.inputs.validation import validated_features, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.selection.splitting import splitter_of
+from proxmargin.models.selection.scoring import splitter_of
 from proxmargin.models.selection.stability.selector import StabilitySelection
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.optional import optional

@@ -20,10 +20,8 @@ from proxmargin.models.fitting.factors import unpenalised
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.paths.path import Path
 from proxmargin.models.paths.strength import Strength
-from proxmargin.models.selection.folds import Fold, Judged, ValidatedRows
-from proxmargin.models.selection.relaxed import NO_REFIT
-from proxmargin.models.selection.scoring import score_of
-from proxmargin.models.selection.splitting import names_checked
+from proxmargin.models.selection.folds import NO_REFIT, Fold, Judged, ValidatedRows
+from proxmargin.models.selection.scoring import names_checked, score_of
 from proxmargin.runtime.optional import optional
 
 if TYPE_CHECKING:

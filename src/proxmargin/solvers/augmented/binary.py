@@ -20,7 +20,7 @@ from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.hinge_system import WIDE, Curved, HingeSystem, hinge_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
 from proxmargin.solvers.augmented.newton_rows import NewtonRows, few_by_rows, newton_rows

@@ -18,7 +18,7 @@ from proxmargin.data.designs.sparse import SparseDesign
 from proxmargin.data.designs.standardized import StandardizedDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.memoisation import Remembers, cached_property
+from proxmargin.runtime.memory import Remembers, cached_property
 
 Ids = NDArray[np.intp]
 Indices = NDArray[np.signedinteger]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,

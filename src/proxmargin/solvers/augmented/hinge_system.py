@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from proxmargin.data.designs.base import Design, subtract_outer
 from proxmargin.functions.losses.base import Array
-from proxmargin.runtime.memoisation import cached_property
-from proxmargin.runtime.pace import affordable, factor_work, gram_work
+from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,

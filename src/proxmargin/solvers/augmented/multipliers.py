@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.memoisation import Remembers
+from proxmargin.runtime.memory import Remembers
 from proxmargin.solvers.augmented.smoothed_newton import End
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, State
 from proxmargin.solvers.loop.stopping import Stop

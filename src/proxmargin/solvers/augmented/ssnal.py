@@ -13,7 +13,7 @@ from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.solvers.augmented.smoothed_newton import line_search, minimise
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one

@@ -17,7 +17,7 @@ from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.certificates.rounding_terms import is_dual_rounding
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
-from proxmargin.runtime.pace import affordable
+from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rule
 from proxmargin.solvers.loop.incumbent import Certify
 from proxmargin.solvers.loop.minimize import minimize

@@ -34,7 +34,7 @@ from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_ma
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import affordable
+from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.box_program import box_of, has_ridge
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,

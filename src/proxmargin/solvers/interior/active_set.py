@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import factor_work, gram_work
+from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.interior.box_program import (
     BoxProgram,
     box_objection,

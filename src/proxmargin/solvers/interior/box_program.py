@@ -13,7 +13,7 @@ from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.standardized import StandardizedDesign
 from proxmargin.functions.losses.base import Array, Box
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import factor_work, gram_work
+from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.shared.linear_algebra import cholesky
 
 LARGEST = 6_000  # side of a factored matrix: 288 MB

@@ -18,7 +18,7 @@ from proxmargin.data.designs.row_span import (
 from proxmargin.data.designs.standardized import centred
 from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.pace import affordable, eigen_work, gram_work
+from proxmargin.runtime.threads import affordable, eigen_work, gram_work
 from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS, increasing_root
 from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
 

@@ -16,7 +16,7 @@ from proxmargin.functions.losses.level_set import LevelSet
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.memoisation import cached_property
+from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex
 

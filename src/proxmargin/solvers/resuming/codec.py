@@ -2,7 +2,7 @@
 
 JSON has no tuples, keys that are no strings, infinities, NumPy numbers or objects. Each is an
 object with one tag, ``{"tuple": [...]}``, ``{"entries": [[key, value], ...]}``, ``{"float":
-"nan"}``, or one that a kind of file adds to these: model files (`proxmargin.files.models.settings`)
+"nan"}``, or one that a kind of file adds to these: model files (`proxmargin.files.models.archive`)
 and the states of solvers in checkpoints (`StateCodec`).
 """
 

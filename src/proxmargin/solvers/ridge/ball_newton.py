@@ -17,7 +17,7 @@ from proxmargin.data.designs.row_span import (
 )
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import factor_work, gram_work
+from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.interior.ball import minimised_in_ball
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, at_least_one
 from proxmargin.solvers.loop.stopping import Stop

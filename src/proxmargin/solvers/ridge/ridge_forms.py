@@ -11,8 +11,8 @@ from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Array
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.optimality.problem import Centred, Point, Problem
-from proxmargin.runtime.memoisation import cached_property
-from proxmargin.runtime.pace import affordable, factor_work, gram_work
+from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
 from proxmargin.solvers.shared.margin_model import (
     MarginNewtonState,

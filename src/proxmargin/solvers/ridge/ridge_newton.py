@@ -10,7 +10,7 @@ import numpy as np
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.pace import factor_work, gram_work
+from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.ridge.ridge_forms import MAX_DENSE_SIDE, RidgeNewtonState, Wide, form_of

@@ -146,7 +146,7 @@ class Comparison(Ranking, Plots):
         ValueError
             It is no run directory, or of another version.
         """
-        from proxmargin.studies.comparing.directory import read_run
+        from proxmargin.studies.comparing.setup import read_run
 
         setup, outcomes, complete = read_run(run_dir)
         bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]

@@ -17,17 +17,18 @@ from scipy.stats import t
 
 from proxmargin.studies.comparing.metrics import MetricRange
 from proxmargin.studies.stats import holm
-from proxmargin.studies.stats.folds import Student, resampled
 from proxmargin.studies.stats.scores import (
     CONFIDENCE,
     ROPE,
     SAME,
     Floats,
     ScoreTable,
+    Student,
     check_flag,
     check_fraction,
     pairs_frame,
     read_numbers,
+    resampled,
 )
 
 LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing.candidates import MAJORITY
 from proxmargin.studies.comparing.evidence import LIKELY
-from proxmargin.studies.comparing.layout import Listing, number
 from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, ROPE, percent
 
 Facts = Mapping[str, Any]  # `Comparison.facts`, or a part of them

@@ -28,7 +28,6 @@ from proxmargin.runtime.threads import Carried
 from proxmargin.solvers.resuming.identity import Identity
 from proxmargin.studies.comparing.candidates import Candidate, baselines_for, named_candidates
 from proxmargin.studies.comparing.comparison import Comparison
-from proxmargin.studies.comparing.directory import RunDirectory, seed_of
 from proxmargin.studies.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of
 from proxmargin.studies.comparing.results import ComparisonEnding
 from proxmargin.studies.comparing.rows import (
@@ -39,7 +38,14 @@ from proxmargin.studies.comparing.rows import (
     outer_splits,
 )
 from proxmargin.studies.comparing.searches import AlphaPath
-from proxmargin.studies.comparing.setup import MetricFacts, Protocol, Setup, setup_of
+from proxmargin.studies.comparing.setup import (
+    MetricFacts,
+    Protocol,
+    RunDirectory,
+    Setup,
+    seed_of,
+    setup_of,
+)
 from proxmargin.studies.comparing.work import FoldTask, Outcome, perform
 from proxmargin.studies.reports.card import data_card
 

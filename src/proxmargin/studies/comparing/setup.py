@@ -1,23 +1,38 @@
-"""The data and the settings of a comparison, as plain values that its run directory keeps."""
+"""The data and the settings of a comparison, and the run directory that keeps every finished task.
+
+``run.json`` holds the setup and the identity of data and settings, ``tasks/00007.json`` the outcome
+of a task with a digest, ``models/`` the final models. All files are written whole or not at all; a
+task file that is damaged all the same counts as not finished. One process at a time works in it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import platform
+import re
+import socket
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
 import proxmargin
 from proxmargin.data.designs import as_design, moments
+from proxmargin.runtime.files import replaced, taken
+from proxmargin.solvers.resuming.identity import Identity
 from proxmargin.studies.comparing.candidates import Candidate
 from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
 from proxmargin.studies.comparing.searches import held_out, own_probabilities
+from proxmargin.studies.comparing.work import Outcome
 
 
 @dataclass(frozen=True)
@@ -181,3 +196,211 @@ def _guess(train: LabelledRows, test: LabelledRows, classes: Any) -> HeldOutPred
     said = held_out(model, blank, classes)
     flat = np.zeros(test.n_samples if classes.size == 2 else (test.n_samples, classes.size))
     return replace(said, scores=flat, probabilities=own_probabilities(model, blank.X), X=test.X)
+
+
+FORMAT = "proxmargin run"  # by which a file is known
+VERSION = 1  # of the format
+RUN = "run.json"  # the file of setup and identity
+TASKS = "tasks"  # the folder of outcomes
+MODELS = "models"  # the folder of the final models
+NAMED = 60  # characters of a model's name in the name of its file
+# errors of damaged files
+DAMAGE = (OSError, ValueError, KeyError, TypeError)
+
+
+@dataclass
+class RunDirectory:
+    """The directory of one comparison."""
+
+    path: Path
+    keys: Sequence[tuple[str, int]]  # (model, fold) of all tasks, in their order
+    identity: Identity
+    setup: Setup
+    # the finished tasks, those of earlier runs included
+    outcomes: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def opened(self) -> Iterator[Setup]:
+        """The setup of the first run, after reading what is finished, or beginning.
+
+        Until the block ends no other process can open the directory. Raises ValueError: it belongs
+        to another comparison or to something else, or is in use. Raises OSError: it cannot be
+        written.
+        """
+        name = os.fspath(self.path)
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"run_dir={name!r} is a file: give a new or an empty directory")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"run_dir cannot be made ({error.strerror})"
+            raise OSError(error.errno, reason, name) from error
+        lock = locked(self.path)
+        with lock if lock is not None else nullcontext():
+            yield self._open()
+
+    def _open(self) -> Setup:
+        name = os.fspath(self.path)
+        if (self.path / RUN).exists():
+            facts = _read_facts(self.path)
+            objection = self.identity.objection(Identity.from_plain(facts["identity"]))
+            if objection is not None:
+                raise ValueError(
+                    f"run_dir={name!r} holds another comparison: {objection}; give another "
+                    "directory, or the same data and settings"
+                )
+            self.setup = Setup.from_plain(facts["setup"])
+        else:
+            others = [each for each in sorted(os.listdir(self.path)) if not each.startswith(".")]
+            if others:
+                raise ValueError(
+                    f"run_dir={name!r} holds {others[0]!r} and no comparison: give a new or an "
+                    "empty directory"
+                )
+            facts = {
+                "format": FORMAT,
+                "version": VERSION,
+                "identity": asdict(self.identity),
+                "n_tasks": len(self.keys),
+                "setup": self.setup.to_plain(),
+            }
+            with replaced(self.path / RUN) as stream:
+                stream.write(json.dumps(facts, ensure_ascii=False).encode())
+        for folder in (TASKS, MODELS):
+            (self.path / folder).mkdir(exist_ok=True)
+        for number, key in enumerate(self.keys):
+            outcome = _read_task(self.path, number)
+            if outcome is not None and outcome.key == key:
+                self.outcomes[key] = outcome
+        return self.setup
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep a finished task, its model too. A full disk costs a warning and no result."""
+        self.outcomes[outcome.key] = outcome
+        try:
+            number, estimator = self.keys.index(outcome.key), outcome.estimator
+            # the model first: a task file says that the task is complete
+            file = _model_file(self.path, number, outcome.model)
+            saved = estimator is not None and _saved(estimator, file)
+            text = json.dumps({**outcome.to_plain(), "saved": saved}, ensure_ascii=False)
+            with replaced(_task_file(self.path, number)) as stream:
+                stream.write(f"{_digest(text)}\n{text}\n".encode())
+        except OSError as error:
+            if not self.notes:
+                note = f"{self.path} cannot be written ({error}): finished work is in memory only"
+                warnings.warn(note, UserWarning, stacklevel=2)
+                self.notes.append(note)
+
+
+def seed_of(run_dir: str | os.PathLike[str]) -> int | None:
+    """The seed of the comparison in a directory; None if there is none."""
+    if not (Path(run_dir) / RUN).exists():
+        return None
+    return int(_read_facts(Path(run_dir))["setup"]["protocol"]["random_state"])
+
+
+def read_run(run_dir: str | os.PathLike[str]) -> tuple[Setup, list[Outcome], bool]:
+    """The setup, the finished tasks in their order, and whether these are all. Raises ValueError:
+    there is no comparison in it."""
+    path = Path(run_dir)
+    facts = _read_facts(path)
+    found = [_read_task(path, number) for number in range(facts["n_tasks"])]
+    outcomes = [outcome for outcome in found if outcome is not None]
+    return Setup.from_plain(facts["setup"]), outcomes, len(outcomes) == len(found)
+
+
+def _read_facts(path: Path) -> Mapping[str, Any]:
+    name = os.fspath(path)
+    if not (path / RUN).exists():
+        raise ValueError(f"{name} is no directory of a comparison: it has no {RUN}")
+    try:
+        facts = json.loads((path / RUN).read_bytes())
+        known, version = facts["format"] == FORMAT, facts["version"]
+        facts["identity"], facts["setup"], facts["n_tasks"]
+    except DAMAGE as error:
+        raise ValueError(f"{name}/{RUN} is damaged ({error})") from error
+    if not known or version != VERSION:
+        raise ValueError(f"{name}/{RUN} was written by another version of proxmargin")
+    return dict(facts)
+
+
+# -- tasks ------------------------------------------------------------------------------------
+
+
+def _task_file(path: Path, number: int) -> Path:
+    return path / TASKS / f"{number:05d}.json"
+
+
+def _model_file(path: Path, number: int, model: str) -> Path:
+    return path / MODELS / f"{number:05d}-{re.sub(r'[^A-Za-z0-9_-]', '_', model)[:NAMED]}.pmz"
+
+
+def _saved(estimator: Any, file: Path) -> bool:
+    """Whether the model was saved; those of other libraries cannot be."""
+    from proxmargin.data.inputs.preprocessing import Preprocessed
+    from proxmargin.files.models.model import save_model
+    from proxmargin.models.fitting.base import MarginEstimator
+
+    model = estimator.model if isinstance(estimator, Preprocessed) else estimator
+    if not isinstance(model, MarginEstimator):
+        return False
+    try:
+        save_model(estimator, file)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, OSError):
+            raise
+        return False
+    return True
+
+
+def _read_task(path: Path, number: int) -> Outcome | None:
+    """The outcome of a task; None if it is not finished or its file is damaged."""
+    from proxmargin.files.models.model import load_model
+
+    try:
+        digest, _, text = _task_file(path, number).read_text("utf-8").partition("\n")
+        text = text.rstrip("\n")
+        if digest != _digest(text):
+            return None
+        plain = json.loads(text)
+        saved = plain.pop("saved")
+        outcome = Outcome.from_plain(plain)
+        if not saved:
+            return outcome
+        return replace(outcome, estimator=load_model(_model_file(path, number, outcome.model)))
+    except DAMAGE:
+        return None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+LOCK = ".lock"  # in the run directory; a leftover file is no lock
+OWNER = 200  # characters of what an owner writes into it
+
+
+def locked(folder: Path) -> IO[str] | None:
+    """The open lock file: the lock lasts until it is closed, or its process ends.
+
+    None where no such file can be written, and so no result either. Raises ValueError: another
+    comparison works in the directory; names its process.
+    """
+    try:
+        stream = open(folder / LOCK, "a+", encoding="utf-8")  # noqa: SIM115
+    except OSError:
+        return None
+    if not taken(stream, without=True):
+        with stream:
+            stream.seek(0)
+            owner = stream.read(OWNER).strip() or "another process"
+        raise ValueError(
+            f"run_dir={os.fspath(folder)!r} is in use by {owner}: wait until it has ended, or give "
+            "another directory"
+        )
+    with suppress(OSError):  # a full disk
+        stream.truncate(0)
+        stream.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        stream.flush()
+    return stream

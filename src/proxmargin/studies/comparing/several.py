@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from proxmargin.runtime.brief import Listing, number
 from proxmargin.runtime.optional import optional
 from proxmargin.studies.comparing.candidates import MAJORITY
-from proxmargin.studies.comparing.layout import Listing, number
 from proxmargin.studies.stats import (
     Friedman,
     Nemenyi,

@@ -21,9 +21,8 @@ from sklearn.metrics import (
 )
 
 from proxmargin.compiled.rounding import score_levels
-from proxmargin.studies.reports import formats
-from proxmargin.studies.reports.formats import HtmlTable, number_column, word_column
-from proxmargin.studies.reports.standings import leaning
+from proxmargin.studies.reports import standings
+from proxmargin.studies.reports.standings import HtmlTable, leaning, number_column, word_column
 
 CHARTED = 20  # features in a chart: more have no room for their names
 MOST_CLASSES = 30  # of a confusion matrix that is shown
@@ -52,7 +51,7 @@ def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> dict[str,
     for k, label in enumerate(labels):
         shares = counts[k] / max(1, sizes[k])
         cells = [
-            (int(c), formats.percent(s) if sizes[k] else formats.NONE, round(SHADES * s))
+            (int(c), standings.percent(s) if sizes[k] else standings.NONE, round(SHADES * s))
             for c, s in zip(counts[k], shares, strict=True)
         ]
         rows.append((label, int(sizes[k]), cells))
@@ -81,8 +80,8 @@ def feature_chart(rows: Sequence[Facts], labels: Sequence[str]) -> list[dict[str
             "weight": row["weight"],
             "sign": "for" if row["weight"] > 0 else "against",
             "frequency": row.get("frequency"),
-            "tip": f"{row['feature']}: {formats.score(row['weight'])}, {leaning(row, labels)}; "
-            f"in {formats.percent(row.get('frequency'))} of the folds",
+            "tip": f"{row['feature']}: {standings.score(row['weight'])}, {leaning(row, labels)}; "
+            f"in {standings.percent(row.get('frequency'))} of the folds",
         }
         for place, row in enumerate(rows[:CHARTED])
     ]
@@ -98,7 +97,7 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
         number_column(
             "used in folds",
             "frequency",
-            formats.percent,
+            standings.percent,
             "share of the outer folds whose model uses it",
         ),
     )
@@ -118,12 +117,12 @@ def path_chart(path: Facts) -> dict[str, Any] | None:
     for row in _path_rows(path):
         strength, mean, se, n = row.values()
         # a logarithmic axis has no place for zero
-        if formats.known(mean) and formats.known(strength) and strength > 0:
-            spread = se if formats.known(se) else 0.0
+        if standings.known(mean) and standings.known(strength) and strength > 0:
+            spread = se if standings.known(se) else 0.0
             found = {"strength": strength, "mean": mean, "low": mean - spread, "n": n}
             tip = (
-                f"{path['parameter']} {strength:.3g}: {formats.score(mean)} ± "
-                f"{formats.score(se)}, {formats.count(n)} features"
+                f"{path['parameter']} {strength:.3g}: {standings.score(mean)} ± "
+                f"{standings.score(se)}, {standings.count(n)} features"
             )
             rows.append({**found, "high": mean + spread, "tip": tip})
     if not rows:
@@ -131,7 +130,7 @@ def path_chart(path: Facts) -> dict[str, Any] | None:
     chosen = path.get("chosen")
     return {
         "rows": rows,
-        "chosen": [{"strength": chosen}] if formats.known(chosen) and chosen > 0 else [],
+        "chosen": [{"strength": chosen}] if standings.known(chosen) and chosen > 0 else [],
         "parameter": str(path["parameter"]),
         # strong penalties at the left: fewer features there, as everywhere in the library
         "falls": str(path["parameter"]) != "C",
@@ -140,10 +139,10 @@ def path_chart(path: Facts) -> dict[str, Any] | None:
 
 def path_table(name: str, model: str, path: Facts) -> HtmlTable:
     columns = (
-        number_column(str(path["parameter"]), "strength", formats.setting),
+        number_column(str(path["parameter"]), "strength", standings.setting),
         number_column("mean score", "mean"),
         number_column("standard error", "se"),
-        number_column("features used", "n_features", formats.count),
+        number_column("features used", "n_features", standings.count),
     )
     return HtmlTable.of(name, f"Path of {model}", columns, _path_rows(path))
 

@@ -14,7 +14,7 @@ from typing import Any
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
-from proxmargin.studies.reports import formats
+from proxmargin.studies.reports import standings
 from proxmargin.studies.reports.charts import SPECS
 from proxmargin.studies.reports.details import (
     ModelPredictions,
@@ -25,8 +25,14 @@ from proxmargin.studies.reports.details import (
     path_chart,
     path_table,
 )
-from proxmargin.studies.reports.formats import HtmlColumn, HtmlTable, number_column, word_column
-from proxmargin.studies.reports.standings import Standings, answer_of
+from proxmargin.studies.reports.standings import (
+    HtmlColumn,
+    HtmlTable,
+    Standings,
+    answer_of,
+    number_column,
+    word_column,
+)
 from proxmargin.studies.stats.scores import ROPE
 
 FORMAT = "proxmargin comparison"
@@ -78,7 +84,7 @@ def page_of(facts: Mapping[str, Any]) -> str:
             view=view,
             rope=ROPE,
             facts=facts,
-            formats=formats,
+            formats=standings,
             style=style,
             script=script,
             charting=charting,
@@ -198,12 +204,12 @@ class View:
     def cost_table(self) -> HtmlTable:
         columns = (
             word_column("model", "name"),
-            number_column("seconds per fit", "seconds_per_fit", formats.seconds),
-            number_column("passes", "passes", formats.count, "over the data, for a fit"),
+            number_column("seconds per fit", "seconds_per_fit", standings.seconds),
+            number_column("passes", "passes", standings.count, "over the data, for a fit"),
             number_column(
                 "largest gap",
                 "relative_gap",
-                lambda gap: "no certificate" if gap is None else formats.gap(gap),
+                lambda gap: "no certificate" if gap is None else standings.gap(gap),
                 "certified, relative, of all its fits",
             ),
             word_column("settings", _settings, "chosen on all samples"),
@@ -214,14 +220,14 @@ class View:
     def fold_table(self) -> HtmlTable:
         columns = (
             word_column("model", "model"),
-            number_column("repeat", lambda row: row.get("repeat", 0) + 1, formats.count),
-            number_column("fold", lambda row: row["fold"] + 1, formats.count),
+            number_column("repeat", lambda row: row.get("repeat", 0) + 1, standings.count),
+            number_column("fold", lambda row: row["fold"] + 1, standings.count),
             *(
                 number_column(str(each["label"]), each["name"])
                 for each in self.facts["protocol"]["metrics"]
             ),
-            number_column("features", "n_features", formats.count),
-            number_column("seconds", "seconds", formats.seconds),
+            number_column("features", "n_features", standings.count),
+            number_column("seconds", "seconds", standings.seconds),
         )
         rows = self.facts.get("fold_results", ())
         return HtmlTable.of("folds", "Scores of every fold", columns, rows)
@@ -235,11 +241,11 @@ class View:
         if not unmet:
             return (
                 f"All {fits:,} fits met their tolerance: each is certified to be within a relative "
-                f"duality gap of {formats.gap(worst)} of its optimum."
+                f"duality gap of {standings.gap(worst)} of its optimum."
             )
         return (
             f"{unmet:,} of {fits:,} fits ended before their tolerance was met; the largest "
-            f"certified relative gap is {formats.gap(worst)}."
+            f"certified relative gap is {standings.gap(worst)}."
         )
 
     # For the script
@@ -287,7 +293,7 @@ def _rounded(value: Any) -> Any:
 
 def _settings(model: Mapping[str, Any]) -> str:
     settings = model.get("settings") or {}
-    return ", ".join(f"{name} = {formats.setting(value)}" for name, value in settings.items())
+    return ", ".join(f"{name} = {standings.setting(value)}" for name, value in settings.items())
 
 
 def check_libraries() -> None:

@@ -1,21 +1,139 @@
-"""Models in order of a metric with the evidence for it, and the answer in sentences."""
+"""Models in order of a metric with the evidence, in numbers, tables and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeGuard
 
-from proxmargin.studies.reports import formats
-from proxmargin.studies.reports.formats import (
-    Cell,
-    HtmlColumn,
-    HtmlTable,
-    number_column,
-    word_column,
-)
 from proxmargin.studies.stats.scores import INTERVAL, ROPE
+
+NONE = "–"  # where there is no number
+MINUS = "−"
+SMALL_P = 0.001  # p-values below are told as that
+
+
+def known(value: Any) -> TypeGuard[float]:
+    """Whether there is a number."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def score(value: Any, digits: int = 3) -> str:
+    if not known(value):
+        return NONE
+    text = f"{value:.{digits}f}"
+    # a difference that rounds to nothing has no sign
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
+
+
+def interval(low: Any, high: Any) -> str:
+    """``0.940 to 0.980``, which no line end divides."""
+    both = known(low) and known(high)
+    return f"{score(low)}\u00a0to\u00a0{score(high)}" if both else NONE
+
+
+def p_value(value: Any) -> str:
+    if not known(value):
+        return NONE
+    return f"< {SMALL_P}" if value < SMALL_P else f"{value:.3f}"
+
+
+def percent(value: Any) -> str:
+    return f"{100 * value:.0f} %" if known(value) else NONE
+
+
+def seconds(value: Any) -> str:
+    if not known(value):
+        return NONE
+    return f"{value:.3f}" if value < 1 else f"{value:.1f}"
+
+
+def gap(value: Any) -> str:
+    return f"{value:.1e}".replace("e-0", "e-").replace("-", MINUS) if known(value) else NONE
+
+
+def count(value: Any) -> str:
+    """A mean number of things: with a decimal only where it has one."""
+    if not known(value):
+        return NONE
+    return f"{value:,.0f}" if value == round(value) or value >= 1000 else f"{value:.1f}"
+
+
+def setting(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def joined(words: list[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, final = words or [""]
+    return f"{', '.join(first)} and {final}" if first else final
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The words in a cell, and the number that they are sorted and downloaded by, if any."""
+
+    text: str
+    value: float | None = None
+
+    @classmethod
+    def of(cls, value: Any, form: Any = score) -> Cell:
+        return cls(form(value), value if known(value) else None)
+
+
+@dataclass(frozen=True)
+class HtmlColumn:
+    """A heading, and the cell of a row. Columns of numbers are aligned right, sorted by value."""
+
+    title: str
+    cell: Callable[[Any], Cell]
+    number: bool = True
+    why: str = ""
+
+
+def number_column(title: str, of: Any, form: Any = score, why: str = "") -> HtmlColumn:
+    """A column of numbers; ``of`` is a key of a row, or a function of it."""
+    return HtmlColumn(title, lambda row: Cell.of(_part(row, of), form), why=why)
+
+
+def word_column(title: str, of: Any, why: str = "") -> HtmlColumn:
+    return HtmlColumn(title, lambda row: Cell(str(_part(row, of))), number=False, why=why)
+
+
+def _part(row: Any, of: Any) -> Any:
+    return of(row) if callable(of) else row.get(of)
+
+
+@dataclass(frozen=True)
+class HtmlTable:
+    """Rows of cells; the first cell of a row is its heading."""
+
+    name: str  # of the element and the file of a download: letters, digits and hyphens
+    caption: str
+    columns: Sequence[HtmlColumn]
+    rows: list[list[Cell]]
+    sorted_by: int | None = None  # the column that the rows are in order of
+    descending: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        caption: str,
+        columns: Sequence[HtmlColumn],
+        rows: Iterable[Any],
+        **order: Any,
+    ) -> HtmlTable:
+        cells = [[column.cell(row) for column in columns] for row in rows]
+        return cls(name, caption, columns, cells, **order)
+
 
 Row = Mapping[str, Any]
 
@@ -49,7 +167,7 @@ class Standings:
     @cached_property
     def models(self) -> list[Row]:
         """Those with a mean, the best first."""
-        done = [each for each in self.facts["models"] if formats.known(self.of(each).get("mean"))]
+        done = [each for each in self.facts["models"] if known(self.of(each).get("mean"))]
         sign = -1 if self.larger else 1
         return sorted(done, key=lambda each: sign * self.of(each)["mean"])
 
@@ -78,7 +196,7 @@ class Standings:
     @property
     def majority(self) -> float | None:
         value = (self.facts.get("majority") or {}).get(self.metric["name"])
-        return float(value) if formats.known(value) else None
+        return float(value) if known(value) else None
 
     def role(self, model: Row) -> str:
         """What the model is to a reader, in a word or two."""
@@ -114,14 +232,14 @@ class Standings:
             "high": ends[1],
             "group": "behind" if role == "behind" else "top",
             "role": "recommended" if role == "recommended" else "other",
-            "tip": f"{_shown(model)}: {formats.score(value)} ({formats.interval(*ends)})",
+            "tip": f"{_shown(model)}: {score(value)} ({interval(*ends)})",
         }
 
     def _folds(self) -> Iterator[dict[str, Any]]:
         shown = {each["name"]: _shown(each) for each in self.models}
         for row in self.facts.get("fold_results", ()):
             value = row.get(self.metric["name"])
-            if row["model"] in shown and formats.known(value):
+            if row["model"] in shown and known(value):
                 yield {"model": shown[row["model"]], "value": value}
 
     # Tables
@@ -132,22 +250,20 @@ class Standings:
             number_column(self.label, self._number("mean"), why="mean over the test parts"),
             self._interval("low", "high", "of the expected score"),
             word_column("against the best", lambda model: VERDICTS[self.role(model)]),
-            number_column("features used", "n_features", formats.count, "mean over the folds"),
+            number_column("features used", "n_features", count, "mean over the folds"),
             number_column(
                 "stability",
                 "stability",
-                partial(formats.score, digits=2),
+                partial(score, digits=2),
                 "agreement of the features over the folds (Nogueira); 1: same",
             ),
-            number_column(
-                "seconds per fit", "seconds_per_fit", formats.seconds, "without compilation"
-            ),
+            number_column("seconds per fit", "seconds_per_fit", seconds, "without compilation"),
         )
         caption, order = f"Models by {self.label}, {self.direction}", {"descending": self.larger}
         name = f"ranking-{self.place}"
         table = HtmlTable.of(name, caption, columns, self.models, sorted_by=1, **order)
         if self.majority is not None:
-            none = Cell(formats.NONE)
+            none = Cell(NONE)
             guess = [Cell(GUESS), Cell.of(self.majority), none, Cell("to be beaten")]
             table.rows.append([*guess, none, none, none])
         return table
@@ -165,11 +281,11 @@ class Standings:
             number_column(
                 "p (Holm)",
                 self._number("p_holm"),
-                formats.p_value,
+                p_value,
                 "adjusted for all pairs of models",
             ),
-            number_column("same in practice", self._number("p_equal"), formats.percent, equal),
-            number_column("worse in practice", self._number("p_worse"), formats.percent, worse),
+            number_column("same in practice", self._number("p_equal"), percent, equal),
+            number_column("worse in practice", self._number("p_worse"), percent, worse),
         )
         caption = f"Differences from {best} in {self.label}"
         return HtmlTable.of(f"evidence-{self.place}", caption, columns, self.models[1:])
@@ -180,7 +296,7 @@ class Standings:
     def _interval(self, low: str, high: str, why: str = "") -> HtmlColumn:
         def cell(model: Row) -> Cell:
             ends = (self.of(model).get(low), self.of(model).get(high))
-            return Cell(formats.interval(*ends), ends[0])
+            return Cell(interval(*ends), ends[0])
 
         return HtmlColumn(INTERVAL, cell, number=False, why=why)
 
@@ -196,9 +312,9 @@ class Answer:
 
     model: str | None
     label: str = ""
-    score: str = formats.NONE
-    interval: str = formats.NONE
-    features: str = formats.NONE
+    score: str = NONE
+    interval: str = NONE
+    features: str = NONE
     of_features: str = ""
     plain: str = ""  # what the score means, for a reader who does not know it
     equals: str = ""
@@ -219,9 +335,9 @@ def answer_of(facts: Mapping[str, Any], main: Standings) -> Answer:
     return Answer(
         model=name,
         label=main.label,
-        score=formats.score(numbers.get("mean")),
-        interval=formats.interval(numbers.get("low"), numbers.get("high")),
-        features=formats.count(model.get("n_features")),
+        score=score(numbers.get("mean")),
+        interval=interval(numbers.get("low"), numbers.get("high")),
+        features=count(model.get("n_features")),
         of_features=f"of {n_features:,}",
         plain=_plain(main, numbers),
         equals=_equals(facts, name),
@@ -234,7 +350,7 @@ def answer_of(facts: Mapping[str, Any], main: Standings) -> Answer:
 def _plain(main: Standings, numbers: Mapping[str, Any]) -> str:
     """The score for someone who has not met it."""
     mean, kind = numbers.get("mean"), main.metric["name"]
-    if not formats.known(mean) or kind not in MEANINGS:
+    if not known(mean) or kind not in MEANINGS:
         return ""
     hundred = round(100 * mean)  # all of them only where none is missing
     of_hundred = "more than 99" if hundred == 100 and mean < 1 else f"about {hundred}"
@@ -251,10 +367,10 @@ def _equals(facts: Mapping[str, Any], name: str) -> str:
     if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
         return f"None of the other {len(others)} models is distinguishable from the best."
     if len(others) > NAMED_EQUALS:
-        some = formats.joined(others[:NAMED_EQUALS])
+        some = joined(others[:NAMED_EQUALS])
         return f"{len(others)} others, {some} among them, are not distinguishable from the best."
     verb = "is" if len(others) == 1 else "are"
-    return f"{formats.joined(others)} {verb} not distinguishable from the best on these data."
+    return f"{joined(others)} {verb} not distinguishable from the best on these data."
 
 
 def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
@@ -264,9 +380,9 @@ def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
         return "It has the best mean, and no simpler model is as good."
     ours = main.of(models[name])
     return (
-        f"{best['name']} has the best mean ({formats.score(main.of(best)['mean'])}), but the "
-        f"difference, {formats.score(ours.get('difference'))} "
-        f"({formats.interval(ours.get('difference_low'), ours.get('difference_high'))}), may be "
+        f"{best['name']} has the best mean ({score(main.of(best)['mean'])}), but the "
+        f"difference, {score(ours.get('difference'))} "
+        f"({interval(ours.get('difference_low'), ours.get('difference_high'))}), may be "
         f"chance; {name} is the simplest of those that are not almost certainly worse in practice."
     )
 
@@ -283,9 +399,9 @@ def _weighs(facts: Mapping[str, Any], name: str) -> str:
     for row in rows:
         sides.setdefault(leaning(row, labels), []).append(str(row["feature"]))
     if len(sides) == 1:
-        named = formats.joined([str(row["feature"]) for row in rows])
+        named = joined([str(row["feature"]) for row in rows])
         return f"It looks most at {named}: higher values speak {next(iter(sides))}."
-    first, *others = ((formats.joined(named), side) for side, named in sides.items())
+    first, *others = ((joined(named), side) for side, named in sides.items())
     rest = "".join(f"; those of {named}, {side}" for named, side in others)
     return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
 
@@ -300,7 +416,7 @@ def leaning(row: Mapping[str, Any], labels: Sequence[str]) -> str:
 
 def _caution(main: Standings, numbers: Mapping[str, Any]) -> str:
     guess, low, high = main.majority, numbers.get("low"), numbers.get("high")
-    if guess is None or not (formats.known(low) and formats.known(high)):
+    if guess is None or not (known(low) and known(high)):
         return ""
     no_better = low <= guess if main.larger else high >= guess
     if no_better:

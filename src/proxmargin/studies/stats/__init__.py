@@ -6,14 +6,6 @@ data sets"; Xu et al. 2015, 3.1.3). Over the folds of one data set, which share 
 whose variance is corrected for that.
 """
 
-from proxmargin.studies.stats.folds import (
-    BayesianTTest,
-    ResampledInterval,
-    ResampledTTest,
-    bayesian_correlated_ttest,
-    corrected_resampled_interval,
-    corrected_resampled_ttest,
-)
 from proxmargin.studies.stats.ranks import (
     ControlComparison,
     Friedman,
@@ -24,6 +16,14 @@ from proxmargin.studies.stats.ranks import (
     holm,
     nemenyi,
     wilcoxon_signed_ranks,
+)
+from proxmargin.studies.stats.scores import (
+    BayesianTTest,
+    ResampledInterval,
+    ResampledTTest,
+    bayesian_correlated_ttest,
+    corrected_resampled_interval,
+    corrected_resampled_ttest,
 )
 
 __all__ = [

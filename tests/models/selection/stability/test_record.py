@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from proxmargin import StabilitySelection
 from proxmargin.models.selection.stability import half_samples
-from proxmargin.models.selection.stability.record import Record
+from proxmargin.models.selection.stability.half_samples import Record
 from tests.models.selection.stability.test_selector import LASSO, planted
 
 
@@ -64,7 +64,7 @@ def test_an_interrupted_run_continues_with_the_same_bits(
 def test_a_killed_process_leaves_a_file_that_continues(data, tmp_path) -> None:
     path = tmp_path / "halves.npz"
     program = f"""
-import proxmargin.models.selection.stability.record as record
+import proxmargin.models.selection.stability.half_samples as record
 record.EVERY = 0.0
 from tests.models.selection.stability.test_record import selector
 from tests.models.selection.stability.test_selector import planted

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from proxmargin.models.selection.stability.bounds import false_selections
-from proxmargin.models.selection.stability.terms import SelectionTerms
+from proxmargin.models.selection.stability.bounds import SelectionTerms, false_selections
 
 
 @pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])

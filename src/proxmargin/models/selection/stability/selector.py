@@ -26,15 +26,15 @@ from proxmargin.models.fitting.factors import unpenalised
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.paths.grid import default_grid, unfitted
 from proxmargin.models.paths.strength import strength_of
-from proxmargin.models.selection.splitting import forget
+from proxmargin.models.selection.scoring import forget
+from proxmargin.models.selection.stability.bounds import SelectionTerms
 from proxmargin.models.selection.stability.half_samples import (
     HalfSampleTask,
+    PathEntry,
     Samples,
     check_classes,
     path_entries,
 )
-from proxmargin.models.selection.stability.record import PathEntry
-from proxmargin.models.selection.stability.terms import SelectionTerms
 from proxmargin.models.selection.stability.units import units_of
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.interrupts import interrupts
