@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
+from proxmargin import L2SVC, SVC
 from proxmargin.data.designs import as_design
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.functions.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
@@ -330,3 +331,14 @@ def test_the_old_state_stays_valid_during_a_step(rng) -> None:
     solver.step(problem, state)
     for value, known in zip(state.at, before, strict=True):
         np.testing.assert_array_equal(value, known)
+
+
+@pytest.mark.parametrize("model", [SVC(kernel="linear"), L2SVC()], ids=["hinge", "squared hinge"])
+@pytest.mark.parametrize("n", [8, 12, 24])
+def test_units_of_features_that_are_orders_apart_do_not_matter(model: Any, n: int) -> None:
+    """Products of samples lose the digits of small columns."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, 10)) * 10.0 ** rng.uniform(-12, 9, 10)
+        model.set_params(C=10.0 ** rng.uniform(0, 3), solver="interior-point")
+        assert model.fit(X, np.arange(n) % 2).certificate_.converged, seed
