@@ -108,10 +108,8 @@ _BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
 
 
 def as_options(sentence: str) -> str:
-    """The sentence with options in the place of parameters: ``nu=0.5`` becomes ``--nu 0.5``.
-
-    Bounds are words, as shells take ``>`` for a file: ``q <= 3`` becomes ``--q of at most 3``.
-    """
+    """The sentence with options in the place of parameters: ``nu=0.5`` becomes ``--nu 0.5``, and
+    bounds are words, as shells take ``>`` for a file: ``q <= 3`` becomes ``--q of at most 3``."""
     for switch, option in _SWITCHES.items():
         sentence = sentence.replace(switch, option)
     sentence = _BOUND.sub(lambda found: f"{_FLAGS[found[1]]} {_BOUNDS[found[2]]} ", sentence)

@@ -271,10 +271,8 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
 
 
 def suited(estimator: Any, X: Any, arguments: argparse.Namespace) -> Any:
-    """The estimator; it takes sparse features in their own units, unless told to scale them.
-
-    Centred columns of text are dense, which costs much and seldom predicts better.
-    """
+    """The estimator; unless told otherwise it leaves sparse features unscaled: centred columns of
+    text are dense, which costs much and seldom predicts better."""
     told = arguments.standardize != "auto" or "standardize" in dict(arguments.more)
     if not told and hasattr(X, "tocsr") and "standardize" in estimator.get_params(deep=False):
         estimator.set_params(standardize=False)
@@ -357,10 +355,8 @@ def strength_and_kind(arguments: argparse.Namespace) -> tuple[str, Any]:
 
 
 def search_of(arguments: argparse.Namespace, **settings: Any) -> Any:
-    """The unfitted classifier that chooses, for a model that the options describe.
-
-    ``settings`` are parameters of the search. A share of the l1 norm that the options give is kept.
-    """
+    """The unfitted classifier that chooses, for the model of the options and ``settings`` of the
+    search; a share of the l1 norm that the options give is kept."""
     plain = estimator_of(arguments)
     strength, kind = strength_and_kind(arguments)
     wrong = next((n for n in STRENGTHS if n != strength and getattr(arguments, n) == AUTO), None)

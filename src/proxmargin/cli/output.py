@@ -86,10 +86,8 @@ def _print_rich(listing: Listing) -> bool:
 
 @contextmanager
 def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str | None]:
-    """Save to a file before the block prints; where that failed, raise after it has printed.
-
-    Gives the name of the file; None where there was none to write, or it could not be written.
-    """
+    """Save to a file before the block prints, and raise after it where that failed. Gives the
+    file's name; None where there was none, or it could not be written."""
     failure: Exception | None = None
     try:
         if name:
@@ -179,10 +177,8 @@ def top_features(model: Any) -> str:
 
 
 def in_words(rows: list[dict[str, Any]], with_class: bool) -> str:
-    """Features with their coefficients, per standard deviation where that is known.
-
-    ``with_class``: and for which class each speaks; with two classes it is the second.
-    """
+    """Features with their coefficients, per standard deviation where known; ``with_class``: and the
+    class that each speaks for, with two classes the second."""
     return ", ".join(f"{row['feature']} ({_value(row, with_class)})" for row in rows)
 
 
@@ -193,10 +189,8 @@ def _value(row: dict[str, Any], with_class: bool) -> str:
 
 
 def warn_of_leaks(table: Table) -> None:
-    """Warn, once, of columns and rows of a file that give the classes away.
-
-    Embedded data sets are known, and not searched.
-    """
+    """Warn, once, of columns and rows of a file that give the classes away; embedded data sets are
+    known, and not searched."""
     if table.y is None or not os.path.exists(table.source):
         return
     from proxmargin.studies.reports.card import leak_signs

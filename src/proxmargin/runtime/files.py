@@ -25,11 +25,8 @@ if sys.platform != "win32":
 
 
 def taken(stream: IO[Any], *, without: bool = False) -> bool:
-    """Whether an exclusive lock was acquired, which lasts until the file is closed.
-
-    ``stream``: open file. ``without``: the answer where the file system has no locks. On Windows,
-    where an open file cannot be removed, it is always true.
-    """
+    """Whether an exclusive lock was acquired, until the file is closed; ``without`` where the file
+    system has no locks. Always on Windows, where an open file cannot be removed."""
     if sys.platform == "win32":
         return True
     try:
@@ -49,15 +46,10 @@ UNIQUE = 8
 
 @contextmanager
 def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream whose content replaces the file at ``path`` if the block ends without an error.
-
-    The content is written to a draft in the same folder, synchronised to disk and renamed: ``path``
-    holds either the old or all of the new content, whatever happens. Drafts of processes that died
-    are removed first. An existing file keeps its permissions, and a link stays a link; a device or
-    a pipe is written to directly.
-
-    ``path``: path-like. Raises OSError: the file cannot be written; names it.
-    """
+    """A stream whose content replaces the file at ``path``, as a whole, if the block ends without
+    an error: a draft in the same folder is synchronised and renamed, and drafts of dead processes
+    removed. Permissions and links stay; devices and pipes are written directly. OSError names the
+    file."""
     with errors_named(path), _stream(path) as stream:
         yield stream
 
@@ -169,11 +161,8 @@ _NOT_READ = {
 
 @contextmanager
 def unpacked_bytes(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if it is compressed by gzip, bzip2 or xz.
-
-    Raises OSError: the file cannot be read; it is compressed otherwise; while it is read: what is
-    compressed is damaged, or ends early.
-    """
+    """The bytes of a file, unpacked if compressed by gzip, bzip2 or xz. OSError: it cannot be read,
+    is compressed otherwise, or (while it is read) damaged or cut short."""
     with path.open("rb") as raw, _opener(raw.peek(_HEAD)[:_HEAD])(raw) as stream:
         try:
             yield stream

@@ -11,16 +11,10 @@ from typing import Any
 
 
 class _Interrupts:
-    """Records Ctrl-C during a run, which is raised between two iterations.
-
-    An exception that a signal raises inside compiled code may be lost. Runs may be nested, and an
-    outer run may have code between inner ones: a signal recorded there ends the next one. A second
-    Ctrl-C raises at once. This needs the main thread and Python's own handler; SIGTERM is treated
-    alike if a program asks for it (`terminable`).
-
-    ``pending``: a signal was recorded and has not been acted upon. ``number``: number of the last
-    signal.
-    """
+    """Records Ctrl-C during a run (``pending``, ``number`` of the last signal), which is raised
+    between two iterations: inside compiled code the exception may be lost. Runs may be nested; a
+    signal recorded between inner ones ends the next. A second Ctrl-C raises at once. Needs the main
+    thread and Python's own handler."""
 
     def __init__(self) -> None:
         self.pending = False

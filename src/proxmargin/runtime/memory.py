@@ -218,16 +218,9 @@ class Remembers:
     """An object that memoises functions of itself as long as it lives."""
 
     def remembered(self, make: Callable[..., T], *given: Any, **first: Any) -> T:
-        """``make(self, *given, **first)``: computed once, and again when ``given`` changes.
-
-        Concurrent threads may compute it twice, and get one of the two results. Results must not be
-        modified.
-
-        ``make``: a module-level function: it is part of the key, so that a closure would never be
-        found. *given: arrays are compared by value with those of the last call, of which alone the
-        result is kept. All other arguments must be hashable, and are part of the key. **first:
-        arguments of the computation that are not part of the key.
-        """
+        """``make(self, *given, **first)``, kept until ``given`` changes: arrays are compared by
+        value with the last call's, other arguments and the module-level ``make`` are the key,
+        ``first`` is not. Results must not be modified; concurrent threads may compute one twice."""
         if not given and (known := self._memory.get((make,))):  # fast path of most calls
             return known[1]
         arrays = [each for each in given if isinstance(each, np.ndarray)]

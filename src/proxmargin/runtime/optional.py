@@ -20,11 +20,8 @@ RECORD = "run-py.json"
 
 
 def optional(name: str, use: str, extra: str = "files") -> Any:
-    """Import a library of an extra, or one of its modules.
-
-    ``use``: what needs it, as the beginning of the error message. ``extra``: one of `EXTRAS`.
-    Raises ImportError: with the command that installs it.
-    """
+    """Import a library of an extra (of `EXTRAS`), or one of its modules; ImportError begins with
+    ``use``, what needs it, and has the command that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -35,11 +32,8 @@ def optional(name: str, use: str, extra: str = "files") -> Any:
 
 
 def how_to_install(extra: str = "files") -> str:
-    """The command that installs the libraries of an extra into this environment.
-
-    It names them instead of an extra of this package, which pip would look for on the package index
-    even if the package was installed from elsewhere.
-    """
+    """The command that installs the libraries of an extra here. It names them: pip would look for
+    an extra of this package on the index, even if it was installed from elsewhere."""
     run = Path(__file__).parents[3] / "run.py"
     if (Path(sys.prefix) / RECORD).exists() and run.exists():
         return shlex.join(["python3", str(run), "install", extra])

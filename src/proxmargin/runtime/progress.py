@@ -27,12 +27,8 @@ def duration(seconds: float) -> str:
 
 
 class ProgressBar:
-    """Shows how many of ``total`` units are done, how fast, how much longer the others will take,
-    and what runs now; nothing if ``shown`` is false.
-
-    ``total`` is None if unknown. Shows a bar if standard error is a terminal and rich is installed,
-    otherwise a line every few seconds. A thread prints it, so that it moves during long units too.
-    """
+    """Shows how many of ``total`` units (None: unknown) are done, the rate, the time left and what
+    runs now: a bar on a terminal with rich, else a line every few seconds, printed by a thread."""
 
     _over: Event
 

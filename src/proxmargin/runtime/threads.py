@@ -83,11 +83,8 @@ LARGE = 1 << 20  # bytes; joblib sends what has more than a thousand by itself
 
 
 class Carried(Generic[T]):
-    """Data for many tasks, which joblib's Dask backend sends once, apart from the tasks.
-
-    It does so with arguments that Dask says are large, and Dask asks arrays and tables only: data
-    inside of other objects would be sent with every task. Elsewhere it changes nothing.
-    """
+    """Data for many tasks, which joblib's Dask backend sends once: it asks Dask for the size of
+    arguments, and what is inside of other objects would be sent with every task."""
 
     def __init__(self, value: T) -> None:
         self.value = value
@@ -152,11 +149,8 @@ def operations_in(seconds: float) -> float:
 
 
 def affordable(operations: float, deadline: float, share: float = STEP_SHARE) -> bool:
-    """Whether a step takes at most a share of the time left until the deadline.
-
-    ``operations``: multiply-adds. ``deadline``: on the clock of `proxmargin.compiled.clock`.
-    ``share``: float in (0, 1].
-    """
+    """Whether that many multiply-adds take at most a share, in (0, 1], of the time left until the
+    deadline on the clock of `proxmargin.compiled.clock`."""
     if not np.isfinite(deadline):
         return True
     return operations <= operations_in(share * max(deadline - clock(), 0.0))

@@ -139,11 +139,9 @@ class FoldMeans:
 def held_out_accuracy(
     make: Callable[[], Any], table: Table, folds: int, quiet: bool, imputer: Any = None
 ) -> FoldMeans:
-    """Fit to all folds but one at a time, and score the predictions for the one left out.
-
-    ``make`` returns an unfitted estimator, which makes all of its choices in its ``fit``; a copy of
-    the imputer fills in the missing cells, by the values of the other folds.
-    """
+    """Scores of predictions for each fold by a fit to the others: ``make`` returns an unfitted
+    estimator, which makes all choices in its ``fit``; a copy of the imputer is fitted to the
+    same."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.metrics import accuracy_score, balanced_accuracy_score

@@ -54,11 +54,8 @@ from proxmargin.runtime.brief import brief
 
 
 def taken_apart(estimator: Any) -> tuple[Any, dict[str, Any] | None]:
-    """The model of a pipeline that begins with an imputer, with the names of its columns; and the
-    imputer as plain values. Any other estimator is returned as it is.
-
-    Raises ModelFileError: the pipeline has other steps than an imputer and a model.
-    """
+    """Of a pipeline that begins with an imputer the model, with the names of its columns, and the
+    imputer as plain values; ModelFileError for other steps. Other estimators as they are."""
     from sklearn.pipeline import Pipeline
 
     if not isinstance(estimator, Pipeline):

@@ -214,12 +214,8 @@ class NamedColumns:
 
 
 def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
-    """The features called `wanted` in terms of the columns `names` of a file.
-
-    A name that is a column is that column; ``column=level`` is the indicator of a level.
-
-    Raises DataError: columns are missing; the message names them.
-    """
+    """The features called ``wanted`` among the columns of a file, of which ``column=level`` is the
+    indicator of a level; DataError names the columns that are missing."""
     wanted = list(wanted)
     present, whole = set(names), set(wanted)
     features = [_matching_feature(name, present, whole) for name in wanted]

@@ -76,11 +76,8 @@ def series_column(name: str, series: Any) -> Column:
 
 
 def frame_columns(frame: Any, names: Sequence[str]) -> list[Column]:
-    """The named columns of a pandas DataFrame whose names differ, each as by `series_column`.
-
-    Columns of the same NumPy type are taken out as one block: a Series costs more than the few
-    hundred numbers of a column in a wide table.
-    """
+    """The named columns of a DataFrame, as by `series_column`. Those of one NumPy type are taken
+    out as a block: a Series costs more than the few hundred numbers of a column in a wide table."""
     positions = frame.columns.get_indexer(list(names))
     types = frame.dtypes.to_numpy()[positions]
     found: dict[int, Column] = {}
@@ -232,10 +229,7 @@ class TableRequest:
 @dataclass(frozen=True)
 class Wanted:
     """The columns a fitted model needs: by name where it knows names, otherwise by count.
-
-    ``ignore`` are columns that are neither features nor the target, and ``ids`` is one that is to
-    be kept as it is.
-    """
+    ``ignore``: neither features nor the target; ``ids``: one that is to be kept as it is."""
 
     feature_names: Sequence[str] | None
     n_features: int

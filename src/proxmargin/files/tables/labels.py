@@ -61,14 +61,9 @@ def _meant(words: list[str]) -> NDArray[Any] | None:
 
 
 def class_labels(column: Column, source: str) -> NDArray[Any]:
-    """The labels, one per sample: str, bool or integers; other numbers stay as they are.
-
-    Whole numbers stored as floats (svmlight's ``+1.0``) become integers.
-
-    Raises DataError: a label is missing or infinite, or the column holds measurements and not
-    classes. Warns UserWarning: once, of classes that are perhaps none: those that differ only in
-    blanks or case, and words for a missing value.
-    """
+    """The labels, one per sample: str, bool or integers (also of whole floats); other numbers as
+    they are. DataError: one is missing or infinite, or they are measurements. Warns once of classes
+    that differ in blanks or case only, or are words for a missing value."""
     _refuse_missing(
         column, source, "target", "labels", ", or choose another target column (target=NAME)"
     )
@@ -200,11 +195,8 @@ _REMEDY = "choose fewer features, check that the target holds classes, or use mo
 def refuse_too_wide(
     source: str, n_features: int, y: NDArray[Any], last_feature: Callable[[], str] | None = None
 ) -> None:
-    """Refuse features and classes whose coefficients cannot be fitted in the free memory.
-
-    ``y``: (n_samples,) labels. ``last_feature``: says where the last feature is from and what to
-    do, where one entry makes many features.
-    """
+    """Refuse features and classes whose coefficients do not fit into the free memory.
+    ``last_feature`` says where the last one is from, where one entry makes many features."""
     vector = 8 * _VECTORS * n_features
     if vector * max(len(y), 1) <= free_bytes():
         return  # however many classes there are
@@ -257,13 +249,8 @@ def features_of(columns: Sequence[Column]) -> list[Feature]:
 def feature_matrix(
     features: Sequence[Feature], columns: Mapping[str, Column], source: str
 ) -> FeatureMatrix:
-    """The matrix whose column j is ``features[j]``.
-
-    A level that no feature names gives zeros. Float32 is kept where every numeric column is
-    at most that wide; everything else is float64.
-
-    Raises DataError: there is not enough memory for it.
-    """
+    """The matrix of the features; a level without a feature gives zeros. Float32 where every
+    numeric column is at most that wide, else float64. DataError: too little memory."""
     n_samples = len(next(iter(columns.values())).values)
     kinds = {columns[f.column].values.dtype for f in features if f.level is None}
     narrow = {np.dtype(np.float16), np.dtype(np.float32)}

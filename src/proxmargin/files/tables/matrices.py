@@ -45,11 +45,8 @@ def array_from(
     size: int,
     check: Callable[[Shape, np.dtype[Any]], object] = lambda shape, dtype: None,
 ) -> NDArray[Any]:
-    """The array in a file of ``size`` bytes, in this machine's byte order.
-
-    ``check`` may refuse what the header declares. Raises ValueError: the bytes are no such file,
-    hold another kind of data or less than they declare, or characters that do not exist.
-    """
+    """The array in a file of ``size`` bytes, in this machine's byte order; ``check`` may refuse the
+    header. ValueError: no such file, another kind of data, or less than it declares."""
     # NumPy's parser meets damage with errors of many kinds, some of them of the tokenizer
     try:
         shape, fortran_order, dtype = _HEADERS[npy.read_magic(stream)](

@@ -246,20 +246,12 @@ def read_for_model(
     ids: str | int | None = None,
     dialect: Dialect = USUAL,
 ) -> Table:
-    """The columns a model was fitted on, in its order, with blanks if it fills them in.
-
-    Columns are found by name: a numeric column by its own, and ``column=level`` by comparing the
-    column's text with the level (a level the model has not seen gives zeros). Other columns are
-    ignored. Where the file or the model has no names, the number of columns must agree; an
-    svmlight file may have fewer, because it leaves out zeros.
-
-    ``target``: the column with the labels; by default the only column with a usual name (target,
-    label, class, y) that is no feature of the model; there need not be one. ``ignore``: columns
-    that are neither features nor the target, by name or by position; of use where the model has no
-    names. ``ids``: a column, such as the names of the samples, that is kept as `Table.ids`. It may
-    be the target or a feature, too; a model without names takes it for none. Raises DataError: the
-    file cannot be read, or lacks columns; the message names them.
-    """
+    """The columns a model was fitted on, in its order, with blanks if it fills them in. They are
+    found by name, ``column=level`` by the text of the column; without names their number must
+    agree, but svmlight leaves out zeros. ``target``: by default the only column with a usual name
+    that is no feature; there need not be one. ``ignore``: neither features nor the target. ``ids``:
+    kept as `Table.ids`, and of a model with names perhaps a feature, too. DataError names missing
+    columns."""
     names = getattr(model, "feature_names_in_", None)
     wanted = Wanted(
         None if names is None else [str(name) for name in names],

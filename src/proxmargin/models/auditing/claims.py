@@ -40,27 +40,13 @@ LISTED = 5  # classes that an error names
 
 @dataclass(frozen=True)
 class Value:
-    """The objective of one problem at given coefficients.
+    """The objective of one problem at given coefficients."""
 
-    Attributes
-    ----------
-    primal : float
-        An upper bound of it, as rounding allows; infinite outside of the domain.
-    dual : float
-        A lower bound of the optimum from these coefficients alone; ``-inf`` if there is none.
-    inside : bool
-        Whether the coefficients meet the constraints, if ``primal`` is infinite.
-    negligible : float
-        The objective that counts as zero, see `Certificate.relative_gap`.
-    kkt_residual : float
-        See `Certificate`; NaN where it is not computed.
-    """
-
-    primal: float
-    dual: float = -np.inf
-    inside: bool = True
-    negligible: float = TINY
-    kkt_residual: float = np.nan
+    primal: float  # an upper bound, as rounding allows; infinite outside of the domain
+    dual: float = -np.inf  # a lower bound of the optimum from these coefficients alone
+    inside: bool = True  # whether the coefficients meet the constraints, if primal is infinite
+    negligible: float = TINY  # the objective that counts as zero
+    kkt_residual: float = np.nan  # NaN where it is not computed
 
     def relative_gap(self, dual: float) -> float:
         """The gap to a lower bound, over the larger of both in size."""
@@ -72,23 +58,14 @@ class Value:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Claim(ABC):
-    """Coefficients that are said to minimise the objective of a model on some data.
+    """Coefficients that are said to minimise the objective of a model on data as of its `fit`."""
 
-    Attributes
-    ----------
-    estimator : MarginEstimator, unfitted
-    X, y, sample_weight, offset
-        As its `fit` takes them.
-    factor : float
-        From the objective of the estimator to the one that is to be stated.
-    """
-
-    estimator: MarginEstimator
+    estimator: MarginEstimator  # unfitted
     X: Any
     y: Any
     sample_weight: Any = None
     offset: Any = None
-    factor: float = 1.0
+    factor: float = 1.0  # from the objective of the estimator to the one that is to be stated
 
     @abstractmethod
     def values(self) -> list[Value]:
@@ -106,16 +83,10 @@ class Claim(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InFeatures(Claim):
-    """Coefficients of the features.
+    """Coefficients of the features, in the units of the data."""
 
-    Attributes
-    ----------
-    coef : (n_rows, n_features), in the units of the data
-    intercept : (n_rows,)
-    """
-
-    coef: Array
-    intercept: Array
+    coef: Array  # (n_rows, n_features)
+    intercept: Array  # (n_rows,)
 
     def __post_init__(self) -> None:
         _check_finite(self.coef, self.intercept)
@@ -141,19 +112,11 @@ class InFeatures(Claim):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InKernel(Claim):
-    """Weights of the training samples in a kernel model of two classes.
+    """Weights of the training samples in a kernel model of two classes."""
 
-    Attributes
-    ----------
-    estimator : KernelMachine, unfitted
-    weights : (n_samples,)
-    shift : float
-        The intercept.
-    """
-
-    estimator: KernelMachine
-    weights: Array
-    shift: float
+    estimator: KernelMachine  # unfitted
+    weights: Array  # (n_samples,)
+    shift: float  # the intercept
 
     def __post_init__(self) -> None:
         _check_finite(self.weights, np.array([self.shift]))
@@ -190,11 +153,8 @@ def _is_inside(problem: Problem, point: Point) -> bool:
 
 
 def _value(problem: Problem, point: Point, scale: float) -> Value:
-    """The objective at a point, with the bound that its own gradient gives.
-
-    Where only the direction of the coefficients matters to the model, it is that of their best
-    multiple.
-    """
+    """The objective at a point, with the bound that its own gradient gives; where only the
+    direction of the coefficients matters, that of their best multiple."""
     gap: Gap = certified(problem, point)
     primal = gap.primal if problem.loss.is_homogeneous else _objective(problem, point)
     return Value(

@@ -42,13 +42,8 @@ KERNELS = ("linear", "poly", "rbf")  # of scikit-learn's SVC, those that are cer
 
 
 def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
-    """The claim of a fitted model of another package.
-
-    Raises
-    ------
-    TypeError
-        Its objective is none of this library's; says why.
-    """
+    """The claim of a fitted model of another package; TypeError says why its objective is none of
+    this library's."""
     if hasattr(model, "best_estimator_"):
         return claim_of(model.best_estimator_, X, y, sample_weight)
     if hasattr(model, "steps"):
@@ -87,14 +82,7 @@ def _l1_ratio(penalty: str, given: float | None) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted model of another package, and the data of its fit.
-
-    Attributes
-    ----------
-    model : estimator
-    X, y : as given
-    sample_weight : (n_samples,) or None
-    """
+    """A fitted model of another package, and the data of its fit."""
 
     model: Any
     X: Any
@@ -251,10 +239,8 @@ class OfScikitLearn(Fitted):
         )
 
     def support(self) -> NDArray[np.intp]:
-        """The rows of X that are support vectors; raises unless they are the rows of the fit.
-
-        libsvm drops samples of weight zero first, and ``support_`` counts the others.
-        """
+        """The rows of X that are support vectors; raises unless they are those of the fit. libsvm
+        drops samples of weight zero first, and ``support_`` counts the others."""
         rows = self.X.tocsr() if is_sparse(self.X) else np.asarray(self.X)
         kept = np.arange(rows.shape[0])
         if self.sample_weight is not None:

@@ -91,11 +91,8 @@ TEXT = "string"
 
 
 def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, Codes]:
-    """The groups as an array, and as numbers in their order: all zero where there are none.
-
-    ``groups``: (n_samples,). ``count``: how many samples there are. Raises ValueError: another
-    shape; a sample without a group; groups of several types (with the row).
-    """
+    """The groups, (n_samples,), as an array, and as numbers in their order: all zero without
+    groups. ValueError: another shape, a sample without a group, several types (with the row)."""
     if groups is None:
         return None, np.zeros(count, dtype=np.intp)
     given = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)

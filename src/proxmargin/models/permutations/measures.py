@@ -259,13 +259,9 @@ class CrossValidatedAccuracy:
         return LabelingStatistics(np.array(accuracies), np.full(len(accuracies), np.nan))
 
     def check(self, codes: Codes, permuted: Iterator[Codes]) -> None:
-        """Raise ValueError unless all folds train on all classes and hold out samples.
-
-        A labeling without an accuracy can be neither left out nor counted without a bias of the
-        p-value.
-
-        ``codes``: (n_samples,), the given labels. ``permuted``: of (n_samples, n_labelings).
-        """
+        """Raise ValueError unless all folds, of the given and of ``permuted`` labels, train on all
+        classes and hold out samples: leaving out a labeling, or counting it, would bias the
+        p-value."""
         folds = self._folds(codes, warns=True)
         empty = [fold for fold, part in enumerate(folds.parts) if not part.test.size]
         if empty or not folds.parts:

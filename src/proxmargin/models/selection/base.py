@@ -58,12 +58,8 @@ from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads,
 
 
 def constructor(own: Mapping[str, Any], of: type, without: Collection[str]) -> Callable[..., None]:
-    """An ``__init__`` that stores its arguments as attributes, as scikit-learn requires.
-
-    ``own``: mapping from parameter to default, they come first, and can be given by position.
-    ``of``: the class whose other parameters follow, by keyword only. ``without``: names, the
-    parameters of that class that are left out.
-    """
+    """An ``__init__`` that stores its arguments as attributes: ``own``, parameters and defaults,
+    which can be given by position, then those of the class ``of`` but ``without``, by keyword."""
     mine = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=d) for n, d in own.items()]
     others = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
@@ -270,11 +266,9 @@ class CrossValidated(
         progress: ProgressBar,
         ahead: Callable[[], Path] | None,
     ) -> tuple[list[Judged], Path | None]:
-        """Fit and score all folds, on several threads or on a cluster, with the same bits.
-
-        ``ahead``: fits the path of all rows, which does not depend on the choice. It takes longest,
-        so one of several threads begins with it; with a single thread None is returned for it.
-        """
+        """Fit and score all folds, on threads or a cluster, with the same bits. ``ahead`` fits the
+        path of all rows, which takes longest: one of several threads begins with it; a single one
+        leaves it."""
         judge = judge_of(self.scoring, plan.templates[0])
         models = path_models if self._is_linear else kernel_models
 

@@ -48,11 +48,8 @@ Maker = Callable[[Array, Codes, Array], Calibrator]
 
 
 def fit_calibrator(method: str, scores: Array, codes: Codes, weights: Array) -> Calibrator:
-    """The calibrator of a method for held-out scores.
-
-    ``method``: a key of `CALIBRATORS`. ``scores``: (n_samples,), or (n_samples, n_classes).
-    ``codes``: (n_samples,) class indices. ``weights``: (n_samples,) >= 0.
-    """
+    """The calibrator of a method of `CALIBRATORS` for held-out scores, (n_samples,) or (n_samples,
+    n_classes), class indices and weights, (n_samples,)."""
     scale = _scale(scores, weights)
     return _InUnits(scale, CALIBRATORS[method](scores / scale, codes, weights))
 
@@ -114,11 +111,8 @@ def _log_odds(calibrator: Calibrator, scores: Array) -> Array:
 
 
 def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
-    """A method for two classes, also for each class against the rest.
-
-    With more than two classes the score of one says little without those of the others: the maps
-    take the log-odds of the `_sigmoid` of all scores in its place.
-    """
+    """A method for two classes, also for each class against the rest: there on the log-odds of the
+    `_sigmoid` of all scores, as the score of one class says little without the others."""
 
     def make(scores: Array, codes: Codes, weights: Array) -> Calibrator:
         if scores.ndim == 1:
@@ -131,12 +125,8 @@ def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
 
 
 def _smoothed_targets(codes: Codes, weights: Array, count: int) -> Array:
-    """Probabilities of the classes for each sample, (n_samples, n_classes), by Laplace's rule.
-
-    Of a class of N samples (or of that weight) its own class has ``(N + 1) / (N + K)``, each of the
-    others ``1 / (N + K)``: no finite number of samples shows that a probability is zero. For two
-    classes they are Platt's.
-    """
+    """Probabilities of the classes, (n_samples, n_classes), by Laplace's rule, for two Platt's: of
+    N samples the own class has ``(N + 1) / (N + K)``, each other ``1 / (N + K)``, never zero."""
     totals = np.bincount(codes, weights, minlength=count)
     others = 1.0 / (totals + count)
     targets = np.repeat(others[codes][:, None], count, axis=1)
@@ -175,11 +165,8 @@ class _Sigmoid:
 
 
 def _sigmoid(scores: Array, codes: Codes, weights: Array) -> Calibrator:
-    """Platt's sigmoid; of more than two classes multinomial logistic regression on all scores.
-
-    Its ridge is on the map of scores that are already log-odds by their `_temperature`, where the
-    identity costs little.
-    """
+    """Platt's sigmoid; of more classes multinomial logistic regression, with a ridge on the map of
+    scores that are log-odds by their `_temperature`, where the identity costs little."""
     if scores.ndim == 1:
         return _OfTwo(_platt(scores, codes == 1, weights))
     targets = _smoothed_targets(codes, weights, scores.shape[1])

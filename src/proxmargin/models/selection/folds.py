@@ -123,13 +123,9 @@ def mixed_paths(path: Path, assembly: Assembly, shares: Sequence[float]) -> Iter
 def mixed_models(
     best: MarginEstimator, path: Path, assembly: Assembly, column: int, share: float
 ) -> float:
-    """Mix the fitted model of a strength with its unpenalised fit; returns gamma.
-
-    That is 1 if there is no unpenalised fit, with a warning.
-
-    The certificate is of the mixed coefficients as a solution of the penalised problem: by its
-    lower bound, and their own objective.
-    """
+    """Mix the fitted model of a strength with its unpenalised fit; returns gamma, which is 1, with
+    a warning, if there is none. The certificate is by the penalised lower bound and the own
+    objective."""
     if share == 1.0:
         return 1.0
     (parts,), (exists,) = _refits(path, assembly, [column])
@@ -294,12 +290,8 @@ class ValidatedRows:
         )
 
     def training(self, fold: Fold, class_weight: Any) -> Targets:
-        """The targets of all rows, with weight zero for the held-out ones.
-
-        A row that the training part repeats, as bootstraps do, has the weight of all its copies.
-
-        Raises ValueError: the training rows lack a class.
-        """
+        """The targets of all rows, with weight zero for the held-out ones, and for a row that a
+        bootstrap repeats the weight of all copies. ValueError: the training rows lack a class."""
         weights = np.zeros(self.targets.codes.size)
         given = 1.0 if self.sample_weight is None else self.sample_weight[fold.train]
         np.add.at(weights, fold.train, given)

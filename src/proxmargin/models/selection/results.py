@@ -34,11 +34,9 @@ TIE = 1e-12
 
 
 def best(scores: Array) -> tuple[int, int]:
-    """Index of the highest mean score; among equals the first l1_ratio, then the strongest penalty.
-
-    ``scores``: (n_l1_ratios, n_strengths, n_folds), from the strongest penalty. Raises ValueError:
-    no strength has a score on every fold.
-    """
+    """Index of the highest mean of scores, (n_l1_ratios, n_strengths, n_folds); among equals the
+    first l1_ratio, then the strongest penalty. ValueError: no strength has a score on every
+    fold."""
     means = _means(scores)
     if not np.isfinite(means).any():
         raise ValueError("the scoring gave no number for any strength; choose another one")

@@ -92,16 +92,9 @@ CANDIDATES: Mapping[str, Candidate] = {
 def named_candidates(
     models: Any, *, standardize: bool = True, quick: bool = False
 ) -> list[Candidate]:
-    """The candidates asked for, with shorter searches and the fastest of 'all' alone if quick.
-
-    ``models`` is 'all', a name, a candidate, a list of these, or a mapping from names to
-    estimators; models that are given by name standardise as asked.
-
-    Raises
-    ------
-    ValueError
-        A name is unknown or given twice, or there is none.
-    """
+    """The candidates for 'all', a name, a candidate, a list of these, or a mapping from names to
+    estimators. ``quick``: shorter searches, of 'all' the fastest. ValueError for an unknown or
+    repeated name, or none."""
     known = {
         name: replace(each, make=partial(each.make, standardize=standardize))
         for name, each in CANDIDATES.items()

@@ -41,13 +41,9 @@ PARTS = {"difference_low": "low", "difference_high": "high"}
 
 @dataclass(frozen=True)
 class Evidence:
-    """Models judged by one metric. Arrays have an entry a model, NaN for one that is left out.
-
-    A difference is the mean score minus that of the best. Its interval is that of the pair by
-    itself, not adjusted for the best being picked by the same scores: ``p_holm`` is, for all pairs
-    of models, as with an adjustment for the comparisons with the best alone chance would too often
-    make one of equal models better than another.
-    """
+    """Models judged by one metric; arrays have an entry a model, NaN for one that is left out.
+    Differences are from the best mean. Only ``p_holm``, over all pairs, is adjusted: with the pairs
+    of the best alone chance would too often make one of equal models better than another."""
 
     models: tuple[str, ...]  # as given
     mean: Floats  # over the splits
@@ -92,26 +88,10 @@ class Evidence:
         confidence: float = CONFIDENCE,
         rope: float = ROPE,
     ) -> Evidence:
-        """Judge models by scores over splits; ValueError names what does not belong together.
-
-        Parameters
-        ----------
-        scores : (n_splits, n_models)
-            All folds of the first repetition, then those of the second; NaN where not finished.
-            A model with an infinite score, as a log-loss may be, is left out.
-        test_ratio : float
-            Number of test samples by number of training samples of a split: ``1 / (k - 1)`` for
-            (repeated) k folds, 0.25 for five.
-        simplicity : (n_models,) or (n_models, n_keys), optional
-            Smaller is simpler; keys are compared in order, NaN is last. Without it the recommended
-            model is the best.
-        basis : MetricRange, optional
-            Without it intervals are not clipped, and have no width where all scores are equal.
-        confidence : float
-            Of the intervals; the level of the tests is ``1 - confidence``.
-        rope : float
-            Differences up to this size do not matter in practice, in units of the score.
-        """
+        """Judge models by scores, (n_splits, n_models), NaN where not finished: all folds of the
+        first repetition, then those of the second. ``test_ratio``: test by training samples of a
+        split. ``simplicity``: (n_models, n_keys), smaller is simpler. ``rope``: differences of no
+        practical matter."""
         names = _checked_names(models)
         values = _checked_scores(scores, names, repeats)
         keys = _checked_simplicity(simplicity, len(names))
@@ -232,10 +212,8 @@ def _against(pairs: ModelPairs, best: int) -> dict[str, Floats]:
 
 
 def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Splits and models, of which no score is missing: the most scores that can be had so.
-
-    Splits are taken in the order of the number of models that finished them.
-    """
+    """Splits and models, of which no score is missing: the most scores that can be had so, with
+    splits taken in the order of the number of models that finished them."""
     there = np.isfinite(values)
     options = []
     for least in np.unique(there.sum(axis=1)):
@@ -337,11 +315,9 @@ def _differences(values: Floats, ratio: float, folds: int, basis: MetricRange) -
 
 
 def _error_of_signs(found: Student, folds: int) -> Floats:
-    """Errors at which differences that are the same on all splits are as certain as their signs.
-
-    All k folds favour one model by chance with probability ``2^(1 - k)``; repetitions reuse the
-    rows and add nothing.
-    """
+    """Errors at which differences that are the same on all splits are as certain as their signs:
+    all k folds favour one model by chance with probability ``2^(1 - k)``, and repetitions add
+    nothing."""
     by_chance = 2.0 ** (1 - min(max(folds, 2), MOST_FOLDS))
     return np.asarray(np.abs(found.mean) / t.isf(0.5 * by_chance, found.freedom))
 

@@ -280,11 +280,8 @@ UNSEEN = 1.0  # row: added to those on which two models differ (Agresti and Min 
 
 @dataclass(frozen=True)
 class MetricRange:
-    """The range of a metric, and how many independent test rows its mean over the folds rests on.
-
-    Few test rows can agree by chance: a score that is 1 on all of them, or a difference that is the
-    same on every fold, has no spread, but is not certain.
-    """
+    """The range of a metric, and the independent test rows that its mean rests on: few rows agree
+    by chance, and a score without spread over the folds is not certain."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -311,12 +308,9 @@ class MetricRange:
         return self.low + width * low, self.low + width * high
 
     def error(self, difference: Floats) -> Floats:
-        """The least standard error of a difference between two shares of the same rows.
-
-        If the shares differ by ``d`` then the models differ on ``n d`` of the n rows or more, and
-        the variance of the mean over rows is ``(d - d^2) / n`` or more. `UNSEEN` is added to these
-        rows. Zero where nothing is known.
-        """
+        """The least standard error of a difference ``d`` between shares of the same n rows (zero
+        where unknown): the models differ on ``n d`` rows or more, and `UNSEEN`, with variance ``(d
+        - d^2) / n``."""
         if not self.is_known:
             return np.zeros_like(difference)
         width = self.high - self.low
@@ -355,11 +349,8 @@ _RANGES: dict[str, tuple[float, float, Callable[[Floats], float] | None, bool]] 
 
 
 def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> MetricRange:
-    """What the scores of a metric rest on; nothing of one that is not known here.
-
-    ``class_sizes`` are the samples of each class that are tested, or the groups, as the samples of
-    a group are not independent.
-    """
+    """What the scores of a metric rest on; nothing of an unknown one. ``class_sizes``: tested
+    samples of each class, or groups, within which samples are not independent."""
     sizes = np.asarray(class_sizes, dtype=np.float64)
     if sizes.ndim != 1 or not sizes.size or not (sizes > 0).all():
         raise ValueError(f"class_sizes={class_sizes!r} must be positive numbers, one a class")

@@ -191,11 +191,8 @@ def results_of(outcomes: Sequence[Outcome], setup: Setup) -> list[ModelResult]:
 def evidence_of(
     metric: MetricFacts, outcomes: Sequence[Outcome], setup: Setup, results: Sequence[ModelResult]
 ) -> Evidence:
-    """The models judged by one metric, without the majority, which nobody would take for one.
-
-    Simpler is one with fewer features, then one without a kernel, then the earlier; seconds would
-    differ from run to run.
-    """
+    """The models judged by one metric, without the majority. Simpler is one with fewer features,
+    then one without a kernel, then the earlier: seconds would differ from run to run."""
     results = [result for result in results if result.model != MAJORITY]
     keys = [(each.features_used, each.is_kernel, k) for k, each in enumerate(results)]
     place = {result.model: column for column, result in enumerate(results)}
@@ -215,11 +212,8 @@ def evidence_of(
 
 
 def _tested(outcomes: Sequence[Outcome], setup: Setup) -> NDArray[np.float64]:
-    """Independent samples of each class that finished folds have tested, one at least.
-
-    Repeats test the same rows again, so those of the first one count. Of groups, the share of
-    their rows.
-    """
+    """Independent samples of each class that finished folds have tested, one at least: in the first
+    repeat, as others test the same rows again; of groups the share of their rows."""
     done = {outcome.fold for outcome in outcomes if outcome.fold is not None}
     rows = [row for fold, each in enumerate(setup.rows) if fold in done for row in each]
     counts = [
@@ -238,13 +232,10 @@ def deviation(values: Any) -> float:
 
 
 def selection_stability(chosen: Sequence[Mapping[str, Any]], n_features: int) -> float:
-    """Nogueira's measure of the stability of selected sets, at most 1; near 0 for random sets.
-
-    ``1 - mean_f s_f^2 / (k/p (1 - k/p))``, with the unbiased variance ``s_f^2`` of feature f being
-    selected, and k the mean size of the sets (Nogueira, Sechidis and Brown 2018, JMLR 18, 174).
-    ``chosen`` are the ``used`` of `Outcome`, one a fold. NaN for a single set, and where all sets
-    are empty or full: there is nothing to select.
-    """
+    """Nogueira's measure (Nogueira, Sechidis and Brown 2018, JMLR 18, 174) of the sets ``used`` of
+    each fold: ``1 - mean_f s_f^2 / (k/p (1 - k/p))`` for the unbiased variances ``s_f^2`` of
+    selections and the mean size k. At most 1, near 0 for random sets; NaN for one set, or all empty
+    or full."""
     count = len(chosen)
     if count < 2 or any(not each for each in chosen):
         return np.nan
@@ -267,14 +258,10 @@ def feature_rows(
     classes: Sequence[str],
     limit: int,
 ) -> list[dict[str, Any]]:
-    """The features that weigh most in a model fitted to all rows, and what the folds say of them.
-
-    ``final`` is the ``used`` of the fit to all rows, ``chosen`` those of the folds. A row has
-    ``feature``; ``class``, for which a positive weight speaks: with more than two classes the one
-    where the weight is largest in size; ``weight``, the coefficient times the standard deviation of
-    the feature; ``sign``; ``frequency``, the share of the folds that use the feature; and
-    ``sign_agreement``, the share of these where its weight has the same sign.
-    """
+    """The features that weigh most in a model: ``final`` is the ``used`` of the fit to all rows,
+    ``chosen`` those of the folds. ``weight`` is per standard deviation and speaks for ``class`` if
+    positive; ``frequency`` is the share of the folds with the feature, ``sign_agreement`` of these
+    with its sign."""
     if not final:
         return []
     features = _numbers_of(final, len(names))

@@ -196,12 +196,9 @@ class TrainTestRows:
 def outer_splits(
     data: LabelledRows, cv: Any, repeats: int, seed: int
 ) -> tuple[list[TrainTestRows], list[str]]:
-    """The folds of all repeats, and notes on how they differ from what was asked for.
-
-    A number ``cv`` means shuffled stratified folds, no more than the smallest class has samples,
-    new ones for each repeat; with groups, folds of whole groups. Raises ValueError for too few
-    samples of a class, no number of folds, or a training part that lacks a class.
-    """
+    """The folds of all repeats, and notes on how they differ from what was asked for. A number
+    means shuffled stratified folds (or of whole groups), no more than the smallest class has
+    samples. ValueError for too few samples or groups, or a training part that lacks a class."""
     check_folds("cv", cv)
     check_number("repeats", repeats, low=1, integer=True)
     classes, counts = np.unique(data.y, return_counts=True)
@@ -227,10 +224,8 @@ def outer_splits(
 
 
 def inner_splits(data: LabelledRows, seed: int) -> list[TrainTestRows]:
-    """Folds inside a training part; those whose own training part lacks a class are left out.
-
-    Raises ValueError where none is left, as all samples of a class are in one group.
-    """
+    """Folds inside a training part, without those whose own training part lacks a class; ValueError
+    where none is left, as all samples of a class are in one group."""
     classes, counts = np.unique(data.y, return_counts=True)
     folds = max(2, min(INNER_FOLDS, int(counts.min())))
     if data.groups is not None:

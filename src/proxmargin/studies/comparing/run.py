@@ -400,12 +400,9 @@ def tasks_of(
 def unhindered(
     tasks: Iterable[FoldTask], finished: Container[tuple[str, int]]
 ) -> Iterator[FoldTask]:
-    """The tasks in their order, except that none waits for kernels while others need not wait.
-
-    Searches along paths of alpha share their kernels, of which the first one may have to compile
-    the most: until it is finished, the others are put off. ``finished`` has the keys of the tasks
-    that are, and grows meanwhile.
-    """
+    """The tasks in their order, but none waits for kernels while others need not: the first search
+    along a path of alpha compiles for the others, which are put off until it is among the
+    ``finished`` keys."""
     waiting, first = list(tasks), None
     while waiting:
         busy = first is not None and first.key not in finished

@@ -81,11 +81,8 @@ def held_out(model: Any, data: LabelledRows, classes: NDArray[Any]) -> HeldOutPr
 
 
 def said_of(model: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], Array | None]:
-    """Numbers of the classes that a fitted model predicts, and its decision values (`_scores_of`).
-
-    The classes of this library's margin models are those of their decision values, which are then
-    computed once.
-    """
+    """Numbers of the predicted classes, and the decision values (`_scores_of`), which are computed
+    once for the margin models of this library, as those give the classes."""
     from proxmargin.models.fitting.base import MarginEstimator
 
     scores = _scores_of(model, X, classes.size)
@@ -316,11 +313,8 @@ def _template(estimator: Any) -> Any:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every combination of the given values, fitted one by one.
-
-    Values are in the order of preference among equals. None of them: the defaults, whose held-out
-    scores calibrate the model.
-    """
+    """Every combination of the values, in the order of preference among equals, fitted one by one;
+    without values the defaults, whose held-out scores calibrate the model."""
 
     values: Mapping[str, Iterable[Any]]
     tol: float | None = None  # of these fits, for estimators that have one

@@ -222,12 +222,9 @@ class RunDirectory:
 
     @contextmanager
     def opened(self) -> Iterator[Setup]:
-        """The setup of the first run, after reading what is finished, or beginning.
-
-        Until the block ends no other process can open the directory. Raises ValueError: it belongs
-        to another comparison or to something else, or is in use. Raises OSError: it cannot be
-        written.
-        """
+        """The setup of the first run, after reading what is finished, or beginning; no other
+        process can open the directory meanwhile. ValueError: it holds something else, or is in use.
+        OSError: unwritable."""
         name = os.fspath(self.path)
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"run_dir={name!r} is a file: give a new or an empty directory")
@@ -382,11 +379,8 @@ OWNER = 200  # characters of what an owner writes into it
 
 
 def locked(folder: Path) -> IO[str] | None:
-    """The open lock file: the lock lasts until it is closed, or its process ends.
-
-    None where no such file can be written, and so no result either. Raises ValueError: another
-    comparison works in the directory; names its process.
-    """
+    """The open lock file, locked until it is closed or its process ends; None where it cannot be
+    written. ValueError names the process that works in the directory."""
     try:
         stream = open(folder / LOCK, "a+", encoding="utf-8")  # noqa: SIM115
     except OSError:

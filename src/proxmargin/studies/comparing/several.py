@@ -320,10 +320,8 @@ def _agreed_direction(facts: Mapping[str, Mapping[str, Any]], metric: str) -> bo
 
 
 def _means(facts: Mapping[str, Any], metric: str) -> dict[str, float]:
-    """The mean score of each model of a comparison; NaN where there is none.
-
-    Without the majority: that models differ from it would be no news.
-    """
+    """The mean score of each model, NaN where there is none; without the majority, from which a
+    difference would be no news."""
     models = [each for each in facts["models"] if each["name"] != MAJORITY]
     found = {each["name"]: each["metrics"].get(metric, {}).get("mean") for each in models}
     return {name: np.nan if mean is None else float(mean) for name, mean in found.items()}

@@ -258,11 +258,8 @@ def _counted(number: int, one: str, many: str) -> str:
 def leak_signs(
     X: Any, y: Any, names: Sequence[str] | None = None, *, grouped: bool = False
 ) -> list[str]:
-    """What makes scores of these data too good, in sentences that name options of the command line.
-
-    Entries may be missing (NaN); features of a column of text are named ``column=level``. With
-    ``grouped``, rows that belong together are known.
-    """
+    """What makes scores of these data too good, in sentences with options of the command line.
+    Levels of text are ``column=level``; ``grouped``: rows that belong together are known."""
     stored = X.nnz if hasattr(X, "nnz") else X.size
     if stored > SEARCHED:
         return []

@@ -136,14 +136,10 @@ def _sparse_lines(X: Any) -> Iterator[bytes]:
 
 
 def single_feature_auc(X: Any, members: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Areas under the curves of all features, for each class against the rest.
-
-    By rank sums (Mann and Whitney), with midranks for ties, of an array or a canonical CSC matrix,
-    whose unstored zeros are one tie and are not expanded. ``members``, (n_samples, n_classes), is
-    one where the sample is of the class. The areas, (n_classes, n_features), are above 1/2 where
-    large values speak for the class. Missing entries of an array are left out; NaN for features of
-    a matrix that have some, and where no class or no rest is left.
-    """
+    """Areas under the curves, (n_classes, n_features), of each class (a column of ``members``,
+    zeros and ones) against the rest, by rank sums with midranks; zeros of a CSC matrix are one tie.
+    Missing entries of an array are left out; NaN for columns of a matrix with some, and without a
+    class or a rest."""
     sizes = members.sum(axis=0)[:, None]
     count = np.full(X.shape[1], members.shape[0], dtype=np.float64)
     if hasattr(X, "indptr"):

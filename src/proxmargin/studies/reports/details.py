@@ -39,10 +39,8 @@ Facts = Mapping[str, Any]
 
 
 def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> dict[str, Any] | None:
-    """Counts of true and predicted classes, with a shade from 0 to 8 for each share of a row.
-
-    None where there are too many classes for a table.
-    """
+    """Counts of true and predicted classes, with a shade from 0 to 8 for each share of a row; None
+    where there are too many classes for a table."""
     if len(labels) > MOST_CLASSES:
         return None
     counts = held_out.confusion(len(labels))
@@ -192,10 +190,8 @@ class ModelPredictions:
 def curves_of(
     held_out: Mapping[int, ModelPredictions], counts: Sequence[int]
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """Curves of all models, by index, and classes, as plain values, and the classes that have some.
-
-    ``counts`` are the samples of each class.
-    """
+    """Curves of all models, by index, and classes, as plain values, and the classes that have some;
+    ``counts`` are the samples of each class."""
     largest = np.argsort(-np.asarray(counts), kind="stable")[:MOST_CURVES]
     # with two classes, the curves of the second one say all
     classes = [1] if len(counts) == 2 else sorted(largest.tolist())
@@ -262,11 +258,8 @@ def score_matrix(values: Any, n_classes: int, shares: bool = False) -> Array:
 
 
 def thinned(x: Array, y: Array, limit: int) -> NDArray[np.intp]:
-    """Indices of at most ``limit`` points of a polyline, its ends among them.
-
-    The point farthest from the line drawn so far is added again and again (Ramer 1972; Douglas and
-    Peucker 1973), the worst place first.
-    """
+    """Indices of at most ``limit`` points of a polyline with its ends: the point farthest from the
+    line so far is added, the worst place first (Ramer 1972; Douglas and Peucker 1973)."""
     # no limit of points: collinear ones are dropped even where all would fit
     chosen = [0, x.size - 1] if x.size > 1 else [0][: x.size]
     waiting: list[tuple[float, int, int, int]] = []

@@ -65,12 +65,8 @@ class ScoreTable:
         return Differences(np.where(np.abs(values) <= rounding, 0.0, values), rounding)
 
     def index(self, model: str | int | None) -> int:
-        """The column of a model: of its name, or counted where no column has a number for a name.
-
-        None is the first.
-
-        Raises ValueError: no such model.
-        """
+        """The column of a model (None: the first): by name, or counted where no column has a number
+        for a name. ValueError: no such model."""
         if model is None:
             return 0
         if isinstance(model, str) and model in self.names:
@@ -84,22 +80,14 @@ class ScoreTable:
 
 
 def ranks_with_ties(values: Floats, rounding: Floats) -> Floats:
-    """Ranks along the last axis, from the lowest; values closer than their rounding are tied.
-
-    ``values``: (..., n). ``rounding``: broadcasts to (..., n), two values are equal if they differ
-    by no more than the larger of their roundings; so are values joined by a chain of equal ones.
-    Returns (..., n) ranks, 1 for the lowest; ties share their average.
-    """
+    """Average ranks along the last axis, 1 for the lowest; values no farther apart than the larger
+    of their ``rounding``, or joined by a chain of such, are tied."""
     return np.asarray(rankdata(levels(values, rounding), axis=-1))
 
 
 def read_scores(scores: ArrayLike) -> ScoreTable:
-    """A checked table.
-
-    ``scores``: (n_rows, n_models) array, or a frame whose columns name the models. Raises
-    ValueError: not two-dimensional, fewer than two models or two rows, not real, not finite, or
-    above a quarter of the largest number; two columns of the same name.
-    """
+    """A checked table of an array or a frame, (n_rows, n_models). ValueError: fewer than two models
+    or rows, not real or finite, above a quarter of the largest number, a repeated name."""
     values = read_numbers(scores, "scores")
     if values.ndim != 2 or values.shape[1] < 2:
         raise ValueError(
@@ -212,15 +200,9 @@ class Student:
 
 
 def resampled(values: Floats, test_ratio: float, rounding: Floats | None = None) -> Student:
-    """The mean over splits, with the variance of Nadeau and Bengio (2003).
-
-    ``values``: (..., n_splits). ``test_ratio``: number of test samples by number of training
-    samples of a split. ``rounding``: as values, values that vary by no more than this are constant.
-    With a standard error of zero where the values are constant.
-
-    ``(1 / J + n_test / n_train) s^2`` for the sample variance ``s^2`` of J splits. Training sets
-    overlap, and ``s^2 / J`` is too small by far.
-    """
+    """The mean over splits, (..., n_splits), with the variance ``(1 / J + test_ratio) s^2`` of
+    Nadeau and Bengio (2003): training sets overlap, and ``s^2 / J`` is too small by far. Values
+    that vary by no more than ``rounding`` are constant, with an error of zero."""
     splits = values.shape[-1]
     rounding = SAME * np.abs(values) if rounding is None else rounding
     constant = np.ptp(values, axis=-1) <= rounding.max(axis=-1)

@@ -47,12 +47,9 @@ def reached(threshold: float, n_pairs: int) -> int:
 
 
 def false_selections(threshold: float, q: float, p: int, n_pairs: int, assumption: str) -> float:
-    """The bound on the expected number of stable features of low selection probability.
-
-    ``threshold``: float in (0.5, 1]. ``q``: float in (0, p], features selected by a half-sample, or
-    their mean. ``assumption``: {'none', 'unimodal', 'r-concave'}. `UNBOUNDED` where the theorem
-    does not apply: for thresholds just above 1/2 or a large q.
-    """
+    """The bound on the expected number of stable features of low selection probability, for ``q``
+    features of a half-sample (or their mean); `UNBOUNDED` where the theorem does not apply: for
+    thresholds just above 1/2 or a large q."""
     if assumption == "none":
         return q**2 / p / (2.0 * threshold - 1.0)
     if assumption == "unimodal":
@@ -115,11 +112,8 @@ def _tail(theta: float, count: int, n_pairs: int) -> float:
 
 def _largest_tail(mean: float, count: int, steps: int, doublings: int) -> float:
     """``D(mean, count / steps, steps, -1 / 2**doublings)``; 1 where it is not known to be less.
-
-    Appendix A.4: a maximiser is proportional to ``(a + i)^(1/r)`` up to some i = k, and mixes
-    the distributions that end at k and at k + 1. ``a`` lies between those shifts for which the
-    distribution that ends at k + 1, or at k, has the given mean.
-    """
+    Appendix A.4: a maximiser is proportional to ``(a + i)^(1/r)`` and mixes the distributions that
+    end at some k and k + 1, with ``a`` between the shifts at which these have the given mean."""
     first = int(np.ceil(2.0 * mean * steps)) + 1
     if count < first or first >= steps:
         return 1.0
@@ -183,11 +177,8 @@ DIGITS = 3  # of a bound in a message
 
 
 def remedies(asked: SelectionTerms, q: float, p: int) -> str:
-    """The smallest pfer that is attainable, and all changes of one parameter that will do.
-
-    ``asked``: without a solution. ``q``: features of a half-sample: the given number, or 1 if it is
-    to be found.
-    """
+    """The smallest attainable pfer, and all changes of one parameter of the terms without a
+    solution that will do. ``q``: the given number, or 1 if it is to be found."""
     pairs, assumption = asked.n_pairs, asked.assumption
     at = 1.0 if asked.threshold is None else asked.threshold
     # any bound will do where there is none to meet
@@ -312,11 +303,8 @@ class SelectionTerms:
         return replace(self, q=q, threshold=threshold, pfer=bound)
 
     def judged(self, counts: NDArray[np.intp], mean: float, p: int) -> SelectionTerms:
-        """After the half-samples are fitted: with what depends on them.
-
-        ``counts``: (p,), half-samples that selected each unit. ``mean``: mean number of units that
-        a half-sample selected.
-        """
+        """With what depends on the half-samples: ``counts``, (p,), of those that selected each
+        unit, and the ``mean`` number of units that they selected."""
         if self.fdr is not None:
             return self._estimated(counts, p)
         if self.q is None and self.threshold is not None:

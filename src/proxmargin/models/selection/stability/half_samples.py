@@ -70,11 +70,8 @@ class Record:
     _written: float = field(default=-np.inf, repr=False)
 
     def open(self) -> None:
-        """Read what the file has, or write an empty one: it fails now if it cannot be written.
-
-        Raises ValueError: the file is damaged, or of another run. Raises OSError: the file cannot
-        be read or written.
-        """
+        """Read the file, or write an empty one, which fails now if it cannot be written.
+        ValueError: it is damaged, or of another run. OSError: it cannot be read or written."""
         if self.path is None:
             return
         if os.path.exists(self.path):
@@ -181,14 +178,9 @@ FEWEST = 4  # samples of a class: at least two in each half
 
 
 def half_of(codes: NDArray[np.intp], weights: NDArray[Any], seed: int, number: int) -> Index:
-    """The rows of half-sample ``number``, in increasing order; 2k and 2k + 1 are a pair.
-
-    Both have ``floor(m / 2)`` of the m samples of each class with positive weight: of an odd
-    number one sample, drawn by chance, is in neither.
-
-    ``codes``, ``weights``: (n_samples,). ``seed``: pairs are drawn independently of each other, so
-    that their order does not matter.
-    """
+    """The rows of half-sample ``number`` in order; 2k and 2k + 1 are a pair, drawn apart from
+    others. Both have ``floor(m / 2)`` of the m samples of each class with positive weight; of an
+    odd number one, drawn by chance, is in neither."""
     pair, second = divmod(number, 2)
     rng = np.random.default_rng([seed, pair])
     parts = []
@@ -247,12 +239,8 @@ class HalfSampleTask:
 
 
 class Entries:
-    """Collects the units that enter along a path, until there are ``limit``.
-
-    Of those that enter at the same strength the larger coefficient, in the units that the
-    penalty sees, comes first: it would have entered first on a finer grid, were coefficients
-    linear in the strength.
-    """
+    """Collects the units that enter along a path, up to ``limit``. Of those at the same strength
+    the larger coefficient, in units of the penalty, is first, as it would be on a finer grid."""
 
     def __init__(self, units: Index, limit: int | None) -> None:
         self.units = units
@@ -344,11 +332,8 @@ class Half:
 def path_entries(
     settings: Any, task: HalfSampleTask, data: Samples, n_units: int
 ) -> list[PathEntry]:
-    """What entered in each half-sample, in their order; the same bits for any number of threads.
-
-    ``settings``: a selector, with the parameters on how half-samples are drawn and fitted. Raises
-    KeyboardInterrupt: some are not finished; the file has the others.
-    """
+    """What entered in each half-sample, in order; the same bits for any number of threads.
+    ``settings``: a selector. KeyboardInterrupt: some are not finished; the file has the others."""
     count = 2 * int(settings.n_pairs)
     record = _record(settings, task, data, n_units)
     record.open()

@@ -28,13 +28,9 @@ ROUNDING = 1e-9  # of a correlation: a level of 1 joins copies of a feature
 
 
 def correlated(design: Design, weights: Array, level: float) -> Index:
-    """A cluster for each feature, (n_features,): complete linkage, cut at ``level``.
-
-    Any two features of a cluster have an absolute correlation of at least ``level``. Clusters are
-    numbered by their first features. A constant feature is a cluster of its own.
-
-    ``weights``: (n_samples,), they sum to one. ``level``: float in (0, 1].
-    """
+    """A cluster for each feature, numbered by first features: complete linkage, any two with an
+    absolute correlation of ``level``, in (0, 1], or more. A constant feature is alone. ``weights``,
+    (n_samples,), sum to one."""
     p = design.n_features
     parts = []
     for block in _blocks(design, weights, np.arange(p)):
@@ -91,12 +87,9 @@ def _blocks(design: Design, weights: Array, features: Index) -> Iterator[Array]:
 def units_of(
     template: MarginEstimator, design: Design, shares: Array, level: float | None
 ) -> tuple[Index, Index]:
-    """The unit of each feature, -1 if it does not compete; and its cluster.
-
-    ``shares``: (n_samples,), weights that sum to one. ``level``: correlation from which features
-    are a cluster. Raises ValueError: nothing competes. Warns UserWarning: some features are
-    constant.
-    """
+    """The unit of each feature, -1 if it does not compete, and its cluster from correlation
+    ``level``; ``shares``, (n_samples,), sum to one. ValueError: nothing competes. Warns of constant
+    features."""
     p = design.n_features
     _, scale = moments(design, shares, constant=np.inf)
     constant = ~np.isfinite(scale)
