@@ -138,7 +138,7 @@ def test_a_balanced_dual_point_is_exactly_feasible(make, intercept, size, rng) -
             assert abs(balanced.sum()) <= 1e-14
         if isinstance(loss, TailMean):
             a = -loss.signs * balanced[:, 0]
-            assert np.all((a >= 0) & (a <= loss.caps))
+            assert np.all((a >= 0) & (a <= loss.upper))
         np.testing.assert_allclose(loss.balanced(balanced, penalty), balanced, atol=1e-14)
 
 
@@ -174,7 +174,7 @@ def test_at_the_best_free_intercept_the_subgradient_is_balanced(name: str, rng) 
         t, a = loss.signs * z[:, 0], -loss.signs * gradient[:, 0]
         rho = loss.threshold(z)
         assert np.all((a > 1e-13) <= (t <= rho + 1e-12))
-        assert np.all((t < rho - 1e-12) <= (a >= loss.caps * (1 - 1e-13)))
+        assert np.all((t < rho - 1e-12) <= (a >= loss.upper * (1 - 1e-13)))
 
 
 def test_the_intercept_and_the_threshold_of_a_tail_mean_are_those_of_both_classes() -> None:

@@ -117,8 +117,8 @@ def test_the_box_maximises_to_the_loss(phi, rng) -> None:
     loss = shifted_sum(phi, rng)
     box, scores = loss.box, 2.0 * rng.standard_normal(12)
     assert box is not None
-    a = np.linspace(0.0, 1.0, 20_001)[:, None] * box.caps
-    terms = a * (box.goal - box.signs * scores) - 0.5 * box.bends * a * a
+    a = np.linspace(0.0, 1.0, 20_001)[:, None] * box.upper
+    terms = a * (box.target - box.signs * scores) - 0.5 * box.curvature * a * a
     assert loss.value(scores[:, None]) == pytest.approx(float(terms.max(axis=0).sum()), abs=1e-6)
 
 

@@ -19,7 +19,7 @@ from proxmargin import (
     SparseLogisticRegression,
 )
 from proxmargin.data.designs import as_design, standardized
-from proxmargin.solvers.augmented.block import ColumnClassPairs, DenseBlock, Live
+from proxmargin.solvers.augmented.block import ColumnClassPairs, CurvedSamples, DenseBlock
 
 # times the size of the data
 MOST = 2.5
@@ -136,7 +136,7 @@ def test_curvature_by_blocks_is_that_of_all_samples(samples_live: int, monkeypat
     masses = rng.random((1000, 4)) * (rng.random((1000, 4)) < 0.9)
     masses[:, :2] += 0.1
     samples = np.sort(rng.permutation(1000)[:samples_live])
-    live = Live(samples, masses[samples] > 0, rng.random(samples_live))
+    live = CurvedSamples(samples, masses[samples] > 0, rng.random(samples_live))
     pairs = ColumnClassPairs(rng.random((7, 4)) < 0.8)
     expected = np.zeros((pairs.size, pairs.size))
     rows = np.column_stack([block.matrix, np.ones(1000)])

@@ -22,7 +22,7 @@ from proxmargin.solvers.augmented import hinge_system as curved_system
 from proxmargin.solvers.augmented import newton_rows
 from proxmargin.solvers.augmented.binary import HingePoint, SmoothedHinge
 from proxmargin.solvers.augmented.hinge_system import (
-    Curved,
+    HessianTerms,
     MatrixFree,
     OverFeatures,
     OverSamples,
@@ -84,7 +84,7 @@ STANDARDISED = {"dense": np.asarray, "sparse": sp.csr_matrix}
 def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: float | None):
     n, p = shape
     X = rng.standard_normal(shape) * (rng.random(shape) < 0.7)
-    return X, Curved(as_design(kind(X)), rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, p), own)
+    return X, HessianTerms(as_design(kind(X)), rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, p), own)
 
 
 @pytest.mark.pairwise
@@ -97,13 +97,16 @@ def test_every_form_of_the_system_solves_the_system(form, shape, kind, own, part
     monkeypatch.setattr(curved_system, "CG_TOLERANCE", 1e-13)
     X, system = curved(rng, shape, kind, own)
     keep = np.flatnonzero(np.arange(shape[1]) % 2 == 0) if part else np.arange(shape[1])
-    slope, lean = rng.standard_normal(keep.size), 0.0 if own is None else float(rng.normal())
-    coef, shift = form(system).step(keep, slope, lean)
+    slope, intercept_slope = (
+        rng.standard_normal(keep.size),
+        0.0 if own is None else float(rng.normal()),
+    )
+    coef, shift = form(system).step(keep, slope, intercept_slope)
     # the system written out: the residual catches a wrong sign of the border
     whole = np.column_stack([X[:, keep], np.ones(shape[0])])
-    matrix = whole.T @ (system.bends[:, None] * whole)
+    matrix = whole.T @ (system.curvature[:, None] * whole)
     matrix += np.diag(np.append(system.diagonal[keep], own or 0.0))
-    right = -np.append(slope, lean)
+    right = -np.append(slope, intercept_slope)
     if own is None:
         matrix, right = matrix[:-1, :-1], right[:-1]
         assert shift == 0.0
@@ -114,11 +117,13 @@ def test_every_form_of_the_system_solves_the_system(form, shape, kind, own, part
 @pytest.mark.parametrize("own", [None, 0.3])
 def test_what_a_step_adds_to_the_slopes_is_the_matrix_times_the_step(own, rng):
     X, system = curved(rng, (9, 5), np.asarray, own)
-    move, turn = rng.standard_normal(5), 0.0 if own is None else 0.8
-    push, tilt = OverFeatures(system).push(move, turn)
-    bent = system.bends * (X @ move + turn)
-    np.testing.assert_allclose(push, X.T @ bent + system.diagonal * move)
-    assert tilt == pytest.approx(0.0 if own is None else bent.sum() + own * turn)
+    move, intercept_step = rng.standard_normal(5), 0.0 if own is None else 0.8
+    product, intercept_product = OverFeatures(system).product(move, intercept_step)
+    bent = system.curvature * (X @ move + intercept_step)
+    np.testing.assert_allclose(product, X.T @ bent + system.diagonal * move)
+    assert intercept_product == pytest.approx(
+        0.0 if own is None else bent.sum() + own * intercept_step
+    )
 
 
 def test_the_form_is_that_of_least_work(rng, monkeypatch):
@@ -140,10 +145,10 @@ def test_no_matrix_is_formed_that_is_larger_than_sparse_data(rng, monkeypatch):
 
 def smoothed(rng: np.random.Generator, n: int = 14, p: int = 6, l1: float = 0.02) -> SmoothedHinge:
     X, y = two_classes(rng, n, p)
-    caps = rng.uniform(0.5, 1.5, n) / n * (np.arange(n) % 5 != 3)
-    centre = rng.standard_normal(p), 0.2, rng.uniform(0, 1, n) * caps
+    upper = rng.uniform(0.5, 1.5, n) / n * (np.arange(n) % 5 != 3)
+    centre = rng.standard_normal(p), 0.2, rng.uniform(0, 1, n) * upper
     net = ElasticNet(l1, 0.01).net(p)
-    sides = as_design(X), y, caps, 0.8 * caps, 0.3 * rng.standard_normal(n)
+    sides = as_design(X), y, upper, 0.8 * upper, 0.3 * rng.standard_normal(n)
     return SmoothedHinge(*sides, net, l1, *centre, 0.05, 0.1, 1e-3)
 
 
@@ -155,8 +160,10 @@ def test_slopes_are_those_of_the_value(rng):
         ahead, behind = (part.at(coef + s * step * np.eye(6)[j], 0.3) for s in (1, -1))
         slope = (ahead.value - behind.value) / (2 * step)
         assert slopes.coef[j] == pytest.approx(slope, rel=1e-6, abs=1e-9)
-    lean = (part.at(coef, 0.3 + step).value - part.at(coef, 0.3 - step).value) / (2 * step)
-    assert slopes.intercept == pytest.approx(lean, rel=1e-6, abs=1e-9)
+    intercept_slope = (part.at(coef, 0.3 + step).value - part.at(coef, 0.3 - step).value) / (
+        2 * step
+    )
+    assert slopes.intercept == pytest.approx(intercept_slope, rel=1e-6, abs=1e-9)
 
 
 def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng):
@@ -164,34 +171,35 @@ def test_the_smoothing_is_below_the_hinge_and_touches_it_at_its_multipliers(rng)
     for _ in range(20):
         here = part.at(rng.standard_normal(6), float(rng.normal()))
         terms = part.net.l1 @ np.abs(here.coef) + 0.5 * part.net.l2 @ here.coef**2
-        move, turn = here.coef - part.coef, here.intercept - part.intercept
+        move, intercept_step = here.coef - part.coef, here.intercept - part.intercept
         terms += (
-            0.5 * part.proximal * move @ move + 0.5 * (part.intercept_proximal or 0.0) * turn**2
+            0.5 * part.proximal * move @ move
+            + 0.5 * (part.intercept_proximal or 0.0) * intercept_step**2
         )
         terms += 0.5 * part.ridge * here.intercept**2
         missing = 1.0 - part.signs * (here.scores + part.offset)
-        hinge = part.caps @ np.maximum(missing, 0.0)
+        hinge = part.upper @ np.maximum(missing, 0.0)
         assert here.value - terms <= hinge + 1e-12
         # with these multipliers as the centre there is nothing to smooth
         exact = replace(part, coef=here.coef, intercept=0.0, multipliers=here.dual)
         assert exact.at(here.coef, here.intercept).value >= here.dual @ missing
         assert (here.dual >= 0).all()
-        assert (here.dual <= part.caps).all()
+        assert (here.dual <= part.upper).all()
 
 
 def reference(part: SmoothedHinge) -> float:
     """The least value of a smooth problem, from a solver of quadratic programs in the dual."""
     X = part.design.scores(np.eye(part.design.n_features))
     w, b = cp.Variable(X.shape[1]), cp.Variable()
-    live = part.caps > 0
+    live = part.upper > 0
     X, y, widths = X[live], part.signs[live], part.widths[live]
     # the box of the maximisers by its multipliers
     missing = 1 - cp.multiply(y, X @ w + b + part.offset[live])
     below, above = cp.Variable(live.sum()), cp.Variable(live.sum())
-    centre, caps = part.multipliers[live], part.caps[live]
+    centre, upper = part.multipliers[live], part.upper[live]
     inner = missing + below - above
     value = cp.sum(cp.multiply(centre, inner) + cp.multiply(widths / 2, cp.square(inner)))
-    value += caps @ above
+    value += upper @ above
     value += part.net.l1 @ cp.abs(w) + part.net.l2 @ cp.square(w) / 2
     value += part.proximal / 2 * cp.sum_squares(w - part.coef)
     value += part.ridge / 2 * cp.square(b)

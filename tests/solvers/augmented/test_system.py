@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from proxmargin.solvers.augmented import class_system as systems
-from proxmargin.solvers.augmented.block import Block, DenseBlock, Live, SparseBlock
+from proxmargin.solvers.augmented.block import Block, CurvedSamples, DenseBlock, SparseBlock
 from proxmargin.solvers.augmented.class_system import (
     CGThenFactor,
     ClassSystem,
@@ -24,17 +24,17 @@ DIAGONAL = np.linspace(0.5, 2.0, P + 1)
 BLOCKS = {"dense": DenseBlock, "sparse": lambda X: SparseBlock(sparse.csr_array(X))}
 
 
-def curved(rng: np.random.Generator) -> Live:
+def curved(rng: np.random.Generator) -> CurvedSamples:
     masses = rng.uniform(size=(N, K)) * (rng.uniform(size=(N, K)) < 0.7)
     samples = np.flatnonzero(np.count_nonzero(masses, axis=1) > 1)
-    return Live(samples, masses[samples] > 0, rng.uniform(0.5, 2.0, samples.size))
+    return CurvedSamples(samples, masses[samples] > 0, rng.uniform(0.5, 2.0, samples.size))
 
 
 def data(rng: np.random.Generator) -> np.ndarray:
     return rng.standard_normal((N, P)) * (rng.uniform(size=(N, P)) < 0.6)
 
 
-def matrix(X: np.ndarray, live: Live) -> np.ndarray:
+def matrix(X: np.ndarray, live: CurvedSamples) -> np.ndarray:
     """The whole of ``B'B + D``, pairs ordered by class, from its definition."""
     rows = np.column_stack([X, np.ones(N)])
     hessian = np.diag(np.tile(DIAGONAL, K))
@@ -46,7 +46,7 @@ def matrix(X: np.ndarray, live: Live) -> np.ndarray:
     return hessian
 
 
-def tried(most: int, block: Block, live: Live) -> ClassSystem:
+def tried(most: int, block: Block, live: CurvedSamples) -> ClassSystem:
     return CGThenFactor(block, live, FREE, DIAGONAL, most, OverPairs)
 
 

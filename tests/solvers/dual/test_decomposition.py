@@ -413,8 +413,8 @@ def test_a_block_of_a_nu_svm_has_pairs_of_both_groups(rng) -> None:
     terms = BoxedDual(
         low=np.minimum(signs, 0.0),
         high=np.maximum(signs, 0.0),
-        bends=np.zeros(n),
-        pull=np.zeros(n),
+        curvature=np.zeros(n),
+        linear=np.zeros(n),
         groups=groups,
         sums=(-n / 4.0, n / 4.0),
     )

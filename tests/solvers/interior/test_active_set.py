@@ -129,10 +129,10 @@ def test_a_corner_without_balance_is_left_by_the_threshold(
 ) -> None:
     X, y = wide()
     problem = NuSVC(nu=0.5, fit_intercept=False)._assemble(X, y, None).problems[0]
-    caps = problem.loss.box.caps
-    inside = np.arange(caps.size) < share * caps.size
+    upper = problem.loss.box.upper
+    inside = np.arange(upper.size) < share * upper.size
     corner = problem.origin()._replace(
-        dual=np.where(inside, -problem.loss.box.signs * caps, 0.0)[:, None]
+        dual=np.where(inside, -problem.loss.box.signs * upper, 0.0)[:, None]
     )
     solution = minimize(problem, ActiveSet(), start=corner, stop=TIGHT)
     assert solution.certificate.converged

@@ -147,7 +147,7 @@ def test_hinges_are_those_of_libsvm(shape, C) -> None:
     X, signs = drawn_thirds(*shape)
     axes = principal_axes(as_design(X), centred=True)
     assert suits(axes)
-    found = DualBoxes(cap=C, goal=1.0)(axes, signs, tol=1e-9)
+    found = DualBoxes(upper=C, target=1.0)(axes, signs, tol=1e-9)
     assert (found.gaps <= 1e-9).all()
     K = axes.samples @ axes.samples.T
     model = ScikitSVC(kernel="precomputed", C=C, tol=1e-9)
@@ -160,7 +160,7 @@ def test_hinges_are_those_of_libsvm(shape, C) -> None:
 def test_nu_machines_are_those_of_libsvm(shape, nu) -> None:
     X, signs = drawn_thirds(*shape)
     axes = principal_axes(as_design(X), centred=True)
-    found = DualBoxes(cap=1.0 / (shape[0] * nu), goal=0.0)(axes, signs, tol=1e-9)
+    found = DualBoxes(upper=1.0 / (shape[0] * nu), target=0.0)(axes, signs, tol=1e-9)
     assert (found.gaps <= 1e-9).all()
     K = axes.samples @ axes.samples.T
     expected = directions(ScikitNuSVC(kernel="precomputed", nu=nu, tol=1e-9), K, signs)
@@ -170,7 +170,7 @@ def test_nu_machines_are_those_of_libsvm(shape, nu) -> None:
 def test_gaps_of_boxes_bound_the_distance_from_the_optimum() -> None:
     X, signs = drawn_thirds(30, 80)
     axes = principal_axes(as_design(X), centred=True)
-    loose, tight = (DualBoxes(cap=0.05, goal=1.0)(axes, signs, tol=tol) for tol in (0.3, 1e-11))
+    loose, tight = (DualBoxes(upper=0.05, target=1.0)(axes, signs, tol=tol) for tol in (0.3, 1e-11))
 
     def objectives(fitted):
         least = np.full(signs.shape[1], np.inf)
@@ -192,9 +192,9 @@ def test_of_classes_that_meet_and_samples_that_repeat_nothing_false_is_claimed()
     axes = principal_axes(as_design(X), centred=True)
     most = 2.0 * (signs > 0).mean(axis=0)
     nu = 0.9 * min(most.min(), (2.0 - most).min())
-    boxes = DualBoxes(cap=1.0 / (30 * nu), goal=0.0)(axes, signs[:, :1], tol=1e-6)
+    boxes = DualBoxes(upper=1.0 / (30 * nu), target=0.0)(axes, signs[:, :1], tol=1e-6)
     assert np.isfinite(boxes.scores).all()
-    hinges = DualBoxes(cap=1.0, goal=1.0)(axes, signs, tol=1e-6)
+    hinges = DualBoxes(upper=1.0, target=1.0)(axes, signs, tol=1e-6)
     K = axes.samples @ axes.samples.T
     expected = directions(ScikitSVC(kernel="precomputed", tol=1e-9), K, signs)
     solved = hinges.gaps <= 1e-6

@@ -18,16 +18,17 @@ Array = NDArray[np.float64]
 
 
 class Box(NamedTuple):
-    """``min over rho  pull rho + sum_i max {a (goal_i + rho - y_i z_i) - bends_i a^2 / 2}``.
+    """``min over rho  pull rho + sum_i max {a (target_i + rho - y_i z_i) - curvature_i a^2 / 2}``.
 
-    The maximum is over ``0 <= a <= caps_i``; with ``pull = 0`` there is no variable ``rho``. All
-    arrays are (n_samples,).
+    The maximum is over the dual coordinate a in ``0 <= a <= upper_i``; ``curvature_i`` is that of
+    its term, zero for a hinge, and ``target_i + rho`` the margin from which on it is zero. With
+    ``pull = 0`` there is no threshold ``rho``. All arrays are (n_samples,).
     """
 
     signs: Array
-    caps: Array
-    bends: Array
-    goal: Array
+    upper: Array
+    curvature: Array
+    target: Array
     pull: float
 
 
@@ -189,8 +190,10 @@ class Loss(ABC):
         apart = np.subtract(gradient, dual, out=gradient)
         np.abs(apart, out=apart)
         squares = (error * error).sum(axis=-1)  # one number for all samples, or one each
-        bends = self.row_curvatures
-        curved = bends.sum() * squares if np.ndim(squares) == 0 else (bends * squares).sum()
+        curvatures = self.row_curvatures
+        curved = (
+            curvatures.sum() * squares if np.ndim(squares) == 0 else (curvatures * squares).sum()
+        )
         return weighted_sum(apart, error) + 0.5 * float(curved)
 
     def pessimistic(self, scores: Array, error: Array) -> Array:

@@ -48,7 +48,9 @@ class Shifted(Wrapped):
     @cached_property
     def box(self) -> Box | None:
         box = self.loss.box
-        return None if box is None else box._replace(goal=box.goal - box.signs * self.shift[:, 0])
+        return (
+            None if box is None else box._replace(target=box.target - box.signs * self.shift[:, 0])
+        )
 
     def value(self, scores: Array) -> float:
         return self.loss.value(scores + self.shift)

@@ -74,7 +74,7 @@ class TailMean(SupportLoss):
             raise ValueError(
                 f"nu must be > 0 and at most {most:.17g}{why if free_intercept else ''}, got {nu!r}"
             )
-        self.caps: Array = self.shares / min(nu, most)
+        self.upper: Array = self.shares / min(nu, most)
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         """The loss and a subgradient: the last sample of the tail has a fraction of its cap.
@@ -82,18 +82,18 @@ class TailMean(SupportLoss):
         Among samples tied there, each class gets what brings its share to one half, if it can.
         """
         t = self._margins(scores)
-        rho = _level(t, self.caps, 1.0)
-        value = -rho + float(self.caps @ np.maximum(rho - t, 0.0))
-        tied = np.abs(t - rho) <= TIE_ROUNDING * float(np.abs(t[self.caps > 0]).max())
-        a = np.where((t < rho) & ~tied, self.caps, 0.0)
+        rho = _level(t, self.upper, 1.0)
+        value = -rho + float(self.upper @ np.maximum(rho - t, 0.0))
+        tied = np.abs(t - rho) <= TIE_ROUNDING * float(np.abs(t[self.upper > 0]).max())
+        a = np.where((t < rho) & ~tied, self.upper, 0.0)
         room = [np.flatnonzero(tied & one) for one in self._classes]
-        space = [float(self.caps[index].sum()) for index in room]
+        space = [float(self.upper[index].sum()) for index in room]
         missing = max(1.0 - float(a.sum()), 0.0)
         wanted = 0.5 - float(a[self._classes[0]].sum())
         first = float(np.clip(wanted, max(missing - space[1], 0.0), min(space[0], missing)))
         for index, mass, most in zip(room, (first, missing - first), space, strict=True):
             if most > 0:
-                a[index] = self.caps[index] * min(mass / most, 1.0)
+                a[index] = self.upper[index] * min(mass / most, 1.0)
         return value, (-self.signs * a)[:, None]
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
@@ -105,23 +105,23 @@ class TailMean(SupportLoss):
         if self.conjugate(dual) > 0:
             return np.inf
         t, a = self._margins(scores), -self.signs * dual[:, 0]
-        rho = _level(t, self.caps, 1.0)
-        below = np.maximum(self.caps - a, 0.0) * np.maximum(rho - t, 0.0)
+        rho = _level(t, self.upper, 1.0)
+        below = np.maximum(self.upper - a, 0.0) * np.maximum(rho - t, 0.0)
         above = np.maximum(a, 0.0) * np.maximum(t - rho, 0.0)
         return float((below + above).sum()) + abs(rho * (float(a.sum()) - 1.0))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """A bound that keeps the rho of these scores: any rho bounds the terms of other scores."""
         t, a = self._margins(scores), np.maximum(-self.signs * dual[:, 0], 0.0)
-        rho, off = _level(t, self.caps, 1.0), np.broadcast_to(error, scores.shape)[:, 0]
-        rest = np.maximum(self.caps - a, 0.0)
+        rho, off = _level(t, self.upper, 1.0), np.broadcast_to(error, scores.shape)[:, 0]
+        rest = np.maximum(self.upper - a, 0.0)
         below = np.maximum(rho - t + off, 0.0) - np.maximum(rho - t, 0.0)
         above = np.maximum(t - rho + off, 0.0) - np.maximum(t - rho, 0.0)
         return float(rest @ below + a @ above)
 
     def excess(self, dual: Array) -> float:
         a = -self.signs * dual[:, 0]
-        outside = np.maximum(np.maximum(a - self.caps, -a), 0.0).sum()
+        outside = np.maximum(np.maximum(a - self.upper, -a), 0.0).sum()
         return max(float(outside), abs(float(a.sum()) - 1.0))
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
@@ -130,9 +130,9 @@ class TailMean(SupportLoss):
         A sum that is too large is scaled down; one that is too small moves every entry towards its
         cap.
         """
-        a = np.clip(-self.signs * dual[:, 0], 0.0, self.caps)
+        a = np.clip(-self.signs * dual[:, 0], 0.0, self.upper)
         for index, total in self._groups(intercept):
-            a[index] = _with_sum(a[index], self.caps[index], total)
+            a[index] = _with_sum(a[index], self.upper[index], total)
         return (-self.signs * a)[:, None]
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
@@ -145,12 +145,14 @@ class TailMean(SupportLoss):
         t = self._margins(scores)
         if intercept.is_shift_invariant:
             (up, half), (down, _) = self._groups(intercept)
-            difference = _level(t[down], self.caps[down], half) - _level(t[up], self.caps[up], half)
+            difference = _level(t[down], self.upper[down], half) - _level(
+                t[up], self.upper[up], half
+            )
             return np.array([0.5 * difference])
         if intercept.l2 > 0:
             up, down = (np.flatnonzero(one) for one in self._classes)
             share = _share_of_first(
-                (t[up], self.caps[up]), (t[down], self.caps[down]), intercept.l2
+                (t[up], self.upper[up]), (t[down], self.upper[down]), intercept.l2
             )
             return np.array([(2.0 * share - 1.0) / intercept.l2])
         return intercept.into_domain(start[None, :])[0]
@@ -161,12 +163,12 @@ class TailMean(SupportLoss):
         At the best free intercept it is ``(rho_+ + rho_-) / 2``, the level of both classes;
         where it is an interval, its middle.
         """
-        return _level(self._margins(scores), self.caps, 1.0)
+        return _level(self._margins(scores), self.upper, 1.0)
 
     @property
     def box(self) -> Box:
-        zeros = np.zeros_like(self.caps)
-        return Box(self.signs, self.caps, zeros, zeros, -1.0)
+        zeros = np.zeros_like(self.upper)
+        return Box(self.signs, self.upper, zeros, zeros, -1.0)
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> CappedSimplexDual:
         return CappedSimplexDual(self, self._groups(intercept))
@@ -181,7 +183,7 @@ class TailMean(SupportLoss):
 
     def _groups(self, intercept: Penalty) -> list[tuple[NDArray[np.intp], float]]:
         """Index sets of samples with positive weight, with the sum that their a must have."""
-        live = self.caps > 0
+        live = self.upper > 0
         if not intercept.is_shift_invariant:
             return [(np.flatnonzero(live), 1.0)]
         most = largest_nu(self.signs, self.shares)
@@ -200,19 +202,19 @@ class CappedSimplexDual(IndicatorDual):
     def __init__(self, loss: TailMean, groups: list[tuple[NDArray[np.intp], float]]) -> None:
         shares = loss.shares
         self.roots = np.sqrt(shares * (shares.sum() ** 2 / (shares @ shares)))
-        self.caps = loss.caps
+        self.upper = loss.upper
         self.groups = groups
         self.sets = [self._class_set(*group) for group in groups]
         self.offset = np.zeros(shares.size)
         self.scale = -loss.signs * self.roots
 
     def uniform(self, level: float) -> Array:
-        return self._over_roots(np.full_like(self.caps, level))
+        return self._over_roots(np.full_like(self.upper, level))
 
     def centre(self) -> Array:
-        a = np.zeros_like(self.caps)
+        a = np.zeros_like(self.upper)
         for index, total in self.groups:
-            a[index] = _with_sum(np.zeros(index.size), self.caps[index], total)
+            a[index] = _with_sum(np.zeros(index.size), self.upper[index], total)
         return self._over_roots(a)
 
     def project(self, u: Array, step: float = 1.0) -> Array:
@@ -222,7 +224,7 @@ class CappedSimplexDual(IndicatorDual):
         return projected
 
     def _class_set(self, index: NDArray[np.intp], total: float) -> BoxHyperplane:
-        r, cap = self.roots[index], self._over_roots(self.caps)[index]
+        r, cap = self.roots[index], self._over_roots(self.upper)[index]
         # the sum of the caps is no less than the total, but for rounding, at largest_nu
         return BoxHyperplane(r, min(total, float(r @ cap)), np.zeros(1), cap)
 

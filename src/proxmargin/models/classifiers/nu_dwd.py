@@ -155,7 +155,7 @@ class NuSVC(_NuMachine):
             return None
         most = largest_nu(signs[:, 0], np.full(n, 1.0 / n))  # labelings have equal counts
         nu = self._asked.of(most) if isinstance(self._asked, OfMax) else self._asked
-        return DualBoxes(cap=1.0 / (n * nu), goal=0.0) if nu <= most else None
+        return DualBoxes(upper=1.0 / (n * nu), target=0.0) if nu <= most else None
 
     def _losses(
         self, targets: Targets, design: Design, joint: bool, context: FitContext

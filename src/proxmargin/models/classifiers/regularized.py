@@ -118,7 +118,7 @@ class SVC(RegularizedMachine):
         return Hinge()
 
     def _of_labelings(self, axes: Axes, signs: Array) -> FitsLabelings | None:
-        return DualBoxes(cap=float(self.C), goal=1.0) if suits(axes) else None
+        return DualBoxes(upper=float(self.C), target=1.0) if suits(axes) else None
 
 
 @documented(

@@ -21,16 +21,16 @@ from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
-from proxmargin.solvers.augmented.hinge_system import WIDE, Curved, HingeSystem, hinge_system
+from proxmargin.solvers.augmented.hinge_system import WIDE, HessianTerms, HingeSystem, hinge_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
 from proxmargin.solvers.augmented.newton_rows import NewtonRows, few_by_rows, newton_rows
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
 from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
-    goals,
     intercept_ridge,
-    signs_and_caps,
+    signs_and_upper,
     spread_of,
+    target_margins,
 )
 
 # Newton step within an orthant
@@ -83,6 +83,7 @@ class Slopes(NamedTuple):
     ----------
     coef : (n_features,)
     intercept : float
+        The derivative in the intercept.
     residual : float
         Largest violation of the optimality conditions, relative to ``max |X'(y a)|``.
     least : float
@@ -102,7 +103,7 @@ class Slopes(NamedTuple):
 class SmoothedHinge:
     """``F(w, b) = sum_i e_i(x_i'w + b + offset_i) + G(w) + ridge/2 b^2 + proximal terms``,
 
-        e_i(z) = max_{0 <= a <= caps_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
+        e_i(z) = max_{0 <= a <= upper_i} {a (1 - y_i z) - (a - centre_i)^2 / (2 widths_i)},
 
     with the elastic net G, the proximal terms being ``|w - centre|^2_D / 2`` and
     ``proximal_b/2 (b - centre)^2``.
@@ -110,7 +111,7 @@ class SmoothedHinge:
     Attributes
     ----------
     design : Design
-    signs, caps, widths, offset : (n_samples,)
+    signs, upper, widths, offset : (n_samples,)
     net : Net
         Bounds are zero or infinite.
     level : float
@@ -128,7 +129,7 @@ class SmoothedHinge:
 
     design: Design
     signs: Array
-    caps: Array
+    upper: Array
     widths: Array
     offset: Array
     net: Net
@@ -153,7 +154,7 @@ class SmoothedHinge:
             scores,
             self.offset,
             self.signs,
-            self.caps,
+            self.upper,
             self.multipliers,
             self.widths,
             coef,
@@ -163,37 +164,40 @@ class SmoothedHinge:
             self.proximal,
             dual,
         )
-        turn = intercept - self.intercept
-        value += 0.5 * self.ridge * intercept**2 + 0.5 * (self.intercept_proximal or 0.0) * turn**2
+        intercept_step = intercept - self.intercept
+        value += (
+            0.5 * self.ridge * intercept**2
+            + 0.5 * (self.intercept_proximal or 0.0) * intercept_step**2
+        )
         return HingePoint(coef, intercept, scores, dual, free, value)
 
     def slopes(self, here: HingePoint) -> Slopes:
         signed = self.signs * here.dual
         pulled, slope = self.rows.adjoint(signed), np.empty_like(here.coef)
         rest, pull = net_slopes(here.coef, self.coef, pulled, *self.net, self.proximal, slope)
-        lean = 0.0
+        intercept_slope = 0.0
         if self.intercept_proximal is not None:
-            turn = here.intercept - self.intercept
-            lean = self.ridge * here.intercept - float(signed.sum())
-            lean += self.intercept_proximal * turn
+            intercept_step = here.intercept - self.intercept
+            intercept_slope = self.ridge * here.intercept - float(signed.sum())
+            intercept_slope += self.intercept_proximal * intercept_step
         unit = max(pull, self.level) or 1.0
         total = max(float(here.dual.sum()), TINY)
-        residual = max(rest / unit, abs(lean) / total)
+        residual = max(rest / unit, abs(intercept_slope) / total)
         widths = self.widths[here.free]
         noise = 2 * EPS * float(widths @ widths) ** 0.5 * self.rows.largest
-        return Slopes(slope, lean, residual, noise / unit, pulled)
+        return Slopes(slope, intercept_slope, residual, noise / unit, pulled)
 
-    def curved(self, here: HingePoint, index: NDArray[np.intp]) -> Curved:
-        """The curvature of the loss at a point, in the intercept and the features ``index``."""
-        part, bends = self.design, self.widths[here.free]
+    def hessian_terms(self, here: HingePoint, index: NDArray[np.intp]) -> HessianTerms:
+        """The Hessian at a point, in the intercept and the features ``index``."""
+        part, curvature = self.design, self.widths[here.free]
         if self.rows.is_large(here.free.size, index.size):
-            bends = np.zeros_like(self.widths)
-            bends[here.free] = self.widths[here.free]
+            curvature = np.zeros_like(self.widths)
+            curvature[here.free] = self.widths[here.free]
         else:
             part = self.rows.part(here.free, index)
-        return Curved(
+        return HessianTerms(
             part,
-            bends,
+            curvature,
             self.proximal + self.net.l2[index],
             None if self.intercept_proximal is None else self.intercept_proximal + self.ridge,
         )
@@ -240,21 +244,21 @@ def _direction(
     """The Newton step in the orthant of the nonzero and the violating coefficients."""
     net = smoothed.net
     index, side, slope = orthant(here.coef, slopes.coef, net.l1, net.lower, net.upper)
-    curved, coef = smoothed.curved(here, index), here.coef[index]
-    matrix = few_by_rows(curved.design)
+    terms, coef = smoothed.hessian_terms(here, index), here.coef[index]
+    matrix = few_by_rows(terms.design)
     if matrix is not None:
-        own = -1.0 if curved.intercept_curvature is None else curved.intercept_curvature
-        parts = matrix, curved.bends, curved.diagonal, own
+        own = -1.0 if terms.intercept_curvature is None else terms.intercept_curvature
+        parts = matrix, terms.curvature, terms.diagonal, own
         start = coef, side, slope, slopes.intercept
-        move, turn = orthant_step(
+        move, intercept_step = orthant_step(
             *parts, *start, WIDE, RELATIVE_SHIFTS, ORTHANT_CORRECTIONS, ORTHANT_BREAKPOINTS
         )
     else:
-        model = _Model(hinge_system(curved, deadline), coef, side, slope, slopes.intercept)
-        move, turn = _active_set_step(model)
-        if not float(slope @ move) + turn * slopes.intercept < 0:
-            move, turn = _path_step(model)
-    return _OrthantStep(index, side, slope, move, turn)
+        model = _Model(hinge_system(terms, deadline), coef, side, slope, slopes.intercept)
+        move, intercept_step = _active_set_step(model)
+        if not float(slope @ move) + intercept_step * slopes.intercept < 0:
+            move, intercept_step = _path_step(model)
+    return _OrthantStep(index, side, slope, move, intercept_step)
 
 
 class _Model(NamedTuple):
@@ -264,7 +268,7 @@ class _Model(NamedTuple):
     coef: Array
     side: Array
     slope: Array
-    lean: float
+    intercept_slope: float
 
 
 def _active_set_step(model: _Model) -> tuple[Array, float]:
@@ -277,15 +281,17 @@ def _active_set_step(model: _Model) -> tuple[Array, float]:
     stays = np.ones(coef.size, dtype=bool)
     for _ in range(ORTHANT_CORRECTIONS):
         index = np.flatnonzero(stays)
-        push, tilt = model.system.push(np.where(stays, 0.0, -coef), 0.0)
-        part, turn = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
+        product, intercept_product = model.system.product(np.where(stays, 0.0, -coef), 0.0)
+        part, intercept_step = model.system.step(
+            index, (model.slope + product)[index], model.intercept_slope + intercept_product
+        )
         move = -coef
         move[index] = part
         beyond = stays & ((coef + move) * side < 0)
         if not beyond.any():
             break
         stays &= ~beyond
-    return np.where((coef + move) * side < 0, -coef, move), turn
+    return np.where((coef + move) * side < 0, -coef, move), intercept_step
 
 
 def _path_step(model: _Model) -> tuple[Array, float]:
@@ -296,22 +302,24 @@ def _path_step(model: _Model) -> tuple[Array, float]:
     """
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
-    move, turn = np.zeros(coef.size), 0.0
+    move, intercept_step = np.zeros(coef.size), 0.0
     for _ in range(ORTHANT_BREAKPOINTS):
         index = np.flatnonzero(stays)
-        push, tilt = model.system.push(move, turn)
-        part, shift = model.system.step(index, (model.slope + push)[index], model.lean + tilt)
+        product, intercept_product = model.system.product(move, intercept_step)
+        part, shift = model.system.step(
+            index, (model.slope + product)[index], model.intercept_slope + intercept_product
+        )
         room, pace = (coef + move)[index] * side[index], -part * side[index]
         reach = np.where(pace > 0, room / np.where(pace > 0, pace, 1.0), np.inf)
         length = min(1.0, float(reach.min(initial=np.inf)))
         move[index] += length * part
-        turn += length * shift
+        intercept_step += length * shift
         hit = index[reach <= length]
         if length == 1.0 and hit.size == 0:
             break
         move[hit] = -coef[hit]
         stays[hit] = False
-    return move, turn
+    return move, intercept_step
 
 
 class BinaryHinge(HingeModel):
@@ -324,7 +332,7 @@ class BinaryHinge(HingeModel):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.design = problem.centred.design
-        self.signs, self.caps = signs_and_caps(problem)
+        self.signs, self.upper = signs_and_upper(problem)
         self.unit = _sharpness_unit(problem)
         self.least_sharpness = COLD_SHARPNESS * self.unit
         self.max_sharpness = MAX_SHARPNESS * self.unit
@@ -345,9 +353,9 @@ class BinaryHinge(HingeModel):
         smoothed = SmoothedHinge(
             design=_working_set(self.design, members),
             signs=self.signs,
-            caps=self.caps,
+            upper=self.upper,
             offset=problem.offset,
-            widths=state.sharpness * self.caps,
+            widths=state.sharpness * self.upper,
             net=Net(*(each[members] for each in problem.net)),
             level=level,
             coef=centre.coef[members, 0],
@@ -357,7 +365,7 @@ class BinaryHinge(HingeModel):
             ridge=ridge or 0.0,
             intercept_proximal=None
             if ridge is None
-            else INTERCEPT_PROXIMAL * float(self.caps.sum()) / self.caps.size,
+            else INTERCEPT_PROXIMAL * float(self.upper.sum()) / self.upper.size,
         )
         here, slopes, end = minimise(
             smoothed,
@@ -377,11 +385,11 @@ class BinaryHinge(HingeModel):
         return -self.signs[:, None] * multipliers
 
     def loss(self, scores: Array) -> float:
-        missing = goals(self.problem) - self.signs * scores[:, 0]
-        return float(self.caps @ np.maximum(missing, 0.0))
+        missing = target_margins(self.problem) - self.signs * scores[:, 0]
+        return float(self.upper @ np.maximum(missing, 0.0))
 
     def dual_value(self, multipliers: Array) -> float:
-        return float(multipliers[:, 0] @ goals(self.problem))
+        return float(multipliers[:, 0] @ target_margins(self.problem))
 
 
 def _working_set(design: Design, members: NDArray[np.intp]) -> Design:

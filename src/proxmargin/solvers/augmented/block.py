@@ -23,12 +23,12 @@ from proxmargin.runtime.memory import Remembers, cached_property
 Ids = NDArray[np.intp]
 Indices = NDArray[np.signedinteger]
 
-# Hessian by BLAS, a block of live samples at a time
+# Hessian by BLAS, a block of curved samples at a time
 BLOCK_ENTRIES = 1 << 20  # entries of scaled rows in a block: 8 MB
 BLOCK_ROWS = 1 << 8  # fewest rows of a block, for which BLAS is at full speed
 
 
-class Live(NamedTuple):
+class CurvedSamples(NamedTuple):
     """The samples with curvature in the smoothed loss.
 
     The curvature of a sample in its scores is ``weight (diag(A) - A A' / |A|)``, A the support of
@@ -36,10 +36,10 @@ class Live(NamedTuple):
 
     Attributes
     ----------
-    samples : (n_live,) integers
-    inside : (n_live, n_classes) of bool
+    samples : (n_curved,) integers
+    inside : (n_curved, n_classes) of bool
         The supports.
-    weights : (n_live,)
+    weights : (n_curved,)
     """
 
     samples: Ids
@@ -51,8 +51,8 @@ class Live(NamedTuple):
         """Rank of the curvature: sizes of the supports less one, summed."""
         return int(np.count_nonzero(self.inside)) - self.samples.size
 
-    def curved(self, scores: Array) -> Array:
-        """The curvature times ``scores``, (n_samples, n_classes); zero where not live."""
+    def product(self, scores: Array) -> Array:
+        """The curvature times ``scores``, (n_samples, n_classes); zero where not curved."""
         part = np.where(self.inside, scores[self.samples], 0.0)
         mean = part.sum(axis=1, keepdims=True) / self.inside.sum(axis=1, keepdims=True)
         product = np.zeros_like(scores)
@@ -60,7 +60,7 @@ class Live(NamedTuple):
         return product
 
     def diagonal(self) -> Array:
-        """Second derivatives of the loss in each score, (n_live, n_classes)."""
+        """Second derivatives of the loss in each score, (n_curved, n_classes)."""
         share = 1.0 - 1.0 / self.inside.sum(axis=1, keepdims=True)
         return np.where(self.inside, self.weights[:, None] * share, 0.0)
 
@@ -124,7 +124,7 @@ class Block(ABC):
     entries: int
     """Number of stored entries."""
     crowded: ClassVar[float] = np.inf
-    """Contrasts over live samples and classes above which the Hessian is a product of roots."""
+    """Contrasts over curved samples and classes above which the Hessian is a product of roots."""
 
     @abstractmethod
     def scores(self, stacked: Array) -> Array:
@@ -146,32 +146,32 @@ class Block(ABC):
     def compressed(self, samples: Ids) -> tuple[Array, Indices, Indices, Ids]:
         """Data, columns and ends of rows of X, and which of the rows are those of the samples."""
 
-    def curvature(self, live: Live, pairs: ColumnClassPairs) -> Array:
+    def curvature(self, curved: CurvedSamples, pairs: ColumnClassPairs) -> Array:
         """The Hessian of the smoothed loss over the pairs; only its lower triangle is valid."""
         hessian = np.zeros((pairs.size, pairs.size))
-        if live.contrasts <= self.crowded * live.inside.size:
-            parts = self.compressed(live.samples)
-            add_curvature(*parts, live.inside, live.weights, pairs.places, hessian)
+        if curved.contrasts <= self.crowded * curved.inside.size:
+            parts = self.compressed(curved.samples)
+            add_curvature(*parts, curved.inside, curved.weights, pairs.places, hessian)
             return hessian
         step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
-        for start in range(0, live.samples.size, step):
+        for start in range(0, curved.samples.size, step):
             part = slice(start, start + step)
-            some = Live(live.samples[part], live.inside[part], live.weights[part])
+            some = CurvedSamples(curved.samples[part], curved.inside[part], curved.weights[part])
             roots = self.roots(some, pairs)
             # in place: the product would be another matrix of the size of the Hessian
             dsyrk(1.0, roots.T, beta=1.0, c=hessian.T, overwrite_c=1)
         return hessian
 
-    def roots(self, live: Live, pairs: ColumnClassPairs) -> Array:
+    def roots(self, curved: CurvedSamples, pairs: ColumnClassPairs) -> Array:
         """B with ``B'B`` the Hessian, (contrasts, pairs)."""
-        places, contrasts = live.roots()
+        places, contrasts = curved.roots()
         used, at = np.unique(pairs.columns, return_inverse=True)
-        roots: Array = self.rows(live.samples, used)[np.ix_(places, at)]
+        roots: Array = self.rows(curved.samples, used)[np.ix_(places, at)]
         roots *= contrasts[:, pairs.classes]
         return roots
 
     @abstractmethod
-    def diagonal(self, live: Live) -> Array:
+    def diagonal(self, curved: CurvedSamples) -> Array:
         """The diagonal of the Hessian for every pair, (n_columns + 1, n_classes)."""
 
     @abstractmethod
@@ -209,9 +209,9 @@ class DenseBlock(Block):
         ends, every = np.arange(samples.size + 1) * m, np.arange(samples.size)
         return self.matrix[samples].ravel(), np.tile(np.arange(m), samples.size), ends, every
 
-    def diagonal(self, live: Live) -> Array:
-        own = live.diagonal()
-        return np.vstack([(self.matrix[live.samples] ** 2).T @ own, own.sum(axis=0)])
+    def diagonal(self, curved: CurvedSamples) -> Array:
+        own = curved.diagonal()
+        return np.vstack([(self.matrix[curved.samples] ** 2).T @ own, own.sum(axis=0)])
 
     def inner_products(self, samples: Ids, weights: Array) -> Array:
         scaled = self.matrix[samples] * np.sqrt(weights)
@@ -252,8 +252,8 @@ class SparseBlock(Block):
     def compressed(self, samples: Ids) -> tuple[Array, Indices, Indices, Ids]:
         return (*self.parts, samples)
 
-    def diagonal(self, live: Live) -> Array:
-        rows, own = self.matrix[live.samples], live.diagonal()
+    def diagonal(self, curved: CurvedSamples) -> Array:
+        rows, own = self.matrix[curved.samples], curved.diagonal()
         return np.vstack([rows.power(2).T @ own, own.sum(axis=0)])
 
     def inner_products(self, samples: Ids, weights: Array) -> Array:

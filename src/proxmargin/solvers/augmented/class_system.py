@@ -1,7 +1,7 @@
 """Systems of Newton steps over pairs of columns and classes, with curvature in few samples.
 
-With B a square root of the Hessian of the live samples and D a positive diagonal, ``(B'B + D) d =
--r`` is solved over the pairs, over the contrasts between the classes of the live samples
+With B a square root of the Hessian of the curved samples and D a positive diagonal, ``(B'B + D) d =
+-r`` is solved over the pairs, over the contrasts between the classes of the curved samples
 (Woodbury), or by conjugate gradients, whichever takes the least work. The number of CG steps
 depends on the unknown condition number: if all pairs are kept, CG is tried before a matrix is
 factored.
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.functions.losses.base import Array
-from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, Live
+from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
@@ -40,15 +40,17 @@ class ClassSystem(ABC):
     Parameters
     ----------
     block : Block
-    live : Live
+    curved : CurvedSamples
     free : (n_columns + 1, n_classes) of bool
         The pairs of the system.
     diagonal : (n_columns + 1,) > 0
         D, the same for all classes.
     """
 
-    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
-        self.block, self.live, self.diagonal = block, live, diagonal
+    def __init__(
+        self, block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array
+    ) -> None:
+        self.block, self.curved, self.diagonal = block, curved, diagonal
         self.pairs = ColumnClassPairs(free)
 
     @abstractmethod
@@ -74,8 +76,10 @@ class Factored(ClassSystem):
     # pairs that may be left out of the factor, over its number of rows
     few: ClassVar[float]
 
-    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
-        super().__init__(block, live, free, diagonal)
+    def __init__(
+        self, block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array
+    ) -> None:
+        super().__init__(block, curved, free, diagonal)
         self.base: _KeptFactor | None = None
 
     @abstractmethod
@@ -119,9 +123,11 @@ class OverPairs(Factored):
 
     few = 0.12
 
-    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
-        super().__init__(block, live, free, diagonal)
-        self.matrix = self.block.curvature(self.live, self.pairs)
+    def __init__(
+        self, block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array
+    ) -> None:
+        super().__init__(block, curved, free, diagonal)
+        self.matrix = self.block.curvature(self.curved, self.pairs)
         np.einsum("ii->i", self.matrix)[:] += self.diagonal[self.pairs.columns]
 
     def factorised(self, keep: NDArray[np.bool_]) -> _KeptFactor:
@@ -135,10 +141,12 @@ class OverContrasts(Factored):
 
     few = 0.25
 
-    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
-        super().__init__(block, live, free, diagonal)
+    def __init__(
+        self, block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array
+    ) -> None:
+        super().__init__(block, curved, free, diagonal)
         self.scale = 1.0 / np.sqrt(self.diagonal[self.pairs.columns])
-        self.roots = self.block.roots(self.live, self.pairs)
+        self.roots = self.block.roots(self.curved, self.pairs)
         self.roots *= self.scale
 
     def factorised(self, keep: NDArray[np.bool_]) -> _KeptFactor:
@@ -159,13 +167,15 @@ class OverContrasts(Factored):
 class OverGram(ClassSystem):
     """`OverContrasts` from the Gram matrix of the samples, if every pair is in the system."""
 
-    def __init__(self, block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array) -> None:
-        super().__init__(block, live, free, diagonal)
-        gram = self.block.inner_products(live.samples, 1.0 / self.diagonal[:-1])
+    def __init__(
+        self, block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array
+    ) -> None:
+        super().__init__(block, curved, free, diagonal)
+        gram = self.block.inner_products(curved.samples, 1.0 / self.diagonal[:-1])
         if self.pairs.columns.size and self.pairs.columns.max() == self.block.n_columns:
             gram += 1.0 / self.diagonal[-1]
-        places, self.contrasts = live.roots()
-        self.samples = live.samples[places]
+        places, self.contrasts = curved.roots()
+        self.samples = curved.samples[places]
         self.matrix = self.contrasts @ self.contrasts.T
         self.matrix *= gram[np.ix_(places, places)]
         np.einsum("ii->i", self.matrix)[:] += 1.0
@@ -189,7 +199,7 @@ class MatrixFreePairs(ClassSystem):
     def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
         """The approximate solution after at most ``most`` CG steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
-        curvatures = self.pairs.gathered(self.block.diagonal(self.live))[keep]
+        curvatures = self.pairs.gathered(self.block.diagonal(self.curved))[keep]
         return conjugate_gradients(
             lambda values: self.product(keep, values),
             1.0 / (diagonal + curvatures),
@@ -203,7 +213,7 @@ class MatrixFreePairs(ClassSystem):
         values = np.zeros(self.pairs.size)
         values[keep] = direction
         scores = self.block.scores(self.pairs.spread(values))
-        pulled = self.pairs.gathered(self.block.adjoint(self.live.curved(scores)))[keep]
+        pulled = self.pairs.gathered(self.block.adjoint(self.curved.product(scores)))[keep]
         moved: Array = self.diagonal[self.pairs.columns[keep]] * direction + pulled
         return moved
 
@@ -222,16 +232,16 @@ class CGThenFactor(ClassSystem):
     def __init__(
         self,
         block: Block,
-        live: Live,
+        curved: CurvedSamples,
         free: NDArray[np.bool_],
         diagonal: Array,
         most: int,
         kind: type[ClassSystem],
     ) -> None:
-        super().__init__(block, live, free, diagonal)
+        super().__init__(block, curved, free, diagonal)
         self.most = most
-        self.first = MatrixFreePairs(block, live, free, diagonal)
-        self.second = cache(lambda: kind(block, live, free, diagonal))
+        self.first = MatrixFreePairs(block, curved, free, diagonal)
+        self.second = cache(lambda: kind(block, curved, free, diagonal))
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         found = self.first.iterated(keep, right, self.most)
@@ -241,20 +251,20 @@ class CGThenFactor(ClassSystem):
 
 
 def class_system(
-    block: Block, live: Live, free: NDArray[np.bool_], diagonal: Array, selects: bool
+    block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array, selects: bool
 ) -> ClassSystem:
     """The form with the least work; without an l1 part (``selects``) all pairs are kept."""
-    pairs, contrasts = int(np.count_nonzero(free)), live.contrasts
+    pairs, contrasts = int(np.count_nonzero(free)), curved.contrasts
     if min(pairs, contrasts) > MAX_SIDE:
-        return MatrixFreePairs(block, live, free, diagonal)
+        return MatrixFreePairs(block, curved, free, diagonal)
     if selects:
         kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
-        return kind(block, live, free, diagonal)
+        return kind(block, curved, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
     steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
     if steps < MIN_CG_STEPS:
-        return kind(block, live, free, diagonal)
-    return CGThenFactor(block, live, free, diagonal, steps, kind)
+        return kind(block, curved, free, diagonal)
+    return CGThenFactor(block, curved, free, diagonal, steps, kind)
 
 
 def _affordable_steps(block: Block, classes: int, side: int) -> int:

@@ -15,7 +15,7 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
-from proxmargin.solvers.augmented.block import Block, Live, class_coordinates
+from proxmargin.solvers.augmented.block import Block, CurvedSamples, class_coordinates
 from proxmargin.solvers.augmented.class_system import class_system
 from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
@@ -35,17 +35,17 @@ class ClassPoint(NamedTuple):
     ----------
     stacked : (n_columns + 1, n_classes)
         Coefficients, and the intercept as last row.
-    scores, masses : (n_samples, n_classes)
-        The masses are the maximisers q, in the unit simplex.
-    live : (n_live,) integers
+    scores, multipliers : (n_samples, n_classes)
+        The multipliers are the maximisers q, in the unit simplex.
+    curved : (n_curved,) integers
         Samples whose maximiser has at least two positive entries.
     value : float
     """
 
     stacked: Array
     scores: Array
-    masses: Array
-    live: NDArray[np.intp]
+    multipliers: Array
+    curved: NDArray[np.intp]
     value: float
 
     @property
@@ -70,7 +70,7 @@ class ClassSlopes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothed:
+class SmoothedMulticlass:
     """A smoothed problem on a working set of columns.
 
     With multipliers p and coefficients W of the centre,
@@ -88,7 +88,7 @@ class Smoothed:
         Strengths, and the diagonal D; the last row belongs to the intercept.
     stacked : (n_columns + 1, n_classes)
         The centre's coefficients and intercept.
-    masses : (n_samples, n_classes)
+    multipliers : (n_samples, n_classes)
         The centre's multipliers.
     sharpness : float
     movable : (n_columns + 1, 1) of bool
@@ -101,7 +101,7 @@ class Smoothed:
     l2: Array
     proximal: Array
     stacked: Array
-    masses: Array
+    multipliers: Array
     sharpness: float
     movable: NDArray[np.bool_]
 
@@ -109,14 +109,14 @@ class Smoothed:
         """The smoothed problem at a point; ``scores`` save a product if known."""
         if scores is None:
             scores = self.block.scores(stacked)
-        masses = np.empty_like(scores)
-        value, live = smoothed_classes(
-            scores, self.loss.codes, self.loss.shares, self.masses, self.sharpness, masses
+        multipliers = np.empty_like(scores)
+        value, curved = smoothed_classes(
+            scores, self.loss.codes, self.loss.shares, self.multipliers, self.sharpness, multipliers
         )
         value += float((self.l1 * np.abs(stacked)).sum())
         value += 0.5 * float((self.l2 * stacked**2).sum())
         value += 0.5 * float((self.proximal * (stacked - self.stacked) ** 2).sum())
-        return ClassPoint(stacked, scores, masses, live, value)
+        return ClassPoint(stacked, scores, multipliers, curved, value)
 
     def along(
         self, here: ClassPoint, direction: Array, side: Array
@@ -141,7 +141,7 @@ class Smoothed:
 
     def slope(self, here: ClassPoint) -> Array:
         """The gradient of the smooth part."""
-        pulled = self.block.adjoint(self.loss.dual_of(here.masses))
+        pulled = self.block.adjoint(self.loss.dual_of(here.multipliers))
         proximal = self.proximal * (here.stacked - self.stacked)
         return np.where(self.movable, pulled + self.l2 * here.stacked + proximal, 0.0)
 
@@ -161,9 +161,10 @@ class Smoothed:
     def direction(self, here: ClassPoint, slope: Array, side: Array) -> Array:
         """The Newton step in the orthant ``side``; zeros that would leave it stay zero."""
         free = (side != 0) | (self.l1 == 0) & self.movable
-        live = Live(here.live, here.masses[here.live] > 0, self.weights[here.live])
+        samples = here.curved
+        curved = CurvedSamples(samples, here.multipliers[samples] > 0, self.weights[samples])
         diagonal = (self.l2 + self.proximal)[:, 0]
-        system = class_system(self.block, live, free, diagonal, bool(self.l1.any()))
+        system = class_system(self.block, curved, free, diagonal, bool(self.l1.any()))
         towards = system.pairs.gathered(side)
         zero = (system.pairs.gathered(here.stacked) == 0) & (towards != 0)
         keep = np.ones(towards.size, dtype=bool)
@@ -228,8 +229,12 @@ class MulticlassHinge(HingeModel):
         near = start.dual
         if near is None:
             near = loss.dual_of(loss.near_points(scores, KINK_TOLERANCE))
-        masses = loss.points_of(loss.balanced(near, problem.intercept))
-        return Centre(coef, intercept, masses), scores, WARM_SHARPNESS if warm else FIRST_SHARPNESS
+        multipliers = loss.points_of(loss.balanced(near, problem.intercept))
+        return (
+            Centre(coef, intercept, multipliers),
+            scores,
+            WARM_SHARPNESS if warm else FIRST_SHARPNESS,
+        )
 
     def solved(self, state: MultiplierState) -> tuple[Centre, Array, Array | None, End]:
         problem, members, centre = self.problem, state.members, state.centre
@@ -239,14 +244,14 @@ class MulticlassHinge(HingeModel):
             spreads = self.coordinates.spreads
             mean = float(np.sqrt((spreads**2).mean()))
             proximal = state.proximal * l1 * np.maximum(spreads[members], MIN_SPREAD * mean)
-        smoothed = Smoothed(
+        smoothed = SmoothedMulticlass(
             block=self.coordinates.block(members),
             loss=self.classes,
             l1=np.append(np.full(members.size, l1), 0.0)[:, None],
             l2=np.append(np.full(members.size, l2), problem.intercept.l2)[:, None],
             proximal=np.append(proximal, INTERCEPT_PROXIMAL)[:, None],
             stacked=np.vstack([centre.coef[members], centre.intercept]),
-            masses=centre.multipliers,
+            multipliers=centre.multipliers,
             sharpness=state.sharpness,
             movable=np.append(np.ones(members.size, dtype=bool), problem.fits_intercept)[:, None],
         )
@@ -257,7 +262,7 @@ class MulticlassHinge(HingeModel):
             state.newton_steps,
             state.stop.deadline,
         )
-        at = Centre(here.stacked[:-1], here.stacked[-1], here.masses)
+        at = Centre(here.stacked[:-1], here.stacked[-1], here.multipliers)
         return at, here.scores, None, end
 
     def point(self, at: Centre) -> Point:

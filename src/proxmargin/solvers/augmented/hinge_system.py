@@ -35,14 +35,14 @@ SMALL_MATRIX = 500_000  # entries up to which a matrix may be larger than the da
 
 
 @dataclass(frozen=True, eq=False)
-class Curved:
-    """The data of the system.
+class HessianTerms:
+    """The terms of the Hessian, the matrix of the system.
 
     Attributes
     ----------
     design : Design
         The free samples and features of the data.
-    bends : (n_samples,) >= 0
+    curvature : (n_samples,) >= 0
         Curvatures of the samples; all positive if there are fewer samples than features.
     diagonal : (n_features,) > 0
     intercept_curvature : float >= 0, or None
@@ -50,7 +50,7 @@ class Curved:
     """
 
     design: Design
-    bends: Array
+    curvature: Array
     diagonal: Array
     intercept_curvature: float | None
 
@@ -60,83 +60,87 @@ class HingeSystem(ABC):
 
     matrix: Array
 
-    def __init__(self, curved: Curved) -> None:
-        self.curved = curved
+    def __init__(self, terms: HessianTerms) -> None:
+        self.terms = terms
 
     @cached_property
     def _whole(self) -> Inverse:
         """The inverse of the matrix of all features, factored once."""
         return inverse_of(self.matrix)
 
-    def push(self, move: Array, turn: float) -> tuple[Array, float]:
-        """The change of (r, s) by a step of coefficients and intercept: one product."""
-        if not move.any() and turn == 0:
+    def product(self, move: Array, intercept_step: float) -> tuple[Array, float]:
+        """The Hessian times a step of coefficients and intercept: the change of (r, s)."""
+        if not move.any() and intercept_step == 0:
             return np.zeros_like(move), 0.0
-        design, bends = self.curved.design, self.curved.bends
-        bent = bends * (design.scores(move[:, None])[:, 0] + turn)
-        pulled = design.adjoint(bent[:, None])[:, 0] + self.curved.diagonal * move
-        if self.curved.intercept_curvature is None:
+        design, curvature = self.terms.design, self.terms.curvature
+        bent = curvature * (design.scores(move[:, None])[:, 0] + intercept_step)
+        pulled = design.adjoint(bent[:, None])[:, 0] + self.terms.diagonal * move
+        if self.terms.intercept_curvature is None:
             return pulled, 0.0
-        return pulled, float(bent.sum()) + self.curved.intercept_curvature * turn
+        return pulled, float(bent.sum()) + self.terms.intercept_curvature * intercept_step
 
     @abstractmethod
-    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
+    def step(
+        self, keep: NDArray[np.intp], slope: Array, intercept_slope: float
+    ) -> tuple[Array, float]:
         """``(dw, db)`` if only the features ``keep`` may change.
 
         Parameters
         ----------
         keep : (n_keep,) integers
         slope : (n_keep,)
-            r for these features.
-        lean : float
-            s.
+            r, the gradient in these features.
+        intercept_slope : float
+            s, the derivative in the intercept.
         """
 
 
-def hinge_system(curved: Curved, deadline: float = np.inf) -> HingeSystem:
+def hinge_system(terms: HessianTerms, deadline: float = np.inf) -> HingeSystem:
     """The form of the system with the least work.
 
     CG if a factorisation would not end before the deadline, or if the factor would be larger than
     the data: products with the data are then cheaper than solves.
     """
-    samples, features = curved.design.n_samples, curved.design.n_features
+    samples, features = terms.design.n_samples, terms.design.n_features
     short, long = sorted((samples, features))
-    work = gram_work(long, short, curved.design.density) + factor_work(short)
-    larger = short**2 > max(SMALL_MATRIX, curved.design.density * short * long)
+    work = gram_work(long, short, terms.design.density) + factor_work(short)
+    larger = short**2 > max(SMALL_MATRIX, terms.design.density * short * long)
     if short > MAX_SIDE or larger or not affordable(work, deadline):
-        return MatrixFree(curved, deadline)
-    return OverSamples(curved) if features > WIDE * samples else OverFeatures(curved)
+        return MatrixFree(terms, deadline)
+    return OverSamples(terms) if features > WIDE * samples else OverFeatures(terms)
 
 
 class OverFeatures(HingeSystem):
     """Elimination of the intercept, and a matrix over the features."""
 
-    def __init__(self, curved: Curved) -> None:
-        super().__init__(curved)
-        design, bends = curved.design, curved.bends
-        total = float(bends.sum())
+    def __init__(self, terms: HessianTerms) -> None:
+        super().__init__(terms)
+        design, curvature = terms.design, terms.curvature
+        total = float(curvature.sum())
         self.cross = np.zeros(design.n_features)
         self.pivot = np.inf
-        if curved.intercept_curvature is None or total == 0:
-            self.matrix = design.gram(bends, self.cross)
+        if terms.intercept_curvature is None or total == 0:
+            self.matrix = design.gram(curvature, self.cross)
         else:
-            self.cross = design.adjoint(bends[:, None])[:, 0]
-            self.matrix = design.gram(bends, self.cross / total)
+            self.cross = design.adjoint(curvature[:, None])[:, 0]
+            self.matrix = design.gram(curvature, self.cross / total)
             # the centred Gram matrix is the Schur complement if the intercept has no curvature of
             # its own
-            own = curved.intercept_curvature
+            own = terms.intercept_curvature
             share = own / (total * (total + own))
             subtract_outer(self.matrix, self.cross, -share * self.cross)
-        if curved.intercept_curvature is not None:
-            self.pivot = total + curved.intercept_curvature
-        np.einsum("ii->i", self.matrix)[:] += curved.diagonal
+        if terms.intercept_curvature is not None:
+            self.pivot = total + terms.intercept_curvature
+        np.einsum("ii->i", self.matrix)[:] += terms.diagonal
 
-    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
+    def step(
+        self, keep: NDArray[np.intp], slope: Array, intercept_slope: float
+    ) -> tuple[Array, float]:
         cross = self.cross[keep]
         whole = keep.size == self.cross.size
         solve = self._whole if whole else self._part(keep)
-        coef = solve(-slope + cross * (lean / self.pivot))
-        return coef, -(lean + float(cross @ coef)) / self.pivot
+        coef = solve(-slope + cross * (intercept_slope / self.pivot))
+        return coef, -(intercept_slope + float(cross @ coef)) / self.pivot
 
     def _part(self, keep: NDArray[np.intp]) -> Inverse:
         return inverse_of(self.matrix[np.ix_(keep, keep)], overwrite=True)
@@ -150,13 +154,15 @@ class OverSamples(HingeSystem):
         (X D^-1 X' + C^-1) u - 1 db = -X D^-1 r,    1'u + e db = -s.
     """
 
-    def __init__(self, curved: Curved) -> None:
-        super().__init__(curved)
-        self.matrix = curved.design.inner_products(1.0 / curved.diagonal)
-        np.einsum("ii->i", self.matrix)[:] += 1.0 / curved.bends
+    def __init__(self, terms: HessianTerms) -> None:
+        super().__init__(terms)
+        self.matrix = terms.design.inner_products(1.0 / terms.diagonal)
+        np.einsum("ii->i", self.matrix)[:] += 1.0 / terms.curvature
 
-    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
-        design, diagonal = self.curved.design, self.curved.diagonal
+    def step(
+        self, keep: NDArray[np.intp], slope: Array, intercept_slope: float
+    ) -> tuple[Array, float]:
+        design, diagonal = self.terms.design, self.terms.diagonal
         whole = keep.size == diagonal.size
         solve = self._whole if whole else inverse_of(self._submatrix(keep), overwrite=True)
         spread = np.zeros((diagonal.size, 1))
@@ -164,46 +170,50 @@ class OverSamples(HingeSystem):
         columns = np.column_stack([-design.scores(spread)[:, 0], np.ones(design.n_samples)])
         solved = solve(columns)
         shift = 0.0
-        if self.curved.intercept_curvature is not None:
+        if self.terms.intercept_curvature is not None:
             sums = solved.sum(axis=0)
-            shift = -(lean + float(sums[0])) / (self.curved.intercept_curvature + float(sums[1]))
+            shift = -(intercept_slope + float(sums[0])) / (
+                self.terms.intercept_curvature + float(sums[1])
+            )
         change = solved[:, 0] + shift * solved[:, 1]
         pulled = design.adjoint(change[:, None])[keep, 0]
         return -(slope + pulled) / diagonal[keep], shift
 
     def _submatrix(self, keep: NDArray[np.intp]) -> Array:
         """The matrix without the features outside ``keep``."""
-        weights = 1.0 / self.curved.diagonal
+        weights = 1.0 / self.terms.diagonal
         weights[keep] = 0.0
         dropped = np.flatnonzero(weights)
-        part = self.curved.design.narrowed(dropped).inner_products(weights[dropped])
+        part = self.terms.design.narrowed(dropped).inner_products(weights[dropped])
         return np.subtract(self.matrix, part, out=part)
 
 
 class MatrixFree(HingeSystem):
     """Conjugate gradients by products with the data, preconditioned by the diagonal."""
 
-    def __init__(self, curved: Curved, deadline: float = np.inf) -> None:
-        super().__init__(curved)
+    def __init__(self, terms: HessianTerms, deadline: float = np.inf) -> None:
+        super().__init__(terms)
         self.deadline = deadline
-        zero = np.zeros(curved.diagonal.size)
-        self.scale = curved.design.column_squares(curved.bends, zero) + curved.diagonal
+        zero = np.zeros(terms.diagonal.size)
+        self.scale = terms.design.column_squares(terms.curvature, zero) + terms.diagonal
 
-    def step(self, keep: NDArray[np.intp], slope: Array, lean: float) -> tuple[Array, float]:
-        curved = self.curved
-        whole = keep.size == curved.diagonal.size
-        design = curved.design if whole else curved.design.narrowed(keep)
-        fits = curved.intercept_curvature is not None
-        own = 0.0 if curved.intercept_curvature is None else curved.intercept_curvature
-        diagonal = np.append(curved.diagonal[keep], own)
-        scale = np.append(self.scale[keep], own + curved.bends.sum() if fits else 1.0)
+    def step(
+        self, keep: NDArray[np.intp], slope: Array, intercept_slope: float
+    ) -> tuple[Array, float]:
+        terms = self.terms
+        whole = keep.size == terms.diagonal.size
+        design = terms.design if whole else terms.design.narrowed(keep)
+        fits = terms.intercept_curvature is not None
+        own = 0.0 if terms.intercept_curvature is None else terms.intercept_curvature
+        diagonal = np.append(terms.diagonal[keep], own)
+        scale = np.append(self.scale[keep], own + terms.curvature.sum() if fits else 1.0)
 
         def product(x: Array) -> Array:
-            bent = curved.bends * (design.scores(x[:-1, None])[:, 0] + x[-1])
+            bent = terms.curvature * (design.scores(x[:-1, None])[:, 0] + x[-1])
             pulled = design.adjoint(bent[:, None])[:, 0]
             return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
 
-        right = -np.append(slope, lean if fits else 0.0)
+        right = -np.append(slope, intercept_slope if fits else 0.0)
         found = conjugate_gradients(
             product, 1.0 / scale, right, CG_TOLERANCE, CG_STEPS, self.deadline
         )

@@ -104,9 +104,9 @@ def _has_few_free_duals(problem: Problem) -> bool:
     Most are then at an end of their box, and the others hardly interact.
     """
     box = problem.loss.box
-    if box is None or not np.isfinite(box.caps).all():
+    if box is None or not np.isfinite(box.upper).all():
         return False
-    reach = box.caps @ problem.design.row_norms() / (box.caps.size * problem.penalty.l2)
+    reach = box.upper @ problem.design.row_norms() / (box.upper.size * problem.penalty.l2)
     return float(reach) <= FREE_DUALS_REACH
 
 
@@ -136,7 +136,7 @@ def _is_tight_ball(problem: Problem) -> bool:
     design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
     dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
     furthest = problem.penalty.conjugate_gradient(design.adjoint(dual))
-    beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.goal)
+    beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.target)
     return float(beyond.mean()) <= FEW_BEYOND_MARGINS
 
 
@@ -180,7 +180,7 @@ INTERIOR_POINT = Rule(
     _has_small_systems,
 )
 NEWTON = Rule("newton", "one column of scores: proximal Newton on a working set of features")
-HINGE_NEWTON = Rule(
+MULTIPLIER_NEWTON = Rule(
     "multiplier-newton",
     "the hinge with an elastic net: semismooth Newton in an augmented Lagrangian",
 )
@@ -221,7 +221,7 @@ SMOOTH_FALLBACK = (
 
 # ---- one column of scores, by loss and penalty --------------------------------------------------
 
-KINKED = (HINGE_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM, *FALLBACK)
+KINKED = (MULTIPLIER_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM, *FALLBACK)
 ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("smooth", "ridge"): (
         DUAL_COORDINATE_DESCENT,
@@ -246,7 +246,7 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             "side: accelerated proximal gradient on the dual",
             _system_exceeds_data,
         ),
-        HINGE_NEWTON,
+        MULTIPLIER_NEWTON,
         *FALLBACK,
     ),
     ("smooth", "l1"): (

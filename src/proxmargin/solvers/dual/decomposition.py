@@ -2,7 +2,7 @@
 
 With weights of samples beta, the dual of a hinge, squared hinge or nu-SVM with a ridge is
 
-    minimise  beta'K beta / 2 + sum_i bends_i beta_i^2 / 2 - goal sum_i y_i beta_i
+    minimise  beta'K beta / 2 + sum_i curvature_i beta_i^2 / 2 - target sum_i y_i beta_i
 
 over ``low_i <= beta_i <= high_i``, an interval between zero and a bound with the sign of y_i. A
 free intercept fixes the sum of beta; in a nu-SVM, the sum of each class. A step minimises over a
@@ -73,15 +73,15 @@ class BoxedDual(NamedTuple):
 
     Attributes
     ----------
-    low, high, bends, pull : (n_samples,), ``pull`` is the linear term, ``goal y``
+    low, high, curvature, linear : (n_samples,), ``linear`` is ``target y``
     groups : (n_samples,) bool, the samples of the first sum; none if there is only one sum
     sums : (float, float), sums of beta over the second and over the first group
     """
 
     low: Array
     high: Array
-    bends: Array
-    pull: Array
+    curvature: Array
+    linear: Array
     groups: NDArray[np.bool_]
     sums: tuple[float, float]
 
@@ -182,7 +182,7 @@ class BlockDecomposition(Solver[Blocks]):
 
     def step(self, problem: Problem, state: Blocks) -> Blocks:
         terms, matrix = _terms(problem), _matrix(problem)
-        gradient = state.product + terms.bends * state.weights - terms.pull
+        gradient = state.product + terms.curvature * state.weights - terms.linear
         worst = max(high - low for _, low, high in _ends(terms, state.weights, gradient))
         rounding = ROUNDING_ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
         if worst <= rounding:
@@ -236,7 +236,7 @@ class BlockDecomposition(Solver[Blocks]):
         first, dtype = terms.groups[block], np.dtype(np.float32 if state.single else np.float64)
         order, square = matrix.square(dtype).of(block[first], block[~first])
         diagonal = slice(None, order.size * len(square), len(square) + 1)
-        square.flat[diagonal] += terms.bends[order]
+        square.flat[diagonal] += terms.curvature[order]
         value, slope = state.weights[order], gradient[order]
         whole, exact = order.size == gradient.size, square.dtype == np.float64
         least = (EXACT_FORCING if exact else WHOLE_FORCING) if whole else 1.0
@@ -332,10 +332,10 @@ def _moved(
     change[block] = solved.weights - state.weights[block]
     if solved.turned is None:
         moved = matrix.matvec(change[:, None])[:, 0]
-        turned = moved + terms.bends * change
+        turned = moved + terms.curvature * change
     else:
         turned = solved.turned
-        moved = turned - terms.bends * change
+        moved = turned - terms.curvature * change
     _check_curvature(matrix, change, moved)
     off = float(np.abs(gradient[block] + turned[block] - solved.gradient).max(initial=0.0))
     curvature = float(change @ turned)
@@ -354,7 +354,7 @@ def _moved(
 
 def _evenly(terms: BoxedDual, most: int) -> Index:
     """So many samples of both classes, at even steps."""
-    parts = [np.flatnonzero(side) for side in (terms.pull > 0, terms.pull <= 0)]
+    parts = [np.flatnonzero(side) for side in (terms.linear > 0, terms.linear <= 0)]
     steps = [max(1, round(2 * part.size / most)) for part in parts]
     taken = np.concatenate(
         [part[::step][: most // 2] for part, step in zip(parts, steps, strict=True)]
@@ -375,13 +375,13 @@ def _terms(problem: Problem) -> BoxedDual:
 
 def _new_terms(problem: Problem) -> BoxedDual:
     box, l2 = box_of(problem), problem.penalty.l2
-    caps, up = box.caps / l2, box.signs > 0
+    upper, up = box.upper / l2, box.signs > 0
     apart = bool(box.pull)  # a nu-SVM: each class has half of the mass
     return BoxedDual(
-        low=np.where(up, 0.0, -caps),
-        high=np.where(up, caps, 0.0),
-        bends=l2 * box.bends,
-        pull=box.goal * box.signs,
+        low=np.where(up, 0.0, -upper),
+        high=np.where(up, upper, 0.0),
+        curvature=l2 * box.curvature,
+        linear=box.target * box.signs,
         groups=up if apart else np.zeros(up.size, dtype=bool),
         sums=(-0.5 / l2, 0.5 / l2) if apart else (0.0, 0.0),
     )
@@ -398,15 +398,15 @@ def _feasible(problem: Problem, coef: Array) -> Array:
         if not total:
             continue
         index = np.flatnonzero(terms.groups == first)
-        caps = terms.high[index] - terms.low[index]
-        before = np.cumsum(caps) - caps
-        weights[index] = np.sign(total) * np.clip(abs(total) - before, 0.0, caps)
+        upper = terms.high[index] - terms.low[index]
+        before = np.cumsum(upper) - upper
+        weights[index] = np.sign(total) * np.clip(abs(total) - before, 0.0, upper)
     return weights
 
 
 def _objective(terms: BoxedDual, weights: Array, product: Array) -> float:
     """The dual objective over the strength of the ridge."""
-    return float(weights @ (0.5 * (product + terms.bends * weights) - terms.pull))
+    return float(weights @ (0.5 * (product + terms.curvature * weights) - terms.linear))
 
 
 def _with_gap(problem: Problem, state: Blocks) -> Blocks:

@@ -151,7 +151,7 @@ def _is_logistic(problem: Problem) -> bool:
 def _new_terms(problem: Problem) -> DualTerms:
     box = problem.loss.box
     if box is not None:
-        return DualTerms(box.signs, box.caps, box.bends, box.goal, False)
+        return DualTerms(box.signs, box.upper, box.curvature, box.target, False)
     loss = problem.margins
     signs, upper = (np.ascontiguousarray(each[:, 0]) for each in (loss.signs, loss.weights))
     return DualTerms(signs, upper, np.zeros_like(upper), -signs * problem.offset, True)

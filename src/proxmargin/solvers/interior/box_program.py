@@ -236,9 +236,9 @@ def program_of(problem: Problem) -> BoxProgram:
 def _new_program(problem: Problem) -> BoxProgram:
     box, live, data = box_of(problem), live_samples(problem), problem.centred.design
     data = data if live.size == data.n_samples else data.rows(live)
-    signs, upper = box.signs[live], box.caps[live]
+    signs, upper = box.signs[live], box.upper[live]
     finite = np.isfinite(upper[0])
-    unit = float(upper.max()) if finite else float(1.0 / box.bends[live].max())
+    unit = float(upper.max()) if finite else float(1.0 / box.curvature[live].max())
     borders, pull, ridge = _borders(problem, box, signs)
     length = 1.0
     if box.pull:  # a homogeneous loss: coefficients scale as the data over l2
@@ -251,8 +251,8 @@ def _new_program(problem: Problem) -> BoxProgram:
     return BoxProgram(
         signs=signs,
         upper=upper / unit,
-        curvature=box.bends[live] * unit / length,
-        target=box.goal[live],
+        curvature=box.curvature[live] * unit / length,
+        target=box.target[live],
         borders=borders,
         pull=pull / unit,
         ridge=ridge * length / unit,

@@ -12,16 +12,16 @@ from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.elastic_net import soft_threshold
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.augmented.hinge_system import Curved, HingeSystem, hinge_system
+from proxmargin.solvers.augmented.hinge_system import HessianTerms, HingeSystem, hinge_system
 from proxmargin.solvers.loop.solver import Solver, State, check_choice, check_numbers
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
-    goals,
     hinge_objection,
     intercept_ridge,
     relative_changes,
-    signs_and_caps,
+    signs_and_upper,
+    target_margins,
 )
 
 
@@ -51,11 +51,11 @@ SETTINGS: Mapping[str, Callable[[float], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class AlternatingDirections(Solver[AdmmState]):
-    """ADMM on copies eta of the margin deficits ``goal - y (X w + b)`` and u of the coefficients.
+    """ADMM on copies eta of the margin deficits ``target - y (X w + b)`` and u of the coefficients.
 
     (w, b) solve the linear system
 
-        (l2 + r_u) w + r_eta X'(X w + b) = X'Y(c + r_eta (goal - eta)) - v + r_u u
+        (l2 + r_u) w + r_eta X'(X w + b) = X'Y(c + r_eta (target - eta)) - v + r_u u
 
     and the corresponding equation for b, with penalty parameters r, over the features or (Woodbury)
     over the samples, whichever is smaller; it is factored once. eta and u are proximal steps of the
@@ -96,7 +96,7 @@ class AlternatingDirections(Solver[AdmmState]):
         intercept = float(problem.centred.intercept(start)[0])
         scores = design.scores(coef[:, None])[:, 0] + intercept
         dual = first_multipliers(problem, start, scores)
-        signs, _ = signs_and_caps(problem)
+        signs, _ = signs_and_upper(problem)
         l1 = problem.penalty.l1
         pulled = design.adjoint((signs * dual)[:, None])[:, 0]
         price, weight = self._penalty_parameters(problem)
@@ -104,7 +104,7 @@ class AlternatingDirections(Solver[AdmmState]):
         return AdmmState(
             sparse=coef,
             intercept=intercept,
-            missing=goals(problem) - signs * scores,
+            missing=target_margins(problem) - signs * scores,
             dual=dual,
             multipliers=np.clip(pulled - problem.penalty.l2 * coef, -l1, l1),
             compares=compares,
@@ -115,15 +115,15 @@ class AlternatingDirections(Solver[AdmmState]):
 
     def step(self, problem: Problem, state: AdmmState) -> AdmmState:
         design, (price, weight) = problem.centred.design, self._penalty_parameters(problem)
-        signs, caps = signs_and_caps(problem)
-        ends = goals(problem)
+        signs, upper = signs_and_upper(problem)
+        ends = target_margins(problem)
         push = signs * (state.dual + price * (ends - state.missing))
         right = design.adjoint(push[:, None])[:, 0] + weight * state.sparse - state.multipliers
         every = np.arange(right.size)
         smooth, intercept = self._system(problem).step(every, -right, -float(push.sum()))
         wanted = ends - signs * (design.scores(smooth[:, None])[:, 0] + intercept)
         reach = wanted + state.dual / price
-        missing = reach - np.clip(reach, 0.0, caps / price)
+        missing = reach - np.clip(reach, 0.0, upper / price)
         sparse = soft_threshold(smooth + state.multipliers / weight, problem.penalty.l1 / weight)
         moved = replace(
             state,
@@ -131,7 +131,7 @@ class AlternatingDirections(Solver[AdmmState]):
             sparse=sparse,
             intercept=intercept,
             missing=missing,
-            dual=np.clip(state.dual + price * (wanted - missing), 0.0, caps),
+            dual=np.clip(state.dual + price * (wanted - missing), 0.0, upper),
             multipliers=state.multipliers + weight * (smooth - sparse),
         )
         if not state.compares:
@@ -169,7 +169,7 @@ class AlternatingDirections(Solver[AdmmState]):
         }
 
     def dual(self, problem: Problem, state: AdmmState) -> Array:
-        signs, _ = signs_and_caps(problem)
+        signs, _ = signs_and_upper(problem)
         return (-signs * state.dual)[:, None]
 
 
@@ -177,4 +177,4 @@ def _system(design: Design, computes_gap: Array) -> HingeSystem:
     """The system for the penalty parameters and the intercept's ridge (nan without intercept)."""
     margin, coef, ridge = computes_gap.tolist()
     bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
-    return hinge_system(Curved(design, bends, diagonal, None if np.isnan(ridge) else ridge))
+    return hinge_system(HessianTerms(design, bends, diagonal, None if np.isnan(ridge) else ridge))

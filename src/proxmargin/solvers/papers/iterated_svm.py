@@ -17,11 +17,11 @@ from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_nu
 from proxmargin.solvers.loop.stopping import PrimalResidual, RelativeChange, Stop
 from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
-    goals,
     hinge_objection,
     intercept_ridge,
     relative_changes,
-    signs_and_caps,
+    signs_and_upper,
+    target_margins,
 )
 
 # largest violation of the optimality conditions of the inner problem, in units of the margin
@@ -105,7 +105,7 @@ class Isvm2(Solver[IteratedSVMState]):
             dual = _balanced(problem, dual)
         multipliers = np.zeros_like(coef)
         if coef.any() or start.dual is not None:
-            signs, _ = signs_and_caps(problem)
+            signs, _ = signs_and_upper(problem)
             pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
             l1 = problem.penalty.l1
             multipliers = np.clip(pulled - problem.penalty.l2 * coef, -l1, l1)
@@ -127,7 +127,7 @@ class Isvm2(Solver[IteratedSVMState]):
         rho = state.rho / problem.loss.sample_count
         stiffness = problem.penalty.l2 + rho
         offset = (rho * state.sparse - state.multipliers) / stiffness
-        signs, _ = signs_and_caps(problem)
+        signs, _ = signs_and_upper(problem)
         dual, intercept = _support_vectors(problem, state, offset, stiffness)
         pulled = problem.centred.design.adjoint((signs * dual)[:, None])[:, 0]
         smooth = pulled / stiffness + offset
@@ -165,7 +165,7 @@ class Isvm2(Solver[IteratedSVMState]):
         return {"objective": state.objective, "rho": state.used_rho}
 
     def dual(self, problem: Problem, state: IteratedSVMState) -> Array:
-        signs, _ = signs_and_caps(problem)
+        signs, _ = signs_and_upper(problem)
         return (-signs * state.dual)[:, None]
 
 
@@ -242,27 +242,27 @@ def _support_vectors(
 ) -> tuple[Array, float]:
     """The dual point and the intercept of (14), warm-started at the last dual point.
 
-    ``min a'YXX'Ya / (2 stiffness) + (Y X offset - goal)'a`` over the box, and ``y'a = 0`` where the
-    intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
+    ``min a'YXX'Ya / (2 stiffness) + (Y X offset - target)'a`` over the box, and ``y'a = 0`` where
+    the intercept is free; a ridge r of the intercept adds ``(y'a)^2 / (2 r)``.
     """
-    signs, caps = signs_and_caps(problem)
+    signs, upper = signs_and_upper(problem)
     design, ridge = problem.centred.design, intercept_ridge(problem)
     kernel = design.outer_gram() / stiffness
     if ridge:
         kernel += 1.0 / ridge
-    linear = signs * design.scores(offset[:, None])[:, 0] - goals(problem)
+    linear = signs * design.scores(offset[:, None])[:, 0] - target_margins(problem)
     dual, slope = _minimised_on_box(
-        kernel, signs, caps, linear, state.dual, ridge == 0, state.exactness
+        kernel, signs, upper, linear, state.dual, ridge == 0, state.exactness
     )
     if ridge == 0:
-        return dual, _mean_intercept(signs, caps, dual, slope, state.intercept)
+        return dual, _mean_intercept(signs, upper, dual, slope, state.intercept)
     return dual, float(signs @ dual) / ridge if ridge else 0.0
 
 
 def _minimised_on_box(
     kernel: Array,
     signs: Array,
-    caps: Array,
+    upper: Array,
     linear: Array,
     dual: Array,
     balanced: bool,
@@ -278,21 +278,21 @@ def _minimised_on_box(
     matrix[:n, :n] = kernel
     weights = np.append(signs * dual, 0.0)
     slope = np.append(kernel @ weights[:n] + signs * linear, 0.0)
-    low = np.append(np.where(signs > 0, 0.0, -caps), -reach)
-    high = np.append(np.where(signs > 0, caps, 0.0), reach)
+    low = np.append(np.where(signs > 0, 0.0, -upper), -reach)
+    high = np.append(np.where(signs > 0, upper, 0.0), reach)
     limit = SMO_STEPS + SMO_STEPS_PER_SAMPLE * n
     pairwise(matrix, weights, slope, low, high, 0, exactness, limit)
     return signs * weights[:n], signs * slope[:n]
 
 
-def _mean_intercept(signs: Array, caps: Array, dual: Array, slope: Array, before: float) -> float:
+def _mean_intercept(signs: Array, upper: Array, dual: Array, slope: Array, before: float) -> float:
     """``mean (y_i goal_i - x_i'w)`` over samples inside the box; ``before`` without such ones."""
-    inside = (dual > 0) & (dual < caps)
+    inside = (dual > 0) & (dual < upper)
     return float(-(signs * slope)[inside].mean()) if inside.any() else before
 
 
 def _balanced(problem: Problem, dual: Array) -> Array:
     """The multipliers, the heavier class scaled down to the sum of the other."""
-    signs, _ = signs_and_caps(problem)
+    signs, _ = signs_and_upper(problem)
     balanced = problem.loss.balanced((-signs * dual)[:, None], problem.intercept)
     return -signs * balanced[:, 0]

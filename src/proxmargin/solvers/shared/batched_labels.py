@@ -311,29 +311,29 @@ def suits(axes: Axes) -> bool:
 
 @dataclass(frozen=True)
 class DualBoxes:
-    """SVM or nu-SVM: ``beta'K beta / 2 - goal y'beta`` over ``0 <= y_i beta_i <= cap``.
+    """SVM or nu-SVM: ``beta'K beta / 2 - target y'beta`` over ``0 <= y_i beta_i <= upper``.
 
-    ``sum_i beta_i = 0`` for the hinge, with ``goal = 1``; for the nu-SVM with ``goal = 0``, and the
-    ``y_i beta_i`` of each class sum to 1/2. Sequential minimal optimisation finds the face of the
-    box, and a linear system the minimum on it; where that is outside of the box or its gap too
+    ``sum_i beta_i = 0`` for the hinge, with ``target = 1``; for the nu-SVM with ``target = 0``, and
+    the ``y_i beta_i`` of each class sum to 1/2. Sequential minimal optimisation finds the face of
+    the box, and a linear system the minimum on it; where that is outside of the box or its gap too
     large, the descent goes on from where it was.
 
     Parameters
     ----------
-    cap : float > 0
+    upper : float > 0
         Bound of the weights of the samples.
-    goal : {0, 1}
+    target : {0, 1}
         Of a nu-SVM, or of a hinge.
     """
 
-    cap: float
-    goal: float
+    upper: float
+    target: float
 
     def __call__(self, axes: Axes, signs: Array, *, tol: float) -> LabelingFits:
         gram = axes.samples @ axes.samples.T
         weights, gaps = np.zeros_like(signs), np.empty(signs.shape[1])
         for k, column in enumerate(signs.T):
-            order = np.arange(column.size) if self.goal else np.argsort(-column, kind="stable")
+            order = np.arange(column.size) if self.target else np.argsort(-column, kind="stable")
             dual = self._dual(gram[order[:, None], order], column[order])
             weights[order, k], gaps[k] = _minimised(dual, tol)
         scores = gram @ weights
@@ -342,12 +342,12 @@ class DualBoxes:
 
     def _dual(self, matrix: Array, signs: Array) -> _Dual:
         up = signs > 0
-        low, high = np.where(up, 0.0, -self.cap), np.where(up, self.cap, 0.0)
-        if self.goal:
+        low, high = np.where(up, 0.0, -self.upper), np.where(up, self.upper, 0.0)
+        if self.target:
             groups, sums = np.ones((1, signs.size)), np.zeros(1)
         else:
             groups, sums = np.stack([up, ~up]).astype(np.float64), np.array([0.5, -0.5])
-        return _Dual(matrix, low, high, self.goal * signs, groups, sums)
+        return _Dual(matrix, low, high, self.target * signs, groups, sums)
 
 
 class _Dual(NamedTuple):

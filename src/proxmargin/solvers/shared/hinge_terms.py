@@ -27,18 +27,18 @@ def hinge_objection(problem: Problem, penalty: Trait = Trait.UNIFORM_NET) -> str
     return None
 
 
-def signs_and_caps(problem: Problem) -> tuple[Array, Array]:
-    """Signs of the samples, and caps of their multipliers, (n_samples,) each."""
+def signs_and_upper(problem: Problem) -> tuple[Array, Array]:
+    """Signs of the samples, and upper of their multipliers, (n_samples,) each."""
     loss = problem.margins
     return loss.signs[:, 0], loss.weights[:, 0]
 
 
-def goals(problem: Problem) -> Array:
+def target_margins(problem: Problem) -> Array:
     """The margins ``y_i z_i = 1 - y_i offset_i`` at which the hinges reach zero, (n_samples,)."""
-    return problem.remembered(_goals)
+    return problem.remembered(_target_margins)
 
 
-def _goals(problem: Problem) -> Array:
+def _target_margins(problem: Problem) -> Array:
     ends: Array = 1.0 - problem.margins.signs[:, 0] * problem.offset
     return ends
 
@@ -78,16 +78,16 @@ def spread_of(problem: Problem) -> float:
 def first_multipliers(problem: Problem, start: Point, scores: Array) -> Array:
     """Multipliers to start from: the given ones, else those that the margins imply.
 
-    Without coefficients, the multipliers of the lighter class are at their caps, and those of the
+    Without coefficients, the multipliers of the lighter class are at their upper, and those of the
     heavier class scaled to the same sum. With coefficients they are at the cap for margins below
     the kink, zero above, and half the cap on it.
     """
-    signs, caps = signs_and_caps(problem)
+    signs, upper = signs_and_upper(problem)
     if start.dual is not None:
-        return np.clip(-signs * start.dual[:, 0], 0.0, caps)
+        return np.clip(-signs * start.dual[:, 0], 0.0, upper)
     if start.coef.any():
-        missing = goals(problem) - signs * scores
-        return caps * np.where(np.abs(missing) <= KINK_TOLERANCE, 0.5, missing > 0)
-    up, down = float(caps[signs > 0].sum()), float(caps[signs < 0].sum())
+        missing = target_margins(problem) - signs * scores
+        return upper * np.where(np.abs(missing) <= KINK_TOLERANCE, 0.5, missing > 0)
+    up, down = float(upper[signs > 0].sum()), float(upper[signs < 0].sum())
     least = min(up, down)
-    return caps * np.where(signs > 0, least / (up or 1.0), least / (down or 1.0))
+    return upper * np.where(signs > 0, least / (up or 1.0), least / (down or 1.0))

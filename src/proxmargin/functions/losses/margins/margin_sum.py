@@ -105,15 +105,15 @@ class MarginSum(Loss):
         if self.n_outputs > 1 or not self.phi.has_quadratic_conjugate:
             return None
         weights, live = self.weights[:, 0], self.weights[:, 0] > 0
-        bend = 1.0 / self.phi.smoothness  # zero for the hinge
+        inverse = 1.0 / self.phi.smoothness  # zero for the hinge
         with np.errstate(over="ignore"):  # of a weight that is as good as none
-            bends = np.divide(bend, weights, out=np.zeros_like(weights), where=live)
-        caps = np.where(live, weights, 0.0)
+            curvature = np.divide(inverse, weights, out=np.zeros_like(weights), where=live)
+        upper = np.where(live, weights, 0.0)
         if np.isfinite(self.phi.dual_bound):
-            caps = caps * self.phi.dual_bound
+            upper = upper * self.phi.dual_bound
         else:
-            caps = np.where(live, np.inf, 0.0)
-        return Box(self.signs[:, 0], caps, bends, np.ones_like(caps), 0.0)
+            upper = np.where(live, np.inf, 0.0)
+        return Box(self.signs[:, 0], upper, curvature, np.ones_like(upper), 0.0)
 
     @property
     def n_outputs(self) -> int:
