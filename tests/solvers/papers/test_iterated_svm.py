@@ -180,7 +180,8 @@ def test_sparse_data_take_the_same_steps(make, rng) -> None:
         minimize(drsvm(data, y, 0.02, 0.1), make(), stop=Stop(tol=0.0, max_iter=20))
         for data in (X, sp.csr_matrix(X))
     )
-    np.testing.assert_allclose(sparse.point.coef, dense.point.coef, atol=1e-3)
+    # up to the accuracy of the inner problem, as rounding decides between pairs of equal gain
+    np.testing.assert_allclose(sparse.point.coef, dense.point.coef, atol=1e-5)
 
 
 # -- what the paper's settings do -------------------------------------------------------------

@@ -25,7 +25,7 @@ from proxmargin.solvers.shared.hinge_terms import (
 )
 
 # largest violation of the optimality conditions of the inner problem, in units of the margin
-FIRST_ACCURACY = 1e-3
+FIRST_ACCURACY = 1e-5  # finer than 1e-3, at which the order of tied pairs shows in the multipliers
 FINEST_ACCURACY = 1e-11
 ACCURACY_FRACTION = 1e-2  # over the relative gap of the outer problem
 # limit of pair or single-coordinate steps of the inner solver in one iteration: the sum of both
