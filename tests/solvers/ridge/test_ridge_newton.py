@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin import LogisticRegression
 from proxmargin.data.designs import as_design
 from proxmargin.functions.losses.margins.logistic import DistanceWeighted
+from proxmargin.functions.losses.shifted import Shifted
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
@@ -246,11 +247,22 @@ def test_singular_inner_products_are_certified(
 
 @every_loss
 @every_intercept
-def test_hessians_of_some_samples_lead_to_the_optimum_of_all(loss, intercept, rng) -> None:
-    X, y = two_classes(rng, 3000, 4)
-    X, y = X[np.argsort(y)], np.sort(y)  # the samples of a class follow each other
-    choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-10}
-    found = solved(X, y, LOSSES[loss], 1e-3, **choice)
-    whole = solved(X[:, :4], y, LOSSES[loss], 1e-3, start=found.point, **choice)
-    assert found.certificate.converged
-    assert whole.certificate.n_iter == 0
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_hessians_of_some_samples_lead_to_the_optimum_of_all(
+    loss, intercept, kind, rng, monkeypatch
+) -> None:
+    X, y = two_classes(rng, 24000, 4)
+    y[3::4] = -1.0  # some are on the wrong side
+    kept = np.flatnonzero((y < 0) | (np.arange(y.size) % 60 == 0))  # few of one class
+    X, y = X[kept][np.argsort(y[kept])], np.sort(y[kept])  # classes follow each other
+    weights = rng.integers(0, 4, y.size).astype(float)
+    weights[::50] *= 100.0
+    sums = Shifted(margin_sum(LOSSES[loss], y, weights), rng.standard_normal((y.size, 1)))
+    best = []
+    for every in (20, 1):
+        monkeypatch.setattr(ridge_forms, "LARGEST_EVERY", every)
+        problem = Problem(sums, Ridge(1e-3), as_design(kind(X)), INTERCEPTS[intercept])
+        best.append(minimize(problem, RidgeNewton(), stop=Stop(tol=1e-9)).certificate)
+        assert best[-1].converged
+        assert (ridge_forms.form_of(problem).every() > 1) == (every > 1)
+    assert best[0].primal == pytest.approx(best[1].primal, rel=2e-9)

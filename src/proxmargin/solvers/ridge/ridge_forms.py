@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from proxmargin.compiled.rounding import TINY
-from proxmargin.data.designs.base import Array
+from proxmargin.data.designs.base import Array, Index
 from proxmargin.data.kernels.matrix import KernelDesign
+from proxmargin.functions.losses.base import Loss
+from proxmargin.functions.losses.margins.margin_sum import MarginSum
+from proxmargin.functions.losses.shifted import Shifted
 from proxmargin.optimality.problem import Centred, Point, Problem
 from proxmargin.runtime.memory import cached_property
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
@@ -26,7 +29,10 @@ MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a 
 # Gram matrix of the samples, which all steps and problems on the same data share
 GRAM_SAMPLES_PER_FEATURE = 1.5  # ratio up to which it is used for dense data
 GRAM_MIN_RIDGE = 1e-8  # ridge over the largest curvature, below which it would lose digits
-SAMPLES_PER_FEATURE = 20  # in the first Hessian, which has an error of its root
+# first Hessian of few features: that of a sample, whose solution is the start
+SAMPLES_PER_FEATURE = 60  # at least: the Hessian is off by twice the root of the inverse
+LEAST_SAMPLES = 2000  # fewer take no time
+LARGEST_EVERY = 20  # every so manieth sample at least
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
@@ -41,11 +47,17 @@ class RidgeNewtonState(MarginNewtonState):
     ----------
     ridge : float, ridge of this stage of the homotopy, at least the final one
     every : int, the Hessian of few features is that of every k-th sample
+    hessian : (k, k), of the loss, for few features: of an earlier point, updated by BFGS
+    mean : (k,), along a step d the intercept of the model changes by ``-mean' d``
+    renews : bool, the next step forms the Hessian of its point
     deadline : float, CG starts no further product after it
     """
 
     ridge: float = 0.0
     every: int = 1
+    hessian: Array = field(default_factory=lambda: np.empty((0, 0)))
+    mean: Array = field(default_factory=lambda: np.empty(0))
+    renews: bool = True
     deadline: float = np.inf
 
 
@@ -92,6 +104,10 @@ class Form(ABC):
         """A dual point other than the gradient of the loss, if there is one, and its gap."""
         return None, np.inf
 
+    def with_hessian(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
+        """The state with the Hessian of its point, if that is formed."""
+        return state
+
     @abstractmethod
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         """The Newton step of the coefficients, and of the intercept."""
@@ -101,18 +117,22 @@ class Narrow(Form):
     """Few features: the Hessian is formed and factored, first that of some of the samples."""
 
     def every(self) -> int:
-        return max(1, self.design.n_samples // (SAMPLES_PER_FEATURE * self.design.n_features))
+        least = max(LEAST_SAMPLES, SAMPLES_PER_FEATURE * self.design.n_features)
+        return max(1, min(LARGEST_EVERY, self.design.n_samples // least))
+
+    def with_hessian(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
+        design, curvature = self.design, state.at.curvature
+        if state.every > 1:
+            index, factors = problem.remembered(_sample, state.every)
+            design, curvature = design.rows(index), curvature[index] * factors
+        hessian, mean = intercept_eliminated(problem, design, curvature)
+        return state.but(hessian=hessian, mean=mean)
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        design, curvature = self.design, state.at.curvature
-        part = curvature[:: state.every]
-        if state.every > 1 and (total := float(part.sum())) > 0.0:
-            design = design.rows(np.arange(0, curvature.size, state.every))
-            curvature = part * (float(curvature.sum()) / total)
-        matrix, mean = intercept_eliminated(problem, design, curvature)
+        matrix = state.hessian.copy()
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
-        return direction, -float(mean @ direction)
+        return direction, -float(state.mean @ direction)
 
 
 class Wide(Form):
@@ -216,6 +236,32 @@ class Large(Form):
             product, inverse, -gradient, forcing(float(roughly)), deadline=state.deadline
         )
         return direction, -float(mean @ direction)
+
+
+def sampled(problem: Problem, every: int) -> Problem:
+    """The problem of every k-th sample."""
+    index, factors = problem.remembered(_sample, every)
+    whole = problem.margins
+    signs, weights = whole.signs[index], whole.weights[index] * factors[:, None]
+    loss: Loss = MarginSum(whole.phi, signs, weights, whole.sample_count)
+    if problem.loss.largest_offset > 0:
+        loss = Shifted(loss, problem.loss.offset[index])
+    return replace(problem, loss=loss, design=problem.design.rows(index))
+
+
+def _sample(problem: Problem, every: int) -> tuple[Index, Array]:
+    """A k-th of the samples, half of them of each class where it has as many, and the factors of
+    their weights with which they have the weight of their class."""
+    signs, weights = problem.margins.signs[:, 0], problem.margins.weights[:, 0]
+    parts, factors = [], []
+    for sign in (-1.0, 1.0):
+        side = np.flatnonzero((signs == sign) & (weights > 0))
+        part = side[:: max(1, min(every, round(2 * every * side.size / signs.size)))]
+        parts.append(part)
+        factors.append(np.full(part.size, weights[side].sum() / max(weights[part].sum(), TINY)))
+    index = np.concatenate(parts)
+    order = np.argsort(index)
+    return index[order], np.concatenate(factors)[order]
 
 
 def form_of(problem: Problem, deadline: float = np.inf) -> Form:

@@ -7,13 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION
 from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.ridge.ridge_forms import MAX_DENSE_SIDE, RidgeNewtonState, Wide, form_of
+from proxmargin.solvers.ridge.ridge_forms import (
+    MAX_DENSE_SIDE,
+    RidgeNewtonState,
+    Wide,
+    form_of,
+    sampled,
+)
 from proxmargin.solvers.shared.margin_model import MarginNewton, NewtonStep, expanded
 
 # homotopy in the strength of the ridge, for losses whose slope has kinks
@@ -40,6 +47,9 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
     the same data; of a kernel matrix, which is ``X X'``, the coefficients are a. If neither are
     few, conjugate gradients, preconditioned by the diagonal, solve the system inexactly.
 
+    Of many samples of few features the first Hessian, and the start, are those of a sample. BFGS
+    updates correct that Hessian; as the gap falls slowly, it is formed anew, of more samples.
+
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
     """
 
@@ -65,6 +75,8 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
         form = form_of(problem, stop.deadline)
+        if form.every() >= SAMPLES_GROWTH and start.dual is None and not start.coef.any():
+            start = self._rough_solution(sampled(problem, form.every()), start, stop)
         inner = form.inner(problem, start)
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
         share = 1.0 if problem.margins.phi.has_linear_piece else 0.0
@@ -79,12 +91,38 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
             every=form.every(),
             deadline=stop.deadline,
         )
-        return self.with_gap(problem, state).but(unpolished=stop.polish, idle=0)
+        polish = stop.polish and form.every() == 1  # of a sample, a step has no more digits
+        return self.with_gap(problem, state).but(unpolished=polish, idle=0, renews=True)
+
+    def _rough_solution(self, problem: Problem, start: Point, stop: Stop) -> Point:
+        """The solution for a sample, as exact as the sample determines it."""
+        state = self.init(problem, start, stop)
+        noise = problem.design.n_features / problem.design.n_samples
+        for _ in range(self.max_iter):
+            if state.ridge <= problem.penalty.l2 and state.objective_change**2 <= noise:
+                break
+            state = self.step(problem, state)
+        return self.point(problem, state)
 
     def onward(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         """The first state for a problem with another ridge, from the solution of this one."""
         fresh = state.but(n_iter=0, ridge=problem.penalty.l2, objective=np.inf, gap=np.inf)
-        return self.with_gap(problem, fresh).but(unpolished=True, idle=0)
+        first = self.with_gap(problem, fresh.but(renews=False))
+        return first.but(unpolished=first.every == 1, idle=0, renews=True)
+
+    def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
+        if state.renews:
+            state = form_of(problem).with_hessian(problem, state)
+        reached = super().step(problem, state)
+        if reached.renews:
+            return reached.but(hessian=np.empty((0, 0)))
+        moved, change = reached.inner - state.inner, reached.slope - state.slope
+        if not (rise := float(moved @ change)) > 0.0:
+            return reached
+        product = state.hessian @ moved  # BFGS
+        hessian = state.hessian + np.outer(change, change / rise)
+        hessian -= np.outer(product, product / max(float(moved @ product), TINY))
+        return reached.but(hessian=hessian)
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
         form, bare = form_of(problem), state.at.scores - state.at.intercept
@@ -111,12 +149,14 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
             proved = min(proved, form.multipliers(problem, state)[1])
         relative_gap = proved / least  # of the problem with the final ridge
         slow = relative_gap > SAMPLED_REDUCTION * state.relative_gap
+        grows = slow and state.renews
         return self.with_progress(
             state,
             objective,
             gap,
             relative_gap,
-            every=max(1, state.every // SAMPLES_GROWTH) if slow else state.every,
+            every=max(1, state.every // SAMPLES_GROWTH) if grows else state.every,
+            renews=slow or state.every == 1,
             passing=passing,
             ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
             exact=proved <= EXACT_GAP * least,
