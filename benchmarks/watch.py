@@ -16,8 +16,8 @@ import numpy as np
 
 from proxmargin.optimality.composite import FenchelDual
 from proxmargin.solvers.callbacks import History
-from proxmargin.solvers.loop.incumbent import Incumbent
 from proxmargin.solvers.loop.report import Report
+from proxmargin.solvers.loop.run import Incumbent
 
 PARTS = ("forward", "backward", "prox", "certificate")
 Clock = Callable[[], float]

@@ -27,12 +27,12 @@ class _Interrupts:
             return
         self._depth += 1
         if self._depth == 1:
-            self.pending = False
-            here = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-            raising = (signal.default_int_handler, self._end)
-            self._before = {each: handler for each, handler in here.items() if handler in raising}
-            for each in self._before:
-                signal.signal(each, self._note)
+            self.pending, self._before = False, {}
+            for each in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(each)
+                if handler in (signal.default_int_handler, self._end):
+                    self._before[each] = handler
+                    signal.signal(each, self._note)
 
     def __exit__(self, *exception: object) -> None:
         if current_thread() is not main_thread():

@@ -14,8 +14,10 @@ from __future__ import annotations
 import functools
 import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
+from math import prod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +26,8 @@ from numpy.typing import DTypeLike, NDArray
 
 # bytes assumed where no system call reports any: a small machine of today
 UNKNOWN = 4 * 2**30
+CACHED_ENTRIES = 1 << 16  # of float64 that fit in a core's cache: half a megabyte
+LEAST_MAPPED = 1 << 24  # bytes; smaller arrays often get memory that was in use before
 _CONTROL = Path("/sys/fs/cgroup")
 # files of a control group: limit and use, in version 1 in a folder of their own
 _CONTROL_FILES = (
@@ -223,24 +227,61 @@ class Remembers:
         ``first`` is not. Results must not be modified; concurrent threads may compute one twice."""
         if not given and (known := self._memory.get((make,))):  # fast path of most calls
             return known[1]
-        arrays = [each for each in given if isinstance(each, np.ndarray)]
-        key = (make, *(each for each in given if not isinstance(each, np.ndarray)))
+        arrays: list[np.ndarray] = []
+        hashable: list[Hashable] = [make]
+        for each in given:
+            (arrays if isinstance(each, np.ndarray) else hashable).append(each)
+        key = tuple(hashable)
         known = self._memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
+            # frees memory of the size of the data before the next result is made, with the
+            # old one's own memory, which may refer to it in a cycle
+            known = self._memory.pop(key, None)
+            if known is not None and isinstance(known[1], Remembers):
+                known[1]._memory.clear()
             known = None
-            self._forget(key)  # frees memory of the size of the data before the next one is made
-            known = [copied(each) for each in arrays], make(self, *given, **first)
+            known = list(map(copied, arrays)), make(self, *given, **first)
             self._memory[key] = known
         found: T = known[1]
         return found
-
-    def _forget(self, key: Hashable) -> None:
-        """Drop a result and its own memory, which may refer to it in a cycle."""
-        _, answer = self._memory.pop(key, ([], None))
-        if isinstance(answer, Remembers):
-            answer._memory.clear()
 
     @cached_property
     def _memory(self) -> dict[Hashable, tuple[list[np.ndarray], Any]]:
         """For each function with its hashable arguments: the arrays and the result."""
         return {}
+
+
+class _Memory:
+    """The memory of an array, without its read-only flag.
+
+    Kernels do not write to it, but Numba compiles them anew for read-only arrays, such as the
+    memory maps that parallel fits share.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        known = array.__array_interface__
+        self.array = array  # must outlive this
+        self.__array_interface__ = {**known, "data": (known["data"][0], False)}
+
+
+def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself if it is writeable, else a view without the read-only flag."""
+    return array if array.flags.writeable else np.asarray(_Memory(array))
+
+
+def on_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """`numpy.empty`, but no page of it is huge: memory is taken as it is first written to.
+
+    NumPy asks Linux for huge pages, each of which is cleared whole, and for which the system may
+    have to move other memory: for a cache that is filled in part, or used a few times, that takes
+    longer than the values in it.
+    """
+    size = prod(shape) * np.dtype(dtype).itemsize
+    if sys.platform != "linux" or size < LEAST_MAPPED:
+        return np.empty(shape, dtype)
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE)
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    except OSError:  # too large, or a system without huge pages
+        return np.empty(shape, dtype)
+    return np.frombuffer(memory, dtype).reshape(shape)

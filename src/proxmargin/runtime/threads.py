@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -52,7 +53,7 @@ class _QuietThreads:
         with self._lock:
             needless = nbytes >= ONE_THREAD_BYTES or (
                 # asking is faster than setting the limit
-                self._running == 0 and all(each.num_threads == 1 for each in _blas())
+                self._running == 0 and {1}.issuperset(map(attrgetter("num_threads"), _blas()))
             )
             if not needless:
                 if self._running == 0:

@@ -215,7 +215,11 @@ def test_no_lock_is_held_while_a_thread_waits() -> None:
     """`functools.cached_property` has one lock for all objects in Python 3.11: a thread that waits
     for a pass within a property of a problem would keep the others from asking for theirs."""
     home = Path(proxmargin.__file__).parent
-    files = [home / "problem.py", *home.glob("designs/**/*.py"), *home.glob("solvers/**/*.py")]
+    files = [
+        home / "optimality/problem.py",
+        *home.glob("data/designs/**/*.py"),
+        *home.glob("solvers/**/*.py"),
+    ]
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module == "functools":

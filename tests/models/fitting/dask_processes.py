@@ -23,8 +23,8 @@ from scipy import sparse
 
 import proxmargin as pm
 from proxmargin.data.designs import base
+from proxmargin.data.designs.base import as_design
 from proxmargin.data.designs.blocks.dask_blocks import DaskDesign, on_workers
-from proxmargin.data.designs.convert import as_design
 from tests.shared_data import clouds, load_set
 
 ROWS = 24_000

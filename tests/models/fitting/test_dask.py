@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import proxmargin as pm
+from proxmargin.data.designs.base import as_design
 from proxmargin.data.designs.blocks.dask_blocks import DaskDesign, on_workers
 from proxmargin.data.designs.blocks.placement import Node, merged
-from proxmargin.data.designs.convert import as_design
 from tests.shared_data import clouds
 
 cloudpickle = pytest.importorskip("cloudpickle", reason="dask is not installed (extra dask)")

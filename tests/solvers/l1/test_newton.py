@@ -14,8 +14,7 @@ from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
-from proxmargin.solvers.l1.column_set import ColumnSet
-from proxmargin.solvers.l1.newton import ProximalNewton
+from proxmargin.solvers.l1.newton import ColumnSet, ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.stopping import Stop
 

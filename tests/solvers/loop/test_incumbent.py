@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.unpenalised import null_point
-from proxmargin.solvers.loop.incumbent import is_better
+from proxmargin.solvers.loop.run import is_better
 from tests.cases import ridge_problem
 
 

@@ -1,7 +1,6 @@
 """Designs: how coefficients become scores. Only these modules see the data."""
 
-from proxmargin.data.designs.base import Design, PassCounter
-from proxmargin.data.designs.convert import as_design
+from proxmargin.data.designs.base import Design, PassCounter, as_design
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.designs.row_view import RowView
 from proxmargin.data.designs.sparse import SparseDesign

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
+from functools import singledispatch
 from threading import get_ident
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
@@ -12,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
-from proxmargin.data.designs.memory import CACHED_ENTRIES
 from proxmargin.functions.rows import live_rows
-from proxmargin.runtime.memory import Remembers, cached_property
+from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -440,3 +440,17 @@ def _some_narrowed(design: Design, index: Index) -> Design:
 
 def _some_columns(design: Design, index: Index) -> Design:
     return design._columns(index)
+
+
+@singledispatch
+def as_design(data: Any) -> Design:
+    """The design over ``data``; ``as_design.register`` adds further types.
+
+    The data are copied only if they are sparse and not canonical.
+    """
+    raise TypeError(f"no design is known for data of type {type(data).__name__}")
+
+
+@as_design.register
+def _(data: Design) -> Design:
+    return data

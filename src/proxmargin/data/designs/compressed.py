@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.data.designs.memory import CACHED_ENTRIES
+from proxmargin.runtime.memory import CACHED_ENTRIES
 
 Array = NDArray[np.float64]
 

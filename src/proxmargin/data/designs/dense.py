@@ -11,9 +11,9 @@ from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.rounding import Enclosed, compensated_error
-from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounter
-from proxmargin.data.designs.memory import CACHED_ENTRIES, unlocked
+from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounter, as_design
 from proxmargin.functions.rows import live_rows
+from proxmargin.runtime.memory import CACHED_ENTRIES, unlocked
 
 # entries of scaled rows held at a time for a Gram matrix
 GRAM_BLOCK = 1 << 19
@@ -243,3 +243,6 @@ def _mirrored(triangle: Array) -> Array:
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
         lower[part, rest] = lower[rest, part].T
     return lower
+
+
+as_design.register(np.ndarray, DenseDesign)

@@ -20,8 +20,7 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.data.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
-from proxmargin.data.designs.memory import CACHED_ENTRIES, unlocked
-from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, unlocked
 
 Array = NDArray[np.float64]
 Tile = tuple[slice, slice, Array]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.rounding import Enclosed, compensated_error
@@ -17,9 +18,10 @@ from proxmargin.data.designs.base import (
     Index,
     Order,
     PassCounter,
+    as_design,
     subtract_outer,
 )
-from proxmargin.data.designs.compressed import entries_of_columns, full_columns, shifted
+from proxmargin.data.designs.compressed import canonical, entries_of_columns, full_columns, shifted
 from proxmargin.runtime.memory import cached_property
 
 OUTER_ROWS = 1 << 9  # samples whose inner products with all samples are computed at a time
@@ -209,3 +211,9 @@ def _products_of_rows(design: SparseDesign, weights: Array, point: Array) -> Arr
 
 def _share(part: Any, whole: Any) -> float:
     return float(part.nnz / max(whole.nnz, 1))
+
+
+@as_design.register(sparse.spmatrix)
+@as_design.register(sparse.sparray)
+def _(data: Any) -> Design:
+    return SparseDesign(canonical(data))

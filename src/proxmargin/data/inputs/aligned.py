@@ -16,11 +16,6 @@ SHOWN_CHARACTERS = 60  # characters of an object that an error shows
 SHOWN = 3  # features that an error names
 
 
-def takes_objects(estimator: Any) -> bool:
-    """Whether an estimator compares samples by a function alone."""
-    return bool(getattr(estimator, "_takes_objects", False))
-
-
 def as_objects(X: Any) -> NDArray[Any] | None:
     """Samples that are no rows of numbers, as an array (n_samples, ...); None for rows of numbers.
 
@@ -186,15 +181,6 @@ def feature_labels(estimator: Any) -> Sequence[Any] | None:
     names = getattr(estimator, "feature_names_in_", None)
     found: Sequence[Any] | None = getattr(estimator, "_column_labels", None)
     return found if names is None else names.tolist()
-
-
-def note_columns(estimator: Any, X: Any) -> None:
-    """Keep the labels of columns that scikit-learn takes for no names: those that are not text."""
-    columns = getattr(X, "columns", None)
-    if columns is not None and not hasattr(estimator, "feature_names_in_"):
-        estimator._column_labels = list(columns)
-    else:
-        estimator.__dict__.pop("_column_labels", None)
 
 
 def _index_of(values: Any) -> Any:

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.functions.magnitudes import check_magnitude
 from proxmargin.runtime.brief import shown
 
+# Products and quotients of three such numbers stay within the range of float64, 2e-308 to 1.8e308.
+LARGEST = 1e100
+LEAST = 1e-100  # of numbers that must be positive; others may be zero, and as close to it as given
 # what users of other libraries look for, and where it is
 ELSEWHERE: Mapping[str, str] = {
     "penalty": (
@@ -102,7 +104,7 @@ def check_strength(
     name: str, value: Any, *, low: float, low_open: bool = False, optional: bool = False
 ) -> None:
     """`check_number` for a number of the model itself, which also needs a moderate magnitude
-    (`proxmargin.functions.magnitudes`)."""
+    (`check_magnitude`)."""
     check_number(name, value, low=low, low_open=low_open, optional=optional)
     if value is not None:
         check_magnitude(name, float(value), positive=low_open)
@@ -158,3 +160,16 @@ def check_verbose(verbose: Any) -> None:
     """Raise ValueError unless it is a flag or a level."""
     if not isinstance(verbose, bool):
         check_number("verbose", verbose, low=0, integer=True)
+
+
+def check_magnitude(name: str, value: float, *, positive: bool) -> None:
+    """Raise a `ValueError` that names the parameter if computations with it may leave the range."""
+    if not abs(value) <= LARGEST:
+        raise ValueError(
+            f"{name} must be at most {LARGEST:g} in magnitude, got {value!r}: products with it "
+            "would overflow"
+        )
+    if positive and value < LEAST:
+        raise ValueError(
+            f"{name} must be at least {LEAST:g}, got {value!r}: its reciprocal would overflow"
+        )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.functions.losses.base import Array
-from proxmargin.functions.magnitudes import check_magnitude
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.memory import beside, empty_beside, mapped
 

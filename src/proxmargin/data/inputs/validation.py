@@ -22,10 +22,8 @@ from proxmargin.data.inputs.aligned import (
     as_objects,
     check_objects,
     needs_numbers,
-    note_columns,
-    takes_objects,
 )
-from proxmargin.functions.magnitudes import LARGEST
+from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.runtime.brief import shown
 
 Array = NDArray[np.float64]
@@ -66,6 +64,11 @@ AS_THEY_ARE = Magnitudes(1e-70, 1e70, standardized=RESCALED)
 ANY_SIZE = replace(RESCALED, least=0.0)
 
 
+def takes_objects(estimator: Any) -> bool:
+    """Whether an estimator compares samples by a function alone."""
+    return bool(getattr(estimator, "_takes_objects", False))
+
+
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """Validated features and labels for a fit, copied only if they must be converted.
 
@@ -90,10 +93,19 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         return objects, _labels_of_objects(estimator, objects, y)
     given = X
     X, y = _converted(estimator, X, y, ensure_min_samples=2)
-    note_columns(estimator, given)
+    _note_columns(estimator, given)
     if not _are_few_integers(y):
         check_classification_targets(y)
     return _checked_entries(estimator, X, magnitudes_for(estimator)), y
+
+
+def _note_columns(estimator: Any, X: Any) -> None:
+    """Keep the labels of columns that scikit-learn takes for no names: those that are not text."""
+    columns = getattr(X, "columns", None)
+    if columns is not None and not hasattr(estimator, "feature_names_in_"):
+        estimator._column_labels = list(columns)
+    else:
+        estimator.__dict__.pop("_column_labels", None)
 
 
 def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray[Any]:

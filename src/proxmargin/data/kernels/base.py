@@ -28,7 +28,7 @@ from proxmargin.data.designs.samples import (
     inner_products,
     row_squares,
 )
-from proxmargin.functions.magnitudes import check_magnitude
+from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.runtime.brief import shown
 
 Array = NDArray[np.float64]

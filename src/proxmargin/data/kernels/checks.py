@@ -11,9 +11,9 @@ from scipy import sparse
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.data.designs.base import Array
+from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.data.kernels.functions import Custom
 from proxmargin.data.kernels.matrix import KernelMatrix
-from proxmargin.functions.magnitudes import LARGEST
 
 MIN_DIGITS = 3  # correct decimal digits required of kernel values
 TRIAL_SAMPLES = 256  # samples on which a function is checked for symmetry

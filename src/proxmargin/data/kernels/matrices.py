@@ -12,7 +12,6 @@ from proxmargin.compiled.products import products
 from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Index, PassCounter
 from proxmargin.data.designs.dense import DenseDesign
-from proxmargin.data.designs.memory import on_small_pages
 from proxmargin.data.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
 from proxmargin.data.kernels.base import Kernel, ProductKernel
 from proxmargin.data.kernels.checks import (
@@ -24,7 +23,7 @@ from proxmargin.data.kernels.checks import (
 from proxmargin.data.kernels.functions import Custom, Precomputed
 from proxmargin.data.kernels.matrix import BLOCK_ENTRIES, KernelMatrix, pieces
 from proxmargin.functions.rows import first_of_equals, live_rows, order_of_rows
-from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.memory import cached_property, on_small_pages
 
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values

@@ -14,9 +14,8 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.products import placed_twice
 from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
-from proxmargin.data.designs.memory import on_small_pages
 from proxmargin.functions.rows import evenly_taken, live_rows
-from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.memory import cached_property, on_small_pages
 
 BLOCK_ENTRIES = 1 << 22  # entries computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size

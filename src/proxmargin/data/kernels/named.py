@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.data.designs.base import CONSTANT_VARIANCE, Design
-from proxmargin.data.designs.convert import as_design
+from proxmargin.data.designs.base import CONSTANT_VARIANCE, Design, as_design
 from proxmargin.data.designs.samples import compressed
 from proxmargin.data.kernels.base import Array, Kernel, check_gamma
 from proxmargin.data.kernels.functions import Custom, Linear, Polynomial, Precomputed, Rbf, Sigmoid

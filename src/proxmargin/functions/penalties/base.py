@@ -157,10 +157,7 @@ class Penalty(ABC):
 
     def net(self, n_features: int) -> Net:
         """Strengths and bounds feature by feature, for penalties with `Trait.NET`."""
-        if Trait.UNIFORM_NET not in self.traits:
-            raise TypeError(f"{self!r} is no elastic net")
-        full = (np.full(n_features, each) for each in (self.l1, self.l2, -np.inf, np.inf))
-        return Net(*full)
+        raise TypeError(f"{self!r} is no elastic net")
 
     def near_zero(self) -> Penalty:
         """The penalty less the bounds that small coefficients do not reach."""

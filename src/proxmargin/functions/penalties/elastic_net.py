@@ -26,8 +26,16 @@ def ridge_product(sizes: Array, level: float, l2: float) -> float:
     return length * float(np.sqrt(2.0 * level / l2)) if l2 > 0 else np.inf
 
 
+class UniformNet(Penalty):
+    """The same strengths for all features, without bounds."""
+
+    def net(self, n_features: int) -> Net:
+        strengths = np.array([[self.l1], [self.l2], [-np.inf], [np.inf]])
+        return Net(*np.repeat(strengths, n_features, axis=1))
+
+
 @dataclass(frozen=True)
-class Ridge(Penalty):
+class Ridge(UniformNet):
     """``G(w) = (l2 / 2) |w|^2``, ``G*(v) = |v|^2 / (2 l2)``.
 
     With ``l2 = 0`` this is the zero function, the penalty of a free intercept: its conjugate is
@@ -158,7 +166,7 @@ def _largest(values: Array) -> float:
 
 
 @dataclass(frozen=True)
-class ElasticNet(Penalty):
+class ElasticNet(UniformNet):
     """``G(w) = l1 |w|_1 + (l2 / 2) |w|^2``.
 
     Parameters

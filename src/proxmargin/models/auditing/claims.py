@@ -16,17 +16,16 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from proxmargin.compiled.rounding import TINY, UNIT
 from proxmargin.data.datasets import Dataset
 from proxmargin.data.designs.samples import by_rows, holds_objects, is_sparse
-from proxmargin.data.inputs.aligned import as_objects, takes_objects
-from proxmargin.data.inputs.validation import check_labels
+from proxmargin.data.inputs.aligned import as_objects
+from proxmargin.data.inputs.validation import check_labels, takes_objects
 from proxmargin.data.kernels.matrices import kernel_matrix
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.models.classifiers.kernel_machine import KernelMachine
 from proxmargin.models.classifiers.nu_dwd import NuSVC
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.optimality.certificates.certificate import Certificate
+from proxmargin.optimality.certificates.certificate import Certificate, Gap, lower_bound
 from proxmargin.optimality.certificates.certify import certify as certified
-from proxmargin.optimality.certificates.gap import Gap, lower_bound
 from proxmargin.optimality.certificates.representer import enclosed_model
 from proxmargin.optimality.certificates.rounding_terms import SUM_ULPS
 from proxmargin.optimality.problem import Point, Problem

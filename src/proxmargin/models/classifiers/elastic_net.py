@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proxmargin.data.designs import Design, StandardizedDesign
 from proxmargin.data.inputs.aligned import feature_labels, is_labelled
-from proxmargin.data.inputs.parameters import check_number, check_strength
+from proxmargin.data.inputs.parameters import check_magnitude, check_number, check_strength
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.functions.losses import (
     Hinge,
@@ -23,7 +23,6 @@ from proxmargin.functions.losses import (
     Multinomial,
     SquaredHinge,
 )
-from proxmargin.functions.magnitudes import check_magnitude
 from proxmargin.functions.penalties import ElasticNet, Penalty, WeightedElasticNet
 from proxmargin.models.fitting.assembly import ALL, Assembly, Features, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
@@ -92,14 +91,14 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
     def _weighted(self, alpha: float, l1_ratio: float, targets: Targets, design: Design) -> Penalty:
         """The elastic net, with the factors and bounds of the features if given."""
         net = ElasticNet.from_mixture(alpha, l1_ratio)
+        if self.penalty_factor is None and self.bounds is None:
+            return net
         labels = feature_labels(self)
         factors = checked_factors(self.penalty_factor, design.n_features, labels)
         if factors is not None:
             strongest = alpha * float(factors.max())
             check_magnitude("alpha times penalty_factor", strongest, positive=False)
         bounds = checked_bounds(self.bounds, design.n_features, labels)
-        if factors is None and bounds is None:
-            return net
         lower, upper = unbounded(design.n_features) if bounds is None else bounds
         if bounds is not None and isinstance(design, StandardizedDesign):
             lower, upper = scaled_bounds(bounds, design.scale)
@@ -166,16 +165,18 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
 
     def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         super()._publish(assembly, solutions, context)
-        warn_if_separated(assembly.problems)
+        if self.alpha == 0 or self.penalty_factor is not None:
+            warn_if_separated(assembly.problems)
 
     def _published(
         self, assembly: Assembly, points: Sequence[Point], features: Features = ALL
     ) -> tuple[Array, Array]:
         """Coefficients clipped to their bounds, which rounding of the scales may have violated."""
-        coef, intercept = super()._published(assembly, points, features)
-        bounds = checked_bounds(self.bounds, assembly.scale.size, feature_labels(self))
-        if bounds is None:
+        coef, intercept = assembly.published(points, features)
+        if self.bounds is None:
             return coef, intercept
+        bounds = checked_bounds(self.bounds, assembly.scale.size, feature_labels(self))
+        assert bounds is not None
         return np.clip(coef, *(side[features] for side in bounds)), intercept
 
 

@@ -30,7 +30,7 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext, for_each
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.fitting.parameters import KernelParameters, ThreadParameters
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.representer import Representer, certify_represented
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts

@@ -27,7 +27,7 @@ from proxmargin.models.fitting.documented import KERNEL_ATTRIBUTES, KERNEL_PARAM
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.limits.kappa import Largest, clear_kappa, largest_kappa
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.loop.outcome import Solution, Status
 from proxmargin.solvers.shared.batched_labels import Axes, FisherSpectra, FitsLabelings

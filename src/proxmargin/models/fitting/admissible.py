@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxmargin.data.inputs.parameters import check_strength
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.runtime.brief import shown
 from proxmargin.solvers.loop.outcome import Status
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,13 +49,14 @@ class Assembly:
         that are fitted together sum to zero: a constant in all of them is of no meaning where the
         losses compare classes, and rounding where the coefficients sum to zero.
         """
-        coef = np.vstack([point.coef.T for point in points])
+        coefs, intercepts, _ = zip(*points, strict=True)
+        coef = np.vstack(list(map(np.transpose, coefs)))
         coef /= self.scale[features]
-        intercept = np.concatenate([point.intercept for point in points])
-        moved = uncentred(intercept, coef.T, self.centre[features])
+        intercept = uncentred(np.concatenate(intercepts), coef.T, self.centre[features])
         # points of one output may be several models side by side
-        joint = self.problems[0].loss.n_outputs > 1
-        return coef, _balanced(moved, points[0].intercept.size if joint else 1)
+        if self.problems[0].loss.n_outputs > 1:
+            intercept = _balanced(intercept, points[0].intercept.size)
+        return coef, intercept
 
     def points(self, coef: Array, intercept: Array) -> list[Point]:
         """The inverse of `published`."""
@@ -89,7 +91,7 @@ def certificate_of(
     solutions: Sequence[Certified], classes: Sequence[Any] | NDArray[Any]
 ) -> Certificate | CertificateList:
     """The certificate of a model: that of its problem, or the list of several, one a class."""
-    return combined([solution.certificate for solution in solutions], list(classes))
+    return combined(list(map(attrgetter("certificate"), solutions)), list(classes))
 
 
 def unmet(solutions: Sequence[Solution], by_rule: bool = False) -> list[Solution]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.inputs.aligned import by_feature, feature_labels
-from proxmargin.functions.magnitudes import check_magnitude
+from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import are_separated

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from numbers import Real
+from operator import attrgetter
 from threading import local
 from typing import Any, ClassVar, TypeVar
 
@@ -42,9 +43,9 @@ from proxmargin.runtime.threads import quiet_threads, threads_here
 from proxmargin.solvers.callbacks import History, Progress
 from proxmargin.solvers.choice.fallback import Choice, solve
 from proxmargin.solvers.choice.names import choose, named_solver
-from proxmargin.solvers.loop.incumbent import Certify
 from proxmargin.solvers.loop.outcome import Solution, Status
 from proxmargin.solvers.loop.report import Changed, Report, interval_of
+from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State
 from proxmargin.solvers.loop.stopping import OVERRUN, RULES, TINY_WORK, Effort, Stop
 from proxmargin.solvers.resuming.journal import UNRECORDED, Journal
@@ -272,8 +273,8 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
 
     def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         self.classes_ = assembly.targets.classes
-        points = [solution.point for solution in solutions]
-        self.coef_, intercept = self._published(assembly, points)
+        points = map(attrgetter("point"), solutions)
+        self.coef_, intercept = self._published(assembly, list(points))
         self.intercept_ = intercept if self.coef_.any() else without_rounding(intercept)
         self.__dict__.pop("feature_scale_", None)  # left by an earlier fit that standardised
         if self.standardize:
@@ -299,7 +300,7 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
             if isinstance(callback, History):
                 self.history_ = callback  # the first of them in the end
         asked = context.guard.has_ended()
-        if not asked and Status.INTERRUPTED in [solution.status for solution in solutions]:
+        if not asked and Status.INTERRUPTED in map(attrgetter("status"), solutions):
             raise KeyboardInterrupt(f"the fit was interrupted; so far: {self.certificate_}")
         self._warn(solutions, context)
 

@@ -122,9 +122,6 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
 
     def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
         """The targets of a fit with this offset, which predictions are reminded of."""
-        self.__dict__.pop("largest_offset_", None)
-        if offset is None:
-            return targets
         offset = self._checked_offset(offset, X, targets.classes)
         if offset.any():
             self.largest_offset_ = float(np.abs(offset).max())

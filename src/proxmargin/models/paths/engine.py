@@ -15,8 +15,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.compiled.paths.state import Strengths
 from proxmargin.compiled.rounding import TINY
 from proxmargin.models.paths.found import Found
-from proxmargin.optimality.certificates.certificate import Certificate
-from proxmargin.optimality.certificates.gap import lower_bound
+from proxmargin.optimality.certificates.certificate import Certificate, lower_bound
 from proxmargin.solvers.l1.chord_engine import ChordEngine, stepwise
 from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.loop.outcome import Status

@@ -15,8 +15,12 @@ from scipy import sparse
 from proxmargin.functions.rows import live_rows
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import (
+    Certificate,
+    CertificateList,
+    Gap,
+    combined,
+)
 from proxmargin.optimality.problem import Point
 from proxmargin.solvers.loop.outcome import Solution, Status
 

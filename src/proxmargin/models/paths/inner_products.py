@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.functions.traits import Trait
 from proxmargin.models.paths.found import solution_of
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify_together
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, quiet_threads
 from proxmargin.solvers.interior.active_set import ActiveSet

@@ -11,8 +11,8 @@ import numpy as np
 
 from proxmargin.compiled.clock import clock
 from proxmargin.models.paths.found import solution_of
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts

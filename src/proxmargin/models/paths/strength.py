@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.functions.magnitudes import check_magnitude
+from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.registry import MODELS

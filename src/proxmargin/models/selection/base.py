@@ -190,9 +190,11 @@ class CrossValidated(
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
         targets = Targets.encode(y, weights, self.class_weight)
+        if offset is not None:
+            targets = template._with_offset(targets, offset, X)
         data = ValidatedRows(
             X,
-            template._with_offset(targets, offset, X),
+            targets,
             weights,
             routed.scorer.score,
             self.__sklearn_tags__().input_tags.pairwise,

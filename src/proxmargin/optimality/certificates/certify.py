@@ -19,7 +19,7 @@ from proxmargin.compiled.rounding import UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.data.designs import Design, precise_sums
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.rounding_terms import (
     SUM_ULPS,
     rounding_of_dual,
@@ -105,7 +105,7 @@ def certify_together(
     back = np.asfortranarray(design.adjoint(proofs))
 
     def known(k: int) -> Callable[[Design, Array], _Pulled]:
-        return lambda _, dual: _adjoint_from(design, dual, back[:, k : k + 1])
+        return lambda _, dual: _adjoint(design, dual, back[:, k : k + 1])
 
     gaps = [_gap(one[0], *found[k], known(k)) for k, one in enumerate(each)]
     return [
@@ -129,7 +129,7 @@ def _gap_to_zero(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> 
         return gap
 
     def nothing(design: Design, dual: Array) -> _Pulled:
-        return _adjoint_from(design, dual, np.zeros_like(point.coef))
+        return _adjoint(design, dual, np.zeros_like(point.coef))
 
     return _gap(problem, point, scores, face, nothing)
 
@@ -217,13 +217,10 @@ class _Pulled(NamedTuple):
     ones: Enclosed
 
 
-def _adjoint(design: Design, dual: Array) -> _Pulled:
-    """``X'q`` and ``1'q`` by plain products, with bounds on their rounding."""
-    return _adjoint_from(design, dual, design.adjoint(dual))
-
-
-def _adjoint_from(design: Design, dual: Array, back: Array) -> _Pulled:
-    """The same from the known product ``back = X'q``, which may be overwritten."""
+def _adjoint(design: Design, dual: Array, back: Array | None = None) -> _Pulled:
+    """``X'q`` and ``1'q`` by plain products, with bounds on their rounding. The product ``back``
+    with the features, if known, may be overwritten."""
+    back = design.adjoint(dual) if back is None else back
     sizes = np.abs(dual).sum(axis=0)
     features = Enclosed(back, design.adjoint_error(sizes), sizes)
     return _Pulled(features, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
@@ -269,22 +266,27 @@ def _gap(
     coef, penalty, dual = point.coef, problem.penalty, face.dual
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
-    released = zero_unpenalised_dual(problem, point, scores, pulled, back.error)
+    released = 0.0
+    if problem.unpenalised.size:
+        released = zero_unpenalised_dual(problem, point, scores, pulled, back.error)
     b = point.intercept[None, :]
-    parts = _in_blocks(penalty, coef, pulled)
-    violations = _joined([part.violations(w, v) for part, w, v in parts])
-    primal = face.value + sum(part.value(w) for part, w, _ in parts) + problem.intercept.value(b)
+    parts, size, residuals = _in_blocks(penalty, coef, pulled), 0.0, []
+    for part, w, v in parts:
+        size += part.value(w)
+        residuals.append(part.violations(w, v))
+    violations = residuals[0] if len(parts) == 1 else np.concatenate(residuals)
+    primal = face.value + size + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
     if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
         scale = released = 0.0
     c = -scale * sums.values[None, :]
     rounding = face.growth + weighted_sum(np.abs(dual), scores.error) + released
     proof = np.multiply(dual, scale, out=dual)
-    apart = (
-        problem.loss.fenchel_young(scores.values, proof)
-        + sum(float(part.fenchel_young(w, scale * v).sum()) for part, w, v in parts)
-        + float(problem.intercept.fenchel_young(b, c).sum())
-    )
+    apart = 0.0
+    for part, w, v in parts:
+        apart += float(part.fenchel_young(w, scale * v).sum())
+    apart += problem.loss.fenchel_young(scores.values, proof)
+    apart += float(problem.intercept.fenchel_young(b, c).sum())
     if scale > 0:
         level = abs(float(primal)) + apart + rounding
         rounding += scale * rounding_of_dual(problem, point, level, back.error)
@@ -320,10 +322,6 @@ def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty
         return [(penalty, coef, dual)]
     blocks = [slice(k, min(k + rows, len(coef))) for k in range(0, len(coef), rows)]
     return [(penalty.restricted(np.arange(k.start, k.stop)), coef[k], dual[k]) for k in blocks]
-
-
-def _joined(parts: list[Array]) -> Array:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed, tol: float) -> bool:

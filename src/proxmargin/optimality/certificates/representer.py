@@ -19,8 +19,8 @@ import numpy as np
 from proxmargin.compiled.rounding import UNIT, Enclosed, Lost, gamma
 from proxmargin.data.kernels.matrix import KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses.base import Array
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import REFINED_FRACTION
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.certificates.rounding_terms import safe_multiple
 from proxmargin.optimality.problem import Point, Problem
 

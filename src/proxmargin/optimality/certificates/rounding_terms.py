@@ -11,7 +11,7 @@ from proxmargin.compiled.rounding import UNIT, Enclosed, gamma
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import unpenalised_columns
 
@@ -80,8 +80,6 @@ def zero_unpenalised_dual(
     coefficients. An entry above rounding is kept: it is outside the domain of the conjugate.
     """
     index = problem.unpenalised
-    if not index.size:
-        return 0.0
     net, v = problem.net, pulled[index, 0]
     off = np.where(v > 0, np.where(net.upper[index] == np.inf, v, 0.0), 0.0)
     off = np.where(v < 0, np.where(net.lower[index] == -np.inf, v, 0.0), off)

@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.compiled.rounding import EPS, SUM_ROUNDING
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction

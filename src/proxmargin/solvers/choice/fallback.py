@@ -12,17 +12,17 @@ import numpy as np
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, TINY
 from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.certificates.rounding_terms import is_dual_rounding
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rule
-from proxmargin.solvers.loop.incumbent import Certify
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.outcome import Solution, Status
 from proxmargin.solvers.loop.report import Report, interval_of
+from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop
 

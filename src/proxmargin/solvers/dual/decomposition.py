@@ -32,7 +32,7 @@ from proxmargin.data.designs.base import Index
 from proxmargin.data.kernels.checks import IndefiniteKernelError
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses.base import Array
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.box_program import box_of, has_ridge

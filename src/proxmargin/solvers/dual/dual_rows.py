@@ -10,12 +10,12 @@ from scipy.special import expit, xlog1py, xlogy
 
 from proxmargin.compiled.solvers.dual_coordinates import NEAREST, DualTerms, StoredRows, squares
 from proxmargin.data.designs.base import Design
-from proxmargin.data.designs.memory import unlocked
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.logistic import Logistic
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.memory import unlocked
 from proxmargin.solvers.interior.box_program import box_objection, has_ridge
 
 LARGEST_COPY = 1 << 30  # bytes of dense data by columns that are copied by rows

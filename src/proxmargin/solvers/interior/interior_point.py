@@ -12,7 +12,7 @@ from proxmargin.compiled.rounding import TINY
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.elastic_net import Ridge
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.interior.ball import BallModel
 from proxmargin.solvers.interior.box_program import (

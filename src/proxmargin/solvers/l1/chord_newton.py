@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.l1.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one

@@ -20,9 +20,9 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.comparison import SmoothComparison
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.l1.column_set import ColumnSet, readable
+from proxmargin.solvers.l1.newton import ColumnSet, readable
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
     GapState,

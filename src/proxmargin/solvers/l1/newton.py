@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.linalg import norm
 from numpy.typing import NDArray
 
 from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
-from proxmargin.compiled.products.columns import forward
+from proxmargin.compiled.products.columns import Compressed, forward, scale_lines
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.proximal_newton import (
     ROUNDING_VIOLATION,
     newton_steps,
     violations_and_gap,
 )
-from proxmargin.functions.losses.base import Array
+from proxmargin.data.designs.base import CONSTANT_VARIANCE, Array, Design
+from proxmargin.data.designs.compressed import narrow_indices
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.l1.column_set import ColumnSet, readable
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.outcome import Status
 from proxmargin.solvers.loop.solver import (
@@ -33,6 +36,123 @@ from proxmargin.solvers.loop.solver import (
     check_numbers,
 )
 from proxmargin.solvers.loop.stopping import Stop
+
+
+def readable(problem: Problem) -> bool:
+    """Whether columns can be read without making a sparse matrix dense."""
+    stored = problem.design.stored
+    if stored.base.compressed is None or problem.intercept.is_shift_invariant:
+        return True
+    return not stored.centre.any()
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSet:
+    """Columns ``(x_j - mean_j) / unit_j`` of some features.
+
+    Attributes
+    ----------
+    members : (k,) integers, the features, in the order of the columns
+    columns : (n_samples, k) matrix in Fortran order, or sparse by columns
+    mean, unit : (k,)
+        A free intercept absorbs the mean. Dense columns are centred: with the intercept eliminated
+        the Hessian is a covariance, which would cancel if means were large. Of sparse columns only
+        full ones are centred; others would become dense, and their standard deviation is of the
+        order of their mean. For sparse standardised data ``mean`` is minus the centre over the
+        scale, so that the stored columns need not be centred.
+    """
+
+    members: NDArray[np.intp]
+    columns: Any
+    mean: Array
+    unit: Array
+
+    @classmethod
+    def of(cls, problem: Problem, members: NDArray[np.intp]) -> ColumnSet:
+        """Copy the columns of ``members``."""
+        weights = problem.loss.shares
+        raw, mean = _copied_columns(problem.design, members)
+        if not isinstance(raw, np.ndarray):
+            counts = np.diff(raw.indptr)
+            if problem.intercept.is_shift_invariant:
+                full = np.where(counts == raw.shape[0], weights @ raw, 0.0)
+                raw.data -= np.repeat(full, counts)
+                mean = mean + full
+            unit = np.sqrt(weights @ raw.multiply(raw))
+            unit[unit == 0] = 1.0
+            raw.data /= np.repeat(unit, counts)
+        else:
+            unit, centres = np.empty(members.size), problem.intercept.is_shift_invariant
+            scale_lines(raw.T, weights, centres, CONSTANT_VARIANCE, mean, unit)
+        return cls(members, raw, mean, unit)
+
+    def changed(self, problem: Problem, wanted: NDArray[np.bool_]) -> ColumnSet:
+        """The columns of the ``wanted`` features: first those in this set, then the new ones."""
+        if not self.members.size:
+            return ColumnSet.of(problem, np.flatnonzero(wanted))
+        kept = wanted[self.members]
+        absent = wanted.copy()
+        absent[self.members] = False
+        new = np.flatnonzero(absent)
+        if kept.all() and not new.size:
+            return self
+        added = ColumnSet.of(problem, new)
+        if isinstance(added.columns, np.ndarray):
+            together = np.concatenate([self.columns.T[kept], added.columns.T]).T
+        else:
+            together = sp.hstack((self.columns[:, kept], added.columns), format="csc")
+        return ColumnSet(
+            np.concatenate([self.members[kept], new]),
+            together,
+            np.concatenate([self.mean[kept], added.mean]),
+            np.concatenate([self.unit[kept], added.unit]),
+        )
+
+    @property
+    def entries(self) -> int:
+        """Number of stored values."""
+        matrix = self.columns
+        return int(matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz)
+
+    @property
+    def kernel(self) -> Any:
+        """The columns in the form of compiled kernels: rows of an array, or compressed columns."""
+        matrix = self.columns
+        if isinstance(matrix, np.ndarray):
+            return matrix.T
+        return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
+
+    def offset(self, coef: Array) -> float:
+        """``mean' w``: the intercept for the columns minus this is the intercept for the features.
+
+        Parameters
+        ----------
+        coef : (k,)
+            Coefficients of the columns, which have unit mean square.
+        """
+        return float(self.mean @ (coef / self.unit))
+
+
+def _copied_columns(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
+    """A copy of the columns as float64, and the mean with which they must be read."""
+    base, centre, scale = design.stored
+    plain = base is design
+    if base.compressed is not None:
+        matrix: Any = base.columns(members).matrix  # type: ignore[attr-defined]
+        copied: Any = sp.csc_array(matrix, dtype=np.float64, copy=True)
+        copied.sum_duplicates()
+        copied.indices, copied.indptr = narrow_indices(copied)
+        if plain:
+            return copied, np.zeros(members.size)
+        copied.data /= np.repeat(scale[members], np.diff(copied.indptr))
+        # the features are these columns minus centre / scale
+        return copied, -centre[members] / scale[members]
+    raw = base.dense_columns(members)
+    if not plain:
+        raw -= centre[members]
+        raw /= scale[members]
+    return raw, np.zeros(members.size)
+
 
 # working set; violations and gradients are relative to the l1 strength
 KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
@@ -202,7 +322,9 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         wanted, new = self._members(state, problem.net.l1)
         working = state.working.changed(problem, wanted)
         last = loss.phi.zone >= state.width
-        target = self._target(state, level, new)
+        # the violation to which the restricted problem is solved
+        share = self.forcing if new else CLOSED_SET_FORCING
+        target = max(share * state.violation, RESIDUAL_FRACTION * state.tol * level)
         most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.entries, 1)), 1)
         alone = last and working.members.size == state.coef.size
         if alone or state.relative_gap <= state.tol:  # solved, and to be polished
@@ -217,7 +339,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             loss.phi.widened(state.width).scalars,
             loss.signs[:, 0],
             loss.weights[:, 0],
-            Net(*(each[working.members] for each in problem.net)),
+            Net(*map(itemgetter(working.members), problem.net)),
             problem.level,
             problem.fits_intercept,
             problem.intercept.l2,
@@ -240,7 +362,6 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         scores += intercept + problem.offset
         whole = np.zeros(state.coef.size)
         whole[working.members] = coef / working.unit
-        change = _norm(whole - state.coef)
         reached = state.but(
             n_iter=state.n_iter + max(steps, 1),
             coef=whole,
@@ -249,7 +370,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             working=working,
             weight=weight,
             exact=alone and left <= ROUNDING_VIOLATION * level,
-            point_change=change / (1.0 + _norm(state.coef)),
+            point_change=float(norm(whole - state.coef) / (1.0 + norm(state.coef))),
         )
         measured = self._with_gap(problem, reached)
         least = state.least if new == 0 and measured.width == state.width else np.inf
@@ -264,11 +385,6 @@ class ProximalNewton(Solver[ProximalNewtonState]):
 
     def point(self, problem: Problem, state: ProximalNewtonState) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
-
-    def _target(self, state: ProximalNewtonState, level: float, new: int) -> float:
-        """The violation to which the restricted problem is solved."""
-        share = self.forcing if new else CLOSED_SET_FORCING
-        return max(share * state.violation, RESIDUAL_FRACTION * state.tol * level)
 
     def _members(self, state: ProximalNewtonState, l1: Array) -> tuple[NDArray[np.bool_], int]:
         """The mask of the next working set (p,), and how many features are new in it.
@@ -330,7 +446,3 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             width = max(zone, WIDTH_RATIO * state.width)
             return self._with_gap(problem, measured.but(width=width, weight=STAGE_WEIGHT))
         return measured.claimed(final=zone >= state.width)
-
-
-def _norm(vector: Array) -> float:
-    return math.sqrt(float(vector @ vector))

@@ -25,7 +25,7 @@ from proxmargin.functions.losses.margins.margin import MarginLoss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import empty_beside
 from proxmargin.solvers.l1.newton import ProximalNewton

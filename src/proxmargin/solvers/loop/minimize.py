@@ -10,17 +10,15 @@ import numpy as np
 from proxmargin.compiled.clock import clock
 from proxmargin.data.datasets import DataLostError
 from proxmargin.functions.projections import NotFiniteError
-from proxmargin.optimality.certificates.certificate import Certificate
+from proxmargin.optimality.certificates.certificate import Certificate, Gap
 from proxmargin.optimality.certificates.certify import certify as certify_problem
 from proxmargin.optimality.certificates.certify import gap_to_zero
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.solvers.loop.incumbent import Certify
 from proxmargin.solvers.loop.outcome import Solution, Status
 from proxmargin.solvers.loop.report import Phase, Report, RunCheckpoint
-from proxmargin.solvers.loop.run import Run
+from proxmargin.solvers.loop.run import Certify, Run
 from proxmargin.solvers.loop.solver import GapState, Solver, State, UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import RULES, Stop
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from proxmargin.optimality.certificates.certificate import Certificate
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Certificate, Gap
 from proxmargin.optimality.problem import Point
 from proxmargin.solvers.loop.stopping import BUDGET_FACTOR, TINY_WORK
 

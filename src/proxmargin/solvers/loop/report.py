@@ -8,7 +8,7 @@ from enum import Enum
 from numbers import Integral
 from typing import Any
 
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.solvers.loop.solver import GapState, State
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.stopping import Stop
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,

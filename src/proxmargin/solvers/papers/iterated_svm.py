@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.elastic_net import soft_threshold
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_numbers, require
 from proxmargin.solvers.loop.stopping import PrimalResidual, RelativeChange, Stop

@@ -29,8 +29,8 @@ from proxmargin.functions.losses.level_set import LevelSet
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.projections.simplex import hinge_epigraphs
 from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import Solver, State, check_flags, check_numbers
 from proxmargin.solvers.loop.stopping import Stop

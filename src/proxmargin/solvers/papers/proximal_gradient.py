@@ -12,7 +12,7 @@ from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers import sweeps
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.composite import PrimalForm, primal_form
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import (

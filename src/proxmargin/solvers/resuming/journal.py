@@ -53,6 +53,8 @@ class Journal:
         self._checkpoints, self._source = checkpoints, source
         self._stored = None if source is None else CheckpointContent.read(source)
         self._identity: Identity | None = None
+        # whether minimisations are recorded, which have to follow each other then
+        self.records = False
         self._entries: dict[int, JournalEntry] = {}
         self._begun = 0
         self._going: tuple[int, list[Any]] = (0, [])
@@ -64,7 +66,7 @@ class Journal:
         checkpoint belongs to another fit."""
         if not self._checkpoints and self._stored is None:
             return
-        self._identity = identity()
+        self._identity, self.records = identity(), True
         if self._stored is None:
             return
         self._refuse_unless(self._stored.fit is not None, "it was not written by a fit")
@@ -72,11 +74,6 @@ class Journal:
         objection = self._identity.objection(earlier)
         self._refuse_unless(objection is None, objection)
         self._entries = dict(self._read(self._stored.fit["entries"], Stop()))
-
-    @property
-    def records(self) -> bool:
-        """Whether minimisations are recorded, which have to follow each other then."""
-        return self._identity is not None
 
     def recording(self, callbacks: Sequence[Callback]) -> list[Callback]:
         """The callbacks, with the journal's own in place of checkpoints."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
-from proxmargin.optimality.certificates.gap import Gap
 from proxmargin.optimality.composite import lives_on_the_dual
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.minimize import minimize

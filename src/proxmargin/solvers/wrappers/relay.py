@@ -9,7 +9,7 @@ import numpy as np
 
 from proxmargin.compiled.rounding import EPS, TINY
 from proxmargin.functions.losses.base import Array
-from proxmargin.optimality.certificates.gap import Gap
+from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.augmented.class_system import BLAS_SPEEDUP
 from proxmargin.solvers.augmented.dual_newton_systems import MAX_SIDE, SMALL_SIDE

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.data.datasets.dataset import Chunk, DataLostError, Dataset
-from proxmargin.data.designs.base import Array, Design, Index, evenly
+from proxmargin.data.designs.base import Array, Design, Index, as_design, evenly
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, Task
-from proxmargin.data.designs.convert import as_design
 from proxmargin.runtime.memory import mapped, mapped_empty
 
 

@@ -13,13 +13,12 @@ from scipy import sparse
 
 from proxmargin.data.datasets.dataset import DataLostError
 from proxmargin.data.designs.bad_entries import Entry, bad_entry, sentence
-from proxmargin.data.designs.base import Design, Index
+from proxmargin.data.designs.base import Design, Index, as_design
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.data.designs.blocks.placement import Client, Group, Node, Placement, Reply, merged
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.data.designs.compressed import canonical
-from proxmargin.data.designs.convert import as_design
 from proxmargin.runtime.memory import mapped_empty
 from proxmargin.runtime.optional import library_of, optional
 

@@ -24,6 +24,7 @@ class Hinge(MarginLoss):
     """
 
     has_quadratic_conjugate = True  # with a smoothness that is infinite
+    is_hinge = True
 
     @property
     def smoothness(self) -> float:

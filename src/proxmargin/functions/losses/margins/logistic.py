@@ -20,7 +20,8 @@ from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.margin import MarginLoss
-from proxmargin.functions.magnitudes import LARGEST
+
+LARGEST_THRESHOLD = 1e100  # as of parameters that are strengths: products stay within float64
 
 
 @scalars
@@ -185,10 +186,10 @@ class DistanceWeighted(MarginLoss):
     threshold: float
 
     def __post_init__(self) -> None:
-        if not 1.0 / LARGEST <= self.threshold <= LARGEST:
+        if not 1.0 / LARGEST_THRESHOLD <= self.threshold <= LARGEST_THRESHOLD:
             raise ValueError(
-                f"threshold must be a number > 0 (from {1.0 / LARGEST:g} to {LARGEST:g}),"
-                f" got {self.threshold!r}"
+                f"threshold must be a number > 0 (from {1.0 / LARGEST_THRESHOLD:g} to "
+                f"{LARGEST_THRESHOLD:g}), got {self.threshold!r}"
             )
 
     @property

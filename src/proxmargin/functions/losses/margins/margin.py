@@ -66,11 +66,8 @@ class MarginLoss(ABC):
     has_quadratic_conjugate: bool = False
     """``phi*(-a) = -a + a^2 / (2 smoothness)`` on the whole domain."""
 
-    @property
-    def is_hinge(self) -> bool:
-        """``phi*(-a) = -a`` on [0, 1]."""
-        linear = self.has_quadratic_conjugate and np.isinf(self.smoothness)
-        return bool(linear and self.dual_bound == 1.0)
+    is_hinge: bool = False
+    """``phi*(-a) = -a`` on [0, 1]."""
 
     is_strictly_convex: bool = False
     """The curvature is positive everywhere, so that Newton's model is bounded everywhere."""

@@ -195,9 +195,8 @@ class MarginSum(Loss):
         target = intercept.feasible_sums(high + low, low, high)
         up = np.divide(target - low, high, out=np.ones_like(high), where=high > 0)
         down = np.divide(target - high, low, out=np.ones_like(low), where=low < 0)
-        up, down = (np.minimum(np.maximum(each, 0.0), 1.0) for each in (up, down))
         inside = beside(dual, inside)
-        compiled.shrink_columns(inside, up, down)
+        compiled.shrink_columns(inside, np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0))
         return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from proxmargin.data.designs import memory
-from proxmargin.data.designs.memory import on_small_pages
+from proxmargin.runtime import memory
+from proxmargin.runtime.memory import on_small_pages
 
 
 @pytest.fixture(autouse=True)
