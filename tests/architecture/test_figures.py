@@ -13,7 +13,7 @@ BUDGET = {
     "rules": 35,
     "numeric_constants": 800,
 }
-MOST_FILES_OF_A_FIT = 40
+MOST_FILES_OF_A_FIT = 39
 MOST_FUNCTIONS_OF_A_FIT = 264
 # public names, and two of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State", "_Trial"}
