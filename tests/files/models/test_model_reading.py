@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from proxmargin import load_model, save_model
 from proxmargin.files.errors import ModelFileError
@@ -46,6 +47,31 @@ class TestReading:
         model = load_model(forged(setting("settings", "solver", name)))
         assert model.solver == name
         assert_same(learned(), model.set_params(solver="auto"))
+
+    @pytest.mark.parametrize(
+        ("kind", "name"),
+        [
+            ("SampledNewton", "sampled-newton"),
+            ("DualNewton", "dual-newton"),
+            ("BallInteriorPoint", "ball-interior-point"),
+            ("NetInteriorPoint", "net-interior-point"),
+            ("HingeNewton", "hinge-newton"),
+            ("TallNewton", "tall-newton"),
+        ],
+    )
+    def test_a_solver_object_of_an_earlier_version_is_loaded_as_its_name(self, kind, name, forged):
+        gone = {"part": kind, "settings": {"max_stalled": 8}}
+        model = load_model(forged(setting("settings", "solver", gone)))
+        with pytest.raises(ValueError, match=f"no solver '{name}' any more: it is now solver="):
+            clone(model).fit(np.eye(4), [0, 1, 0, 1])
+        assert_same(learned(), model.set_params(solver="auto"))
+
+    def test_a_solver_within_one_that_is_gone_says_what_to_type(self, forged):
+        inner = {"part": "HingeNewton", "settings": {"max_stalled": 8}}
+        settings = {"smallest": 64, "forcing": 0.03, "label": "", "fixed": False, "inner": inner}
+        working = {"part": "WorkingSet", "settings": settings}
+        with pytest.raises(ModelFileError, match=r"hinge-newton.*now solver='multiplier-newton'"):
+            load_model(forged(setting("settings", "solver", working)))
 
     def test_an_older_format_says_to_save_again(self, forged):
         with pytest.raises(ModelFileError, match=r"version 1, .* reads version 2.*save it"):

@@ -34,6 +34,7 @@ from proxmargin.optimality.certificates.certificate import Certificate, Certific
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.memory import shortage
+from proxmargin.solvers.choice.names import RETIRED
 from proxmargin.solvers.resuming.codec import COMMON, PLAIN, Codec
 
 ESTIMATORS = tuple(sorted(model_names()))
@@ -127,10 +128,15 @@ class SettingsCodec(Codec):
     def _decode_part(self, where: str, plain: dict[str, Any]) -> Any:
         name = self.expect(plain["part"], str, where)
         kind: Any = parts().get(name)
+        if (former := re.sub("(?<=.)(?=[A-Z])", "-", name).lower()) in RETIRED:
+            return former  # of a solver: predictions need none, and a fit says what to type
         if kind is None:
             raise ModelFileError(f"{where!r} names {name!r}, which is no part of the library")
         fields = {field.name for field in dataclasses.fields(kind) if field.init}
         settings, hints = complete_settings(plain["settings"], fields, name), _hints(kind)
+        gone = [value for value in settings.values() if isinstance(value, str) and value in RETIRED]
+        if gone:
+            raise ModelFileError(f"{where!r} has {gone[0]!r}, which is now {RETIRED[gone[0]]}")
         unfit = [field for field, value in settings.items() if not _fits(value, hints[field])]
         if unfit:
             raise ModelFileError(f"{where!r} is no valid {name}: {unfit[0]} is of another type")
