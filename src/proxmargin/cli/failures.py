@@ -40,7 +40,10 @@ def guarded(work: Callable[[], int], *, debug: bool) -> int:
             sys.stdout.flush()
             return status
         except (KeyboardInterrupt, Exception) as error:
-            _give_up_output()
+            try:
+                sys.stdout.flush()
+            except OSError:  # or the interpreter fails again, when it flushes at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):  # nobody reads on
                 return PIPE_CLOSED
             if debug:
@@ -48,14 +51,6 @@ def guarded(work: Callable[[], int], *, debug: bool) -> int:
             status, sentence = _explained(error)
             print(f"proxmargin: {sentence}", file=sys.stderr)
             return status
-
-
-def _give_up_output() -> None:
-    """Keep the interpreter from failing again, when it flushes at exit what cannot be written."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explained(error: BaseException) -> tuple[int, str]:

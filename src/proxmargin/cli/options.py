@@ -329,19 +329,9 @@ def _assignment(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def asks_for_choice(arguments: argparse.Namespace) -> bool:
-    """Whether a strength is to be chosen: ``--alpha auto`` or ``--C auto``."""
-    return any(getattr(arguments, name) == AUTO for name in STRENGTHS)
-
-
-def chosen_strength(arguments: argparse.Namespace, model: Any) -> dict[str, str]:
-    """The strength that was chosen, in words; empty where none was asked for."""
-    return {
-        name: f"{getattr(model, name):.6g}, chosen by {FOLDS}-fold cross-validation (all scores: "
-        "proxmargin cv)"
-        for name in STRENGTHS
-        if getattr(arguments, name) == AUTO
-    }
+def to_choose(arguments: argparse.Namespace) -> list[str]:
+    """The strengths that are to be chosen: ``--alpha auto`` or ``--C auto``."""
+    return [name for name in STRENGTHS if getattr(arguments, name) == AUTO]
 
 
 def strength_and_kind(arguments: argparse.Namespace) -> tuple[str, Any]:

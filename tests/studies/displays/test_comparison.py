@@ -58,7 +58,7 @@ def facts(classes: int = 2, columns: int | None = None) -> dict[str, Any]:
         "predictions": {
             "true": true.tolist(),
             **{
-                name: {"scores": (2 * signal + noise[place]).tolist()}
+                name: {"label": true.tolist(), "scores": (2 * signal + noise[place]).tolist()}
                 for place, name in enumerate(NAMES)
             },
         },

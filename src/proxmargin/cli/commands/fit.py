@@ -38,7 +38,7 @@ def register_fit(commands: options.Commands) -> None:
 def run_fit(arguments: argparse.Namespace) -> int:
     output.check_output(arguments.output)
     progress = () if arguments.quiet else (proxmargin.Progress(label=arguments.model),)
-    chooses = options.asks_for_choice(arguments)
+    chooses = options.to_choose(arguments)
     fitted = options.search_of(arguments) if chooses else options.estimator_of(arguments, *progress)
     raw = options.table_of(arguments)
     table, imputer = options.filled(raw, arguments)
@@ -89,11 +89,12 @@ def _print(
         output.print_json({"data": table.describe(), "model": facts, **accuracy, "saved": saved})
         return
     advice = "" if held_out else " (on the samples it was fitted to: --cv 5 holds some out)"
-    named, chosen = output.top_features(model), options.chosen_strength(arguments, model)
+    named = output.top_features(model)
+    how = f"chosen by {options.FOLDS}-fold cross-validation (all scores: proxmargin cv)"
     output.print_facts(
         {
             "model": f"{facts['estimator']}({options.shown_settings(model)})",
-            **chosen,
+            **{n: f"{getattr(model, n):.6g}, {how}" for n in options.to_choose(arguments)},
             **_sizes(table, facts),
             **({"largest": named} if named else {}),
             "training accuracy": f"{training:.4f}{advice}",
@@ -148,10 +149,20 @@ def held_out_accuracy(
     from sklearn.model_selection import StratifiedKFold
 
     from proxmargin.runtime.progress import ProgressBar
+    from proxmargin.studies.comparing.evidence import Evidence
+    from proxmargin.studies.comparing.metrics import basis_of
 
     X: Any = table.X
     y: Any = table.y
-    _check_folds(folds, y)
+    if folds < 2:
+        raise ValueError(f"--cv {folds}: cross-validation needs at least 2 folds")
+    classes, counts = np.unique(y, return_counts=True)
+    least = int(counts.argmin())
+    if counts[least] < folds:
+        raise ValueError(
+            f"--cv {folds} folds need as many samples of each class, and of {classes[least]!s} "
+            f"there are {counts[least]}: choose fewer folds"
+        )
     weights = {} if table.weights is None else {"sample_weight": table.weights}
     splits = StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, y)
     scores = []
@@ -169,40 +180,16 @@ def held_out_accuracy(
                 judges = (accuracy_score, balanced_accuracy_score)
                 scores.append([score(y[test], found, **judging) for score in judges])
             progress.advance()
-    low, high = _interval(np.array(scores)[:, 0], y)
+    # as a comparison has it: over folds, and no shorter than the number of samples allows
+    found = Evidence.of(
+        np.array(scores)[:, :1],
+        ["model"],
+        test_ratio=1 / (folds - 1),
+        basis=basis_of("accuracy", counts),
+    )
+    low, high = float(found.low[0]), float(found.high[0])
     accuracy, balanced = np.mean(scores, axis=0).tolist()
     return FoldMeans(folds, accuracy, low, high, balanced)
-
-
-def _check_folds(folds: int, y: Any) -> None:
-    import numpy as np
-
-    if folds < 2:
-        raise ValueError(f"--cv {folds}: cross-validation needs at least 2 folds")
-    classes, counts = np.unique(y, return_counts=True)
-    least = int(counts.argmin())
-    if counts[least] < folds:
-        raise ValueError(
-            f"--cv {folds} folds need as many samples of each class, and of {classes[least]!s} "
-            f"there are {counts[least]}: choose fewer folds"
-        )
-
-
-def _interval(scores: Any, y: Any) -> tuple[float, float]:
-    """As a comparison has it: over folds, and no shorter than the number of samples allows."""
-    import numpy as np
-
-    from proxmargin.studies.comparing.evidence import Evidence
-    from proxmargin.studies.comparing.metrics import basis_of
-
-    found = Evidence.of(
-        scores[:, None],
-        ["model"],
-        test_ratio=1 / (len(scores) - 1),
-        basis=basis_of("accuracy", np.unique(y, return_counts=True)[1]),
-    )
-    row = found.row("model")
-    return float(row["low"]), float(row["high"])
 
 
 def register_cv(commands: options.Commands) -> None:

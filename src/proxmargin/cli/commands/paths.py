@@ -66,7 +66,18 @@ def run_path(arguments: argparse.Namespace) -> int:
         output.print_json({**told, "ended": path.ended, "path": rows})
     else:
         print(f"{arguments.model} on {table.source}: {table.X.shape[1]} features\n")
-        output.print_listing(_path_listing(name, rows))
+        headings = (name, "features", "objective", "certified gap", "seconds")
+        cells = [
+            (
+                number(row[name], ".5g"),
+                str(row["features"]),
+                number(row["objective"], ".8g"),
+                number(row["relative_gap"], ".1e") + ("" if row["converged"] else " !"),
+                number(row["seconds"], ".2g"),
+            )
+            for row in rows
+        ]
+        output.print_listing(Listing(headings, cells))
     if path.ended == Ending.INTERRUPTED:
         return failures.interrupted()
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
@@ -89,21 +100,6 @@ def _path_rows(path: Path) -> list[dict[str, Any]]:
             zip(path.strengths, path.n_nonzero, path.certificates, strict=True)
         )
     ]
-
-
-def _path_listing(name: str, rows: list[dict[str, Any]]) -> Listing:
-    headings = (name, "features", "objective", "certified gap", "seconds")
-    cells = [
-        (
-            number(row[name], ".5g"),
-            str(row["features"]),
-            number(row["objective"], ".8g"),
-            number(row["relative_gap"], ".1e") + ("" if row["converged"] else " !"),
-            number(row["seconds"], ".2g"),
-        )
-        for row in rows
-    ]
-    return Listing(headings, cells)
 
 
 def register_stability(commands: options.Commands) -> None:
@@ -148,23 +144,8 @@ def run_stability(arguments: argparse.Namespace) -> int:
     estimator = options.estimator_of(arguments)
     options.free_strength(estimator, arguments)
     table, _ = options.filled_table_of(arguments)
-    model = _selector(arguments, options.suited(estimator, table.X, arguments))
-    try:
-        model.fit(table.X, table.y, sample_weight=table.weights)
-    except TypeError as error:  # the model selects no features
-        raise ValueError(str(error)) from error
-    options.name_features(model, table.feature_names)
-    frame = model.to_frame()
-    with output.saved_first(arguments.csv, lambda name: output.write_csv(frame, name)) as saved:
-        _print(arguments, model, table, saved, frame.to_dict("records"))
-    kind = "bars" if arguments.bars else "paths"
-    output.draw(arguments.plot, lambda ax: proxmargin.StabilityDisplay(model).plot(ax, kind=kind))
-    return failures.OK
-
-
-def _selector(arguments: argparse.Namespace, estimator: Any) -> Any:
-    return proxmargin.StabilitySelection(
-        estimator,
+    model = proxmargin.StabilitySelection(
+        options.suited(estimator, table.X, arguments),
         n_pairs=arguments.pairs,
         threshold=arguments.threshold,
         pfer=arguments.pfer,
@@ -179,6 +160,17 @@ def _selector(arguments: argparse.Namespace, estimator: Any) -> Any:
         random_state=arguments.seed,
         verbose=not arguments.quiet,
     )
+    try:
+        model.fit(table.X, table.y, sample_weight=table.weights)
+    except TypeError as error:  # the model selects no features
+        raise ValueError(str(error)) from error
+    options.name_features(model, table.feature_names)
+    frame = model.to_frame()
+    with output.saved_first(arguments.csv, lambda name: output.write_csv(frame, name)) as saved:
+        _print(arguments, model, table, saved, frame.to_dict("records"))
+    kind = "bars" if arguments.bars else "paths"
+    output.draw(arguments.plot, lambda ax: proxmargin.StabilityDisplay(model).plot(ax, kind=kind))
+    return failures.OK
 
 
 def _print(
@@ -214,7 +206,17 @@ def _print(
     setattr(used, strength_of(used).name, None)
     settings = options.shown_settings(used)
     others = [row for row in rows if not row["stable"]][:NEXT]
-    output.print_listing(_stability_listing([*stable, *others], arguments.cluster is not None))
+    clusters = arguments.cluster is not None
+    headings = ("feature", "frequency", *(("cluster",) if clusters else ()))
+    cells = [
+        (
+            str(row["feature"]),
+            number(row["frequency"], ".3f") + (" *" if row["stable"] else "  "),
+            *((str(row["cluster"]),) if clusters else ()),
+        )
+        for row in [*stable, *others]
+    ]
+    output.print_listing(Listing(headings, cells))
     print()
     output.print_facts(
         {
@@ -243,19 +245,6 @@ def _mistakes(arguments: argparse.Namespace, model: Any) -> str:
     if arguments.q is None and arguments.pfer is None and arguments.threshold is not None:
         return f"estimated: {expected}, for the mean number of features{share}"
     return f"at most {expected}{share}"
-
-
-def _stability_listing(rows: list[dict[str, Any]], clusters: bool) -> Listing:
-    headings = ("feature", "frequency", *(("cluster",) if clusters else ()))
-    cells = [
-        (
-            str(row["feature"]),
-            number(row["frequency"], ".3f") + (" *" if row["stable"] else "  "),
-            *((str(row["cluster"]),) if clusters else ()),
-        )
-        for row in rows
-    ]
-    return Listing(headings, cells)
 
 
 class _Unweighted(argparse.Action):
@@ -311,31 +300,28 @@ def run_permute(arguments: argparse.Namespace) -> int:
     )
     output.draw(arguments.plot, lambda ax: proxmargin.PermutationDisplay(test).plot(ax))
     if arguments.json:
-        told = {"data": table.describe(), **_asked(arguments, estimator)}
-        output.print_json({**told, **_numbers(test), "null": test.null})
+        parameters = estimator.get_params(deep=False)
+        names = ("pvalue", "zscore", "asked", "interrupted", "exact", "largest_gap")
+        output.print_json(
+            {
+                "data": table.describe(),
+                # what has to be stated with a p-value, so that others get the same from the data
+                "model": arguments.model,
+                "parameters": {name: v for name, v in parameters.items() if name not in OF_RUNS},
+                "groups": arguments.groups,
+                "folds": arguments.folds if arguments.statistic.startswith("accuracy") else None,
+                "seed": arguments.seed,
+                "statistic": test.name,
+                "value": test.statistic,
+                "permutations": test.n_permutations,
+                **{name: getattr(test, name) for name in names},
+                "null": test.null,
+            }
+        )
     else:
         print(f"{arguments.model} on {table.source}: {options.shown_settings(estimator)}\n")
         output.print_facts(_facts(test, table.groups))
     return failures.interrupted() if test.interrupted else failures.OK
-
-
-def _asked(arguments: argparse.Namespace, estimator: Any) -> dict[str, Any]:
-    """What has to be stated with a p-value, so that others get the same from the data."""
-    parameters = estimator.get_params(deep=False)
-    return {
-        "model": arguments.model,
-        "parameters": {name: each for name, each in parameters.items() if name not in OF_RUNS},
-        "groups": arguments.groups,
-        "folds": arguments.folds if arguments.statistic.startswith("accuracy") else None,
-        "seed": arguments.seed,
-    }
-
-
-def _numbers(test: PermutationTest) -> dict[str, Any]:
-    names = ("pvalue", "zscore", "asked", "interrupted", "exact", "largest_gap")
-    numbers = {name: getattr(test, name) for name in names}
-    told = {"statistic": test.name, "value": test.statistic, "permutations": test.n_permutations}
-    return {**told, **numbers}
 
 
 def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:

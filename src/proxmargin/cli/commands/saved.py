@@ -63,8 +63,13 @@ def run_predict(arguments: argparse.Namespace) -> int:
 
     output.check_output(arguments.output)
     model = proxmargin.load_model(arguments.model)
-    if arguments.proba:
-        _refuse_without_probabilities(model, arguments.model)
+    if arguments.proba and not hasattr(model, "predict_proba"):
+        kind = type(getattr(model, "model", model)).__name__
+        raise ValueError(
+            f"--proba: the scores of {kind} are no probabilities. Fit SparseLogisticRegression or "
+            f"LogisticRegression, which have them; or calibrate a {kind} in Python: "
+            f"CalibratedMargin(load_model({arguments.model!r})).fit(X, y).predict_proba(X_new)"
+        )
     table = read_for_model(
         arguments.data,
         model,
@@ -91,16 +96,6 @@ def run_predict(arguments: argparse.Namespace) -> int:
         count = len(columns["prediction"])
         print(f"proxmargin: {count} predictions{where}{found}", file=sys.stderr)
     return failures.OK
-
-
-def _refuse_without_probabilities(model: Any, name: str) -> None:
-    if not hasattr(model, "predict_proba"):
-        kind = type(getattr(model, "model", model)).__name__
-        raise ValueError(
-            f"--proba: the scores of {kind} are no probabilities. Fit SparseLogisticRegression or "
-            f"LogisticRegression, which have them; or calibrate a {kind} in Python: "
-            f"CalibratedMargin(load_model({name!r})).fit(X, y).predict_proba(X_new)"
-        )
 
 
 def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -57,15 +57,9 @@ def opened_bytes(path: Path, cost: Cost) -> Iterator[BinaryIO]:
         yield io.BufferedReader(_Watched(packed, path, cost), _PIECE)
 
 
-@contextmanager
-def opened_text(path: Path, cost: Cost, codec: str) -> Iterator[TextIO]:
-    """The text of a file; read in pieces, it raises `NulFound` at a NUL. Line ends of all kinds
-    become newlines: pandas loses an empty cell after a lone carriage return."""
-    with opened_bytes(path, cost) as stream:
-        yield _Text(stream, encoding=codec, newline=None)
-
-
 class _Text(io.TextIOWrapper):
+    """Text that, read in pieces, raises `NulFound` at a NUL."""
+
     def read(self, size: int | None = -1, /) -> str:
         text = super().read(size)
         if "\0" in text:
@@ -322,8 +316,9 @@ def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[
 @contextmanager
 def _opened(path: Path, dialect: Dialect, cost: Cost = _TEXT_ONLY) -> Iterator[TextIO]:
     try:
-        with opened_text(path, cost, dialect.codec) as stream:
-            yield stream
+        with opened_bytes(path, cost) as stream:
+            # pandas loses an empty cell after a lone carriage return: line ends become newlines
+            yield _Text(stream, encoding=dialect.codec, newline=None)
     except UnicodeError as error:
         reason = getattr(error, "reason", str(error))
         raise DataError(

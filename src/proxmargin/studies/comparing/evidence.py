@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,7 @@ from proxmargin.studies.stats.scores import (
     Floats,
     ScoreTable,
     Student,
-    check_flag,
-    check_fraction,
     pairs_frame,
-    read_numbers,
     resampled,
 )
 
@@ -85,28 +81,20 @@ class Evidence:
         larger_is_better: bool = True,
         simplicity: ArrayLike | None = None,
         basis: MetricRange | None = None,
-        confidence: float = CONFIDENCE,
-        rope: float = ROPE,
     ) -> Evidence:
         """Judge models by scores, (n_splits, n_models), NaN where not finished: all folds of the
         first repetition, then those of the second. ``test_ratio``: test by training samples of a
-        split. ``simplicity``: (n_models, n_keys), smaller is simpler. ``rope``: differences of no
-        practical matter."""
-        names = _checked_names(models)
-        values = _checked_scores(scores, names, repeats)
-        keys = _checked_simplicity(simplicity, len(names))
-        ratio = _checked_number("test_ratio", test_ratio, open_low=True)
+        split. ``simplicity``: (n_models, n_keys), smaller is simpler."""
+        values = np.asarray(scores, dtype=np.float64)
+        # no mean is worse than one with an infinite loss: leaving out that split would hide it
+        values = np.where(np.isinf(values).any(axis=0), np.nan, values)
+        keys = np.zeros(len(models)) if simplicity is None else np.asarray(simplicity, float)
+        keys = np.nan_to_num(keys.reshape(len(models), -1), nan=np.inf)  # NaN is not simple
         # test parts without a common row: k of k folds, whose ratio is 1 / (k - 1)
-        disjoint = max(1, round(1.0 + 1.0 / ratio))
-        judge = _Judge(
-            ratio=ratio,
-            folds=min(len(values) // repeats, disjoint),
-            sign=1.0 if check_flag("larger_is_better", larger_is_better) else -1.0,
-            basis=MetricRange() if basis is None else basis,
-            confidence=check_fraction("confidence", confidence),
-            rope=_checked_number("rope", rope),
-        )
-        return judge(names, values, keys)
+        disjoint = max(1, round(1.0 + 1.0 / test_ratio))
+        folds = min(len(values) // repeats, disjoint)
+        judge = _Judge(test_ratio, folds, 1.0 if larger_is_better else -1.0, basis or MetricRange())
+        return judge(tuple(models), values, keys)
 
     def row(self, model: str) -> dict[str, Any]:
         """The numbers of one model, NaN where there are none, and whether it is equivalent."""
@@ -130,8 +118,6 @@ class _Judge:
     folds: int
     sign: float
     basis: MetricRange
-    confidence: float
-    rope: float
 
     def __call__(self, names: tuple[str, ...], values: Floats, keys: Floats) -> Evidence:
         splits, kept = _complete(values)
@@ -170,9 +156,9 @@ class _Judge:
         """Means with intervals: where the rows behind the scores allow less than the spread over
         the splits says, theirs."""
         found = student(values.T, self.ratio)
-        low, high = found.interval(self.confidence)
+        low, high = found.interval(CONFIDENCE)
         if self.basis.counted or not found.error.all():
-            own = self.basis.interval(found.mean, self.confidence)
+            own = self.basis.interval(found.mean, CONFIDENCE)
             use = self.basis.counted | (found.error == 0)
             low = np.where(use, np.fmin(low, own[0]), low)
             high = np.where(use, np.fmax(high, own[1]), high)
@@ -183,7 +169,7 @@ class _Judge:
     def _equivalent(self, values: Floats, best: int, adjusted: Floats) -> list[int]:
         """Models not distinguishable from the best, the best first."""
         order = np.argsort(-self.sign * values.mean(axis=0), kind="stable")
-        level = 1 - self.confidence
+        level = 1 - CONFIDENCE
         return [best, *(int(each) for each in order if each != best and adjusted[each] > level)]
 
     def _notes(
@@ -224,49 +210,6 @@ def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return splits, models
 
 
-def _checked_names(models: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(str(model) for model in models)
-    repeated = {name for name in names if names.count(name) > 1}
-    if not names or repeated:
-        what = f"repeated names: {', '.join(sorted(repeated))}" if names else "no name"
-        raise ValueError(f"models must be different names, one a column of scores; got {what}")
-    return names
-
-
-def _checked_scores(scores: ArrayLike, names: tuple[str, ...], repeats: int) -> Floats:
-    values = read_numbers(scores, "scores")
-    if values.ndim != 2 or values.shape[1] != len(names) or not len(values):
-        raise ValueError(
-            f"scores must have a row for each split and a column for each of {len(names)} models; "
-            f"its shape is {values.shape}"
-        )
-    whole = isinstance(repeats, int | np.integer) and not isinstance(repeats, bool)
-    if not whole or repeats < 1 or len(values) % repeats:
-        raise ValueError(
-            f"repeats={repeats!r} must be a number of equal parts of the {len(values)} splits"
-        )
-    # no mean is worse: leaving out such a split alone would hide it
-    return np.where(np.isinf(values).any(axis=0), np.nan, values)
-
-
-def _checked_simplicity(simplicity: ArrayLike | None, count: int) -> Floats:
-    """Keys of the models, (n_models, n_keys): none are all equal, and NaN is not simple."""
-    if simplicity is None:
-        return np.zeros((count, 0))
-    keys = read_numbers(simplicity, "simplicity")
-    if keys.ndim not in (1, 2) or len(keys) != count:
-        raise ValueError(f"simplicity must have {count} rows, one a model; got {keys.shape}")
-    return np.nan_to_num(keys.reshape(count, -1), nan=np.inf, posinf=np.inf, neginf=-np.inf)
-
-
-def _checked_number(name: str, value: float, *, open_low: bool = False) -> float:
-    """A finite number that is not negative, nor zero with ``open_low``."""
-    is_real = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_real or not np.isfinite(value) or value < 0 or (open_low and value == 0):
-        raise ValueError(f"{name}={value!r} must be {'above' if open_low else 'at least'} 0")
-    return float(value)
-
-
 @dataclass(frozen=True)
 class ModelPairs:
     """Each model (row) against each other one (column); arrays are (n_models, n_models)."""
@@ -286,8 +229,8 @@ class ModelPairs:
     def of(cls, values: Floats, names: tuple[str, ...], judge: _Judge) -> ModelPairs:
         """Compare the columns of scores, (n_splits, n_models)."""
         found = _differences(values, judge.ratio, judge.folds, judge.basis)
-        low, high = found.interval(judge.confidence)
-        posterior = replace(found, mean=judge.sign * found.mean).posterior(judge.rope)
+        low, high = found.interval(CONFIDENCE)
+        posterior = replace(found, mean=judge.sign * found.mean).posterior(ROPE)
         p = found.pvalue
         return cls(names, found.mean, low, high, p, _adjusted(p), *posterior)
 

@@ -73,9 +73,6 @@ class Metric:
     def __call__(self, held_out: HeldOutPredictions) -> float:
         return float(self.of(held_out))
 
-    def needs_probabilities(self, n_classes: int) -> bool:
-        return self.probabilities_from is not None and n_classes >= self.probabilities_from
-
     @property
     def sign(self) -> float:
         """What makes more of it better."""
@@ -273,8 +270,6 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._known.probabilities
 
 
-Floats = NDArray[np.float64]
-
 UNSEEN = 1.0  # row: added to those on which two models differ (Agresti and Min 2005: half to each)
 
 
@@ -295,7 +290,7 @@ class MetricRange:
         """Whether the rows say anything: the range is finite and there is a number of rows."""
         return bool(np.isfinite([self.low, self.high, self.rows]).all())
 
-    def interval(self, mean: Floats, confidence: float) -> tuple[Floats, Floats]:
+    def interval(self, mean: Array, confidence: float) -> tuple[Array, Array]:
         """The interval of Clopper and Pearson (1934) for a share of the rows; else the mean."""
         if not self.is_known:
             return mean, mean
@@ -307,7 +302,7 @@ class MetricRange:
             high = np.where(misses <= 0, 1.0, beta.isf(tail, hits + 1, misses))
         return self.low + width * low, self.low + width * high
 
-    def error(self, difference: Floats) -> Floats:
+    def error(self, difference: Array) -> Array:
         """The least standard error of a difference ``d`` between shares of the same n rows (zero
         where unknown): the models differ on ``n d`` rows or more, and `UNSEEN`, with variance ``(d
         - d^2) / n``."""
@@ -318,29 +313,20 @@ class MetricRange:
         return np.asarray(width * np.sqrt((share + UNSEEN / self.rows - share**2) / self.rows))
 
 
-def _of_rows(sizes: Floats) -> float:
-    """A mean over rows."""
-    return float(sizes.sum())
-
-
-def _of_classes(sizes: Floats) -> float:
-    """A mean over classes: the rows of as certain a mean over rows, if all classes are as hard."""
+def _of_classes(sizes: Array) -> float:
+    """The rows of as certain a mean over rows as one over classes that are all as hard."""
     return float(sizes.size**2 / (1 / sizes).sum())
 
 
-def _of_pairs(sizes: Floats) -> float:
-    """A mean over pairs of rows of two classes: their variance is below ``A (1 - A) / min(n)``."""
-    return float(sizes.min())
-
-
-# of each metric: the range, the rows, and whether it is a share of them
-_RANGES: dict[str, tuple[float, float, Callable[[Floats], float] | None, bool]] = {
-    "accuracy": (0.0, 1.0, _of_rows, True),
+# of each metric: the range, the rows by the sizes of the classes, and whether it is a share of
+# them. Pairs of rows of two classes: their variance is below ``A (1 - A) / min(n)``
+_RANGES: dict[str, tuple[float, float, Callable[[Array], float] | None, bool]] = {
+    "accuracy": (0.0, 1.0, np.sum, True),
     "balanced_accuracy": (0.0, 1.0, _of_classes, True),
     "matthews_corrcoef": (-1.0, 1.0, _of_classes, True),
-    **dict.fromkeys(("roc_auc", "roc_auc_ovr", "roc_auc_ovo"), (0.0, 1.0, _of_pairs, False)),
-    **dict.fromkeys(("average_precision", "f1"), (0.0, 1.0, _of_pairs, False)),
-    **dict.fromkeys(("f1_macro", "f1_weighted"), (0.0, 1.0, _of_pairs, False)),
+    **dict.fromkeys(("roc_auc", "roc_auc_ovr", "roc_auc_ovo"), (0.0, 1.0, np.min, False)),
+    **dict.fromkeys(("average_precision", "f1"), (0.0, 1.0, np.min, False)),
+    **dict.fromkeys(("f1_macro", "f1_weighted"), (0.0, 1.0, np.min, False)),
     "log_loss": (0.0, np.inf, None, False),
     "neg_log_loss": (-np.inf, 0.0, None, False),
     "brier": (0.0, np.inf, None, False),
@@ -352,8 +338,6 @@ def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> MetricRange
     """What the scores of a metric rest on; nothing of an unknown one. ``class_sizes``: tested
     samples of each class, or groups, within which samples are not independent."""
     sizes = np.asarray(class_sizes, dtype=np.float64)
-    if sizes.ndim != 1 or not sizes.size or not (sizes > 0).all():
-        raise ValueError(f"class_sizes={class_sizes!r} must be positive numbers, one a class")
     if metric not in _RANGES:
         return MetricRange()
     low, high, rows, counted = _RANGES[metric]

@@ -67,29 +67,25 @@ def listing(facts: Facts) -> Listing:
     names = list(dict.fromkeys(name for model in models for name in model["settings"]))
     headings = ["model", "", _label(facts), INTERVAL, "features used", "stability", "seconds"]
     headings = [*headings, "certified gap", *names]
+    marks = {**dict.fromkeys(facts["equivalent"], EQUIVALENT), facts["recommended"]: RECOMMENDED}
     rows = [
-        [*_cells(facts, each), *(_shown(each["settings"].get(name)) for name in names)]
+        [
+            each["name"],
+            marks.get(each["name"], ""),
+            _plus_minus(each["score_mean"], each["score_sd"]),
+            _interval(_row(facts, each["name"])),
+            number(each["n_features"], ".1f"),
+            number(each["stability"], ".2f"),
+            number(each["seconds_per_fit"], ".2g"),
+            number(each["relative_gap"], ".1e"),
+            *(_shown(each["settings"].get(name)) for name in names),
+        ]
         for each in models
     ]
     if not any(each["name"] == MAJORITY for each in models):
         spread = _plus_minus(facts["majority"][scoring], facts["majority_sd"][scoring])
         rows.append([MAJORITY, "", spread, *[""] * (len(headings) - 3)])
     return Listing(headings, rows)
-
-
-def _cells(facts: Facts, model: Facts) -> list[str]:
-    name = model["name"]
-    mark = EQUIVALENT if name in facts["equivalent"] else ""
-    return [
-        name,
-        RECOMMENDED if name == facts["recommended"] else mark,
-        _plus_minus(model["score_mean"], model["score_sd"]),
-        _interval(_row(facts, name)),
-        number(model["n_features"], ".1f"),
-        number(model["stability"], ".2f"),
-        number(model["seconds_per_fit"], ".2g"),
-        number(model["relative_gap"], ".1e"),
-    ]
 
 
 def remarks(facts: Facts) -> list[str]:

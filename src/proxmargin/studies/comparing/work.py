@@ -117,10 +117,19 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         judged = None
         if task.split is not None:
             test = data.rows(task.split.test).transformed(transformer)
-            judged = _judged(model, choice, test, np.unique(data.y))
+            judged = held_out(model, test, np.unique(data.y))
+            shares: Array | None
+            if choice.calibrator is not None and judged.scores is not None:
+                shares = choice.calibrator.probabilities(judged.scores)
+            else:
+                shares = own_probabilities(model, test.X)
+            judged = replace(judged, probabilities=shares)
         scores = {} if judged is None else {each.name: each(judged) for each in metrics}
     whole = model if transformer is None else Preprocessed.of(transformer, model)
     spent = perf_counter() - started
+    # each warning once, without those on unmet tolerances, which the tally counts
+    others = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
+    texts = dict.fromkeys(str(w.message) for w in others)
     return Outcome(
         model=task.candidate.name,
         fold=task.fold,
@@ -138,19 +147,9 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         curve=choice.curve,
         spent=spent,
         compiling=max(0.0, spent - (clock() - without_compiling)),
-        messages=_messages(caught),
+        messages=tuple(text for text in texts if not text.startswith(_OF_SMALL_FOLDS)),
         estimator=whole if task.split is None else None,
     )
-
-
-def _judged(
-    model: Any, choice: ChosenSettings, test: LabelledRows, classes: NDArray[Any]
-) -> HeldOutPredictions:
-    """What the model says about the test rows, with calibrated probabilities."""
-    said = held_out(model, test, classes)
-    if choice.calibrator is not None and said.scores is not None:
-        return replace(said, probabilities=choice.calibrator.probabilities(said.scores))
-    return replace(said, probabilities=own_probabilities(model, test.X))
 
 
 def _settings(model: Any, choice: ChosenSettings) -> Settings:
@@ -177,13 +176,6 @@ def _used(model: Any) -> dict[str, Any]:
 def _plain(judged: HeldOutPredictions) -> dict[str, Any]:
     arrays = {name: getattr(judged, name) for name in ("labels", "scores", "probabilities")}
     return {name: None if each is None else each.tolist() for name, each in arrays.items()}
-
-
-def _messages(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Each warning once, without those on unmet tolerances (in the tally) and on small folds."""
-    others = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
-    texts = dict.fromkeys(str(w.message) for w in others)
-    return tuple(text for text in texts if not text.startswith(_OF_SMALL_FOLDS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +228,8 @@ def _inner(
     assert tried.labels is not None
     scores = None if tried.scores is None else tried.scores[index]
     labels, probabilities = tried.labels[index], None
-    if metric.needs_probabilities(classes.size) and scores is not None:
+    least = metric.probabilities_from
+    if least is not None and classes.size >= least and scores is not None:
         known = _held_out_rows(scores)
         probabilities = np.full((codes.size, classes.size), np.nan)
         calibrator = _calibrator(scores, codes, data)

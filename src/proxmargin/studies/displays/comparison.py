@@ -13,7 +13,7 @@ from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.studies.displays.axes import apart, axes_for
-from proxmargin.studies.reports.details import score_matrix, stairs
+from proxmargin.studies.reports.details import ModelPredictions, stairs
 from proxmargin.studies.stats.scores import INTERVAL
 
 Array = NDArray[np.float64]
@@ -306,25 +306,6 @@ def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
 # -- curves ---------------------------------------------------------------------------------
 
 
-class ScoredSamples(NamedTuple):
-    """True classes and scores, (n,) and (n, n_classes), of the samples that have some."""
-
-    true: NDArray[np.intp]
-    scores: Array
-
-    @classmethod
-    def of(cls, facts: Facts, model: str) -> ScoredSamples | None:
-        """Those of a model; None if there are none."""
-        predictions = facts.get("predictions") or {}
-        given = (predictions.get(model) or {}).get("scores")
-        scores = score_matrix(given or [None], len(facts["data"]["classes"]))
-        done = np.isfinite(scores).all(axis=1)
-        if not done.any():
-            return None
-        true = np.asarray(predictions["true"], dtype=np.intp)
-        return cls(true[done], scores[done])
-
-
 class Curve(NamedTuple):
     """A curve from the left to the right, and the area under it."""
 
@@ -366,11 +347,12 @@ def _draw_curves(drawn: Drawn, ax: Any, curve: Any, at: Any) -> list[Any]:
     labels = [str(each["label"]) for each in drawn.facts["data"]["classes"]]
     chosen = _classes(labels, drawn.class_)
     grid, marks = np.linspace(0.0, 1.0, GRID), []
+    predictions = drawn.facts.get("predictions") or {}
     for model in drawn.models:
-        held_out = ScoredSamples.of(drawn.facts, str(model["name"]))
+        held_out = ModelPredictions.of(predictions, str(model["name"]), len(labels))
         if held_out is None:
             continue
-        true, scores = held_out
+        true, scores = held_out.true, held_out.scores
         found = [
             curve(true == k, score_levels(scores[:, k]))
             for k in chosen

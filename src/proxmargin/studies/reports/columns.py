@@ -31,8 +31,10 @@ class FeatureFacts:
     @classmethod
     def of(cls, X: Any) -> FeatureFacts:
         """Facts about the columns of an array or a canonical CSC matrix."""
-        parts = _sparse_facts(X) if hasattr(X, "indptr") else _dense_facts(X)
-        return cls(*(np.asarray(part) for part in parts))
+        if hasattr(X, "indptr"):
+            return cls(*_sparse_facts(X))
+        found = [_block_facts(block) for _, block in blocks(X)]
+        return cls(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
 def blocks(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
@@ -41,11 +43,6 @@ def blocks(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     for start in range(0, X.shape[1], width):
         place = slice(start, start + width)
         yield place, np.asarray(X[:, place], dtype=np.float64)
-
-
-def _dense_facts(X: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    found = [_block_facts(block) for _, block in blocks(X)]
-    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
 def _block_facts(block: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
@@ -70,14 +67,10 @@ def _in_row_order(
         candidates |= largest - least == n - 1
     ordered = np.zeros(block.shape[1], dtype=bool)
     for j in candidates.nonzero()[0]:
-        ordered[j] = _is_order(block[:, j])
+        steps = np.diff(block[:, j])
+        consecutive = (np.diff(np.sort(block[:, j])) == 1).all()
+        ordered[j] = (steps > 0).all() or (steps < 0).all() or consecutive
     return ordered
-
-
-def _is_order(column: NDArray[np.float64]) -> bool:
-    steps = np.diff(column)
-    consecutive = (np.diff(np.sort(column)) == 1).all()
-    return bool((steps > 0).all() or (steps < 0).all() or consecutive)
 
 
 def _sparse_facts(X: Any) -> tuple[NDArray[Any], ...]:

@@ -241,7 +241,8 @@ def friedman(
     deviations = np.square(means - 0.5 * (models + 1)).sum()  # the bracket of (22)
     statistic = 12 * rows / (models * (models + 1)) * deviations
     if correct_ties and deviations:
-        statistic /= 1 - _tied(ranks) / (rows * models * (models**2 - 1))
+        sizes = (ranks[:, :, None] == ranks[:, None, :]).sum(axis=2)  # of each rank, its tie's
+        statistic /= 1 - (sizes**2 - 1).sum() / (rows * models * (models**2 - 1))
     rest = rows * (models - 1) - statistic
     ratio = (rows - 1) * statistic / rest if rest > 1e-12 * rows else np.inf
     return Friedman(
@@ -291,12 +292,6 @@ def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = 
     np.fill_diagonal(pvalues, 1.0)
     critical = unit * float(studentized_range.ppf(1 - alpha, models, np.inf))
     return Nemenyi(table.names, means, pvalues, critical, alpha)
-
-
-def _tied(ranks: Floats) -> float:
-    """The sum of ``t^3 - t`` over the sizes t of ties within rows."""
-    counts = (ranks[:, :, None] == ranks[:, None, :]).sum(axis=2)  # of each rank, its tie's size
-    return float((counts**2 - 1).sum())
 
 
 MOST_EXACT = 200  # rows: 2^200 signs are counted by sums of ranks, of which there are 20,000
