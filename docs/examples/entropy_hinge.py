@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, rel_entr, xlog1py, xlogy
 
-from proxmargin.compiled.losses.entropy import relative_entropy
+from proxmargin.compiled.losses.exponentials import relative_entropy
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.losses import Logistic, MarginLoss
 

@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from proxmargin.compiled import cache
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.products.sums import add
+from proxmargin.compiled.products.compensated import add
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.outcome import Status

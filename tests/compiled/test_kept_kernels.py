@@ -19,7 +19,7 @@ import pytest
 
 import proxmargin
 from proxmargin.compiled import cache, folders, kept_kernels
-from proxmargin.compiled.products.sums import add
+from proxmargin.compiled.products.compensated import add
 
 ROOT = Path(proxmargin.__file__).parent
 DAY = 86_400.0
@@ -32,7 +32,7 @@ from proxmargin.compiled.solvers.newton import _rise
 one = np.ones(1)
 print(_rise(CappedScalars(2.0, np.inf), 0 * one, one, one, one, one, one, 0 * one, 1.0))
 """
-ADD = "from proxmargin.compiled.products.sums import add; print(add(1.0, 0.0, 2.0))"
+ADD = "from proxmargin.compiled.products.compensated import add; print(add(1.0, 0.0, 2.0))"
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("proxmargin")
 
+SUMS = {"reassoc", "contract", "nsz"}  # `fastmath` of sums in any order: their loops vectorise
+
 
 def njit(**options: Any) -> Callable[[Any], Any]:
     """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package.

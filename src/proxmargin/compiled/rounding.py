@@ -23,9 +23,12 @@ OBJECTIVE_ROUNDING = 1e-14  # relative change of an objective that rounding hide
 SLOPE_ROUNDING = 1e-14  # slope that counts as zero, relative to the sum of absolute terms
 DOMAIN_ROUNDING = 1e-12  # relative distance from a domain that counts as rounding
 TIE_ROUNDING = 1e-14  # relative distance of two values that count as equal
-ROOT_STEPS = 200  # of a safeguarded search: it doubles to a bracket, and bisects to neighbours
 NORM_ROUNDING = 1e-12  # relative; norms are rounded up by it
 SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest
+# line searches and searches for a root
+ROOT_STEPS = 200  # most steps of a safe one: it doubles to a bracket, and bisects to neighbours
+HALVINGS = 40  # of a step that does not descend
+ARMIJO_FRACTION = 1e-4  # share of the decrease that the slope promises, with which a step ends
 
 
 class Enclosed(NamedTuple):

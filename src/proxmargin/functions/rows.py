@@ -19,9 +19,6 @@ Array = NDArray[np.float64]
 # entries of so short rows in the same order.
 FEW_COLUMNS = 7
 
-# start within the first of even steps: an irrational fraction, so that weights cause no ties
-STEP_START = 0.381966
-
 
 def live_rows(coef: NDArray[Any]) -> NDArray[np.intp]:
     """Indices of the rows with a nonzero entry."""
@@ -63,7 +60,8 @@ def evenly_taken(weights: Array, count: int) -> tuple[NDArray[np.intp], Array]:
     if live.size <= count:
         return live, weights[live]
     below = np.cumsum(weights[live])
-    steps = (np.arange(count) + STEP_START) * (below[-1] / count)
+    # they begin at an irrational fraction of a step, so that weights cause no ties
+    steps = (np.arange(count) + 0.381966) * (below[-1] / count)
     picked, times = np.unique(np.searchsorted(below, steps), return_counts=True)
     return live[picked], times * (below[-1] / count)
 
@@ -76,9 +74,13 @@ def first_of_equals(X: Any) -> NDArray[np.intp]:
     X : (n_rows, n_columns), dense or sparse
         Some equal sparse rows may be missed.
     """
-    if sparse.issparse(X):
-        return _first_of_equal_sparse(X)
-    return _firsts(_keys(X))
+    _, first, number = np.unique(_keys(X), return_index=True, return_inverse=True)
+    found: NDArray[np.intp] = first[number]
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:  # a few rows may share a key
+        differ = np.diff((X - X[found]).tocsr().indptr) > 0
+        return np.where(differ, np.arange(X.shape[0]), found)
+    return found
 
 
 def order_of_rows(X: Any) -> NDArray[np.intp]:
@@ -93,19 +95,12 @@ def order_of_rows(X: Any) -> NDArray[np.intp]:
 
 def _keys(X: Any) -> NDArray[Any]:
     """A key for each row: of sparse ones a random projection, which a few may share."""
-    if sparse.issparse(X):
-        return _projected(X)
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
+        return np.asarray(X @ np.random.default_rng(0).random(X.shape[1]))
     if X.dtype == object:
         return _of_objects(X)
-    return _bytes_of_rows(X if X.ndim == 2 else X.reshape(len(X), -1))
-
-
-def _projected(X: Any) -> NDArray[Any]:
-    return np.asarray(X @ np.random.default_rng(0).random(X.shape[1]))
-
-
-def _bytes_of_rows(X: NDArray[Any]) -> NDArray[Any]:
-    rows = np.ascontiguousarray(X) + 0.0
+    rows = np.ascontiguousarray(X if X.ndim == 2 else X.reshape(len(X), -1)) + 0.0
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
 
 
@@ -118,16 +113,3 @@ def _of_objects(X: NDArray[Any]) -> NDArray[Any]:
         except (AttributeError, TypeError, pickle.PicklingError):
             keys[place] = repr(id(each)).encode()
     return keys
-
-
-def _first_of_equal_sparse(X: Any) -> NDArray[np.intp]:
-    """The same for sparse rows: candidates by a random projection, then compared exactly."""
-    found = _firsts(_keys(X))
-    differ = np.diff((X - X[found]).tocsr().indptr) > 0
-    return np.where(differ, np.arange(X.shape[0]), found)
-
-
-def _firsts(keys: NDArray[Any]) -> NDArray[np.intp]:
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    found: NDArray[np.intp] = first[number]
-    return found

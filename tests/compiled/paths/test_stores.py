@@ -9,7 +9,12 @@ import pytest
 from scipy.sparse import csc_array
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import gram, products, state
+from proxmargin.compiled.paths import products, state
+from proxmargin.compiled.paths.model import (
+    _append_to_hessian,
+    _form_hessian,
+    _revise_hessian,
+)
 from proxmargin.compiled.paths.products import copy_column
 from proxmargin.compiled.paths.state import Candidates, ColumnCache, PathModel, Store, record
 from proxmargin.compiled.products.columns import Compressed
@@ -56,14 +61,14 @@ def every_gram(data, candidates, model, first, second, totals, out):  # type: ig
         copy_column(data, candidates, s, s)
     model.scalars.size, model.scalars.total = m - 1, totals[0]
     model.curvatures[:] = first
-    gram.form(store, candidates, model, inverse)
+    _form_hessian(store, candidates, model, inverse)
     out[0] = model.quadratic.hessian
     model.scalars.size = m
-    gram.append(store, candidates, model, inverse)
+    _append_to_hessian(store, candidates, model, inverse)
     out[1] = model.quadratic.hessian
     model.curvatures[:], model.change[:] = second, second - first
     model.scalars.total = totals[1]
-    gram.revise(store, candidates, model, totals[0], inverse)
+    _revise_hessian(store, candidates, model, totals[0], inverse)
     out[2] = model.quadratic.hessian
 
 

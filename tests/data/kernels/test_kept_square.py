@@ -103,7 +103,7 @@ def test_groups_stay_apart_and_keep_their_places() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_symmetry_halves_a_square_that_is_all_new(dtype: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(matrix_module, "STRIPE_ROWS", 4)
+    monkeypatch.setattr(matrix_module, "TILE_ROWS", 4)
     matrix = kernel_matrix(Rbf(0.3), X)
     order, store = KeptSquare(matrix, dtype).of(np.arange(N))
     expected = rbf_kernel(X, gamma=0.3)[np.ix_(order, order)]

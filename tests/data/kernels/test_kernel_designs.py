@@ -66,7 +66,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrices, "BLOCK_ENTRIES", 7 * N)
     monkeypatch.setattr(matrices, "GATHER_ENTRIES", 5 * N)
     monkeypatch.setattr(matrix_module, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(checks, "CHECKED_ENTRIES", 7 * N)
+    monkeypatch.setattr(checks, "BLOCK_ENTRIES", 7 * N)
 
 
 @pytest.mark.usefixtures("small_blocks")

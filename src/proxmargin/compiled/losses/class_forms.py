@@ -7,19 +7,16 @@ differences of its scores matter.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.rounding import SUM_ROUNDING
+from proxmargin.compiled.losses.multinomial import softmax
+from proxmargin.compiled.rounding import ARMIJO_FRACTION, HALVINGS, ROOT_STEPS, SUM_ROUNDING
 
 # Newton's method for the intercept
-MAX_SHIFTS = 60
-MAX_HALVINGS = 40
-SUFFICIENT = 1e-4  # share of the decrease that the slope promises
 RISE = 1e-13  # relative increase of the loss that counts as rounding
 STALLED_SLOPE = 1e-13  # slope below which Newton ends with a step that does not halve it
 # step of an intercept where the loss has hardly any curvature
@@ -83,27 +80,16 @@ def _curvatures(form, rates, dual, codes, shares, k, other, out):
 @njit(cache=True, nogil=True, allocates=False)
 def _softmax(margin, scores, codes, shares, rates, dual):
     """Rates are the probabilities of the classes."""
-    classes, value = scores.shape[0], 0.0
+    value = 0.0
     for i in range(scores.shape[1]):
         own, share = codes[i], shares[i]
-        top = scores[own, i]
-        for k in range(classes):
-            if k != own:
-                top = max(top, scores[k, i] + margin)
+        loss = softmax(scores[:, i], own, margin, rates[:, i])
         others = 0.0
-        for k in range(classes):
-            if k != own:
-                rates[k, i] = math.exp(scores[k, i] + margin - top)
-                others += rates[k, i]
-        rates[own, i] = math.exp(scores[own, i] - top)
-        total = others + rates[own, i]
-        for k in range(classes):
-            rates[k, i] /= total
+        for k in range(scores.shape[0]):
             dual[k, i] = share * rates[k, i]
-        dual[own, i] = -share * (others / total)
-        lost = top - scores[own, i]
-        if share > 0.0:
-            value += share * (math.log1p(others) if lost == 0.0 else lost + math.log(total))
+            others += rates[k, i] if k != own else 0.0
+        dual[own, i] = -share * others
+        value += share * loss if share > 0.0 else 0.0
     return value
 
 
@@ -203,7 +189,7 @@ def best_shift(form, scores, codes, shares, intercept, rates, dual):
     classes = scores.shape[0]
     value = evaluated(form, scores, codes, shares, rates, dual)
     sums, trial, longest, last = np.empty(classes), np.empty(scores.shape), LONGEST, np.inf
-    for _ in range(MAX_SHIFTS):
+    for _ in range(ROOT_STEPS):
         worst = _sums(dual, sums)
         if worst <= SUM_ROUNDING or (worst <= STALLED_SLOPE and worst > 0.5 * last):
             return value, worst
@@ -214,14 +200,14 @@ def best_shift(form, scores, codes, shares, intercept, rates, dual):
             slope += sums[k] * step[k]
             furthest = max(furthest, abs(step[k]))
         size, reached = (longest / furthest if furthest > longest else 1.0), np.inf
-        for halving in range(MAX_HALVINGS):
+        for halving in range(HALVINGS):
             size *= 0.5 if halving > 0 else 1.0
             for k in range(classes):
                 move = size * step[k] if k < classes - 1 else 0.0
                 for i in range(scores.shape[1]):
                     trial[k, i] = scores[k, i] + move
             reached = evaluated(form, trial, codes, shares, rates, dual)
-            if reached <= value + SUFFICIENT * size * slope + RISE * value:
+            if reached <= value + ARMIJO_FRACTION * size * slope + RISE * value:
                 break
         value, longest = reached, max(LONGEST, LONGER * size * furthest)
         for k in range(classes):

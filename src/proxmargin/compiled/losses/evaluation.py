@@ -9,10 +9,8 @@ coordinate ``h c``, in all three pieces.
 
 from __future__ import annotations
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.losses.exponentials import fast_exp, fast_log1p
-
-SUMS = {"reassoc", "contract", "nsz"}  # in any order
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -1,5 +1,6 @@
-"""Exponentials and logarithms that compilers vectorise: without branches and calls.
+"""Exponentials and logarithms: some that compilers vectorise, others that do not cancel.
 
+`fast_exp` and `fast_log1p` are without branches and calls.
 For ``x <= 0``, ``e^x = 2^k e^r`` with k the integer next to ``x / log 2`` and ``|r| <= log(2) / 2``
 (Cody and Waite 1980), where the Taylor polynomial of degree 13 is exact to ``r^14 / 14! < 5e-18``.
 For ``0 <= e <= 1``, ``log(1 + e)`` is ``2 artanh(z / (2 + z))`` with ``z = e`` or, above
@@ -9,11 +10,9 @@ For ``0 <= e <= 1``, ``log(1 + e)`` is ``2 artanh(z / (2 + z))`` with ``z = e`` 
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+import numpy as np
 
 from proxmargin.compiled.cache import njit
 
@@ -23,29 +22,6 @@ LOG_2_HIGH = 0.693147180369123816490  # with 21 zeros at the end: k times it is 
 LOG_2_LOW = 1.90821492927058770002e-10
 ROUNDER = 6755399441055744.0  # 1.5 2^52: what is added to it is rounded to an integer
 LEAST = -708.39  # its power is the least normal number, nearly: those below count as zero
-ROOT_2_LESS_1 = 0.41421356237309503
-BIAS = 1023  # of exponents
-MANTISSA = 52  # bits
-
-
-@intrinsic
-def _bits(typing: Any, value: Any) -> Any:
-    """The bits of a float as an integer."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), codegen
-
-
-@intrinsic
-def _float(typing: Any, value: Any) -> Any:
-    """The float that has these bits."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
@@ -69,15 +45,15 @@ def fast_exp(x):
     s = s * r + 1.0 / 6.0
     s = s * r + 0.5
     s = r + r * r * s
-    # the low bits of the rounded number are those of k
-    power = (_bits(rounded) + BIAS) << MANTISSA  # type: ignore[call-arg]
-    return (1.0 + s) * _float(power) if is_normal else 0.0
+    # the low bits of the rounded number are those of k; exponents are biased, above 52 bits
+    power = np.int64((np.float64(rounded).view(np.int64) + 1023) << 52).view(np.float64)
+    return (1.0 + s) * power if is_normal else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
 def fast_log1p(e):
     """``log(1 + e)`` for ``0 <= e <= 1``, to three units in the last place."""
-    far = e > ROOT_2_LESS_1
+    far = e > 0.41421356237309503  # sqrt(2) - 1
     z = 0.5 * (e - 1.0) if far else e
     u = z / (2.0 + z)
     v = u * u
@@ -94,3 +70,19 @@ def fast_log1p(e):
     s = s * v + 1.0 / 3.0
     value = 2.0 * u + 2.0 * u * (v * s)
     return LOG_2 + value if far else value
+
+
+@njit(cache=True, nogil=True, inline="always")
+def log_excess(x):
+    """``x - log(1 + x) >= 0`` without cancellation."""
+    if abs(x) > 1e-2:
+        return x - math.log1p(x)
+    return x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def relative_entropy(a, p, log_p):
+    """``a log(a / p) + p - a >= 0`` for a > 0, also where p is too small for a float."""
+    if abs(p - a) <= 0.5 * a:
+        return a * log_excess((p - a) / a)
+    return a * (math.log(a) - log_p) + (p - a)

@@ -11,10 +11,8 @@ import math
 
 import numpy as np
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.rounding import SLOPE_ROUNDING
-
-SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)

@@ -12,16 +12,12 @@ import math
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.entropy import relative_entropy
-
-# Newton's method for the scalar equations, which takes a handful of steps
-NEWTON_STEPS = 100  # maximum number
-LAST_STEP = 1e-15  # relative length of the last one: 5 ulp
-SMALLEST_EXPONENT = -700.0  # exp underflows below
+from proxmargin.compiled.losses.exponentials import relative_entropy
+from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
 
 
-@njit(cache=True, nogil=True)
-def _softmax(row, own, margin, p):
+@njit(cache=True, nogil=True, allocates=False)
+def softmax(row, own, margin, p):
     """Fill ``p`` with the shares of the classes; return the loss of the row."""
     top = row[own]
     for k in range(row.size):
@@ -49,7 +45,7 @@ def value_and_gradient(scores, codes, shares, margin, gradient):
         gradient[i, :] = 0.0
         if shares[i] == 0.0:
             continue
-        value += shares[i] * _softmax(scores[i], codes[i], margin, p)
+        value += shares[i] * softmax(scores[i], codes[i], margin, p)
         total = 0.0
         for k in range(classes):
             if k != codes[i]:
@@ -73,7 +69,7 @@ def relative_entropy_sum(scores, codes, shares, margin, dual):
         share, own = shares[i], codes[i]
         if share == 0.0:
             continue
-        value = _softmax(scores[i], own, margin, p)
+        value = softmax(scores[i], own, margin, p)
         rate, moved, row = 0.0, 0.0, 0.0
         for k in range(classes):
             if k != own:
@@ -116,12 +112,12 @@ def entropy_sum(codes, shares, margin, dual):
 @njit(cache=True, nogil=True)
 def _omega(x):
     """The w > 0 with ``w + log w = x``: Newton's method from below, where it is monotone."""
-    if x < SMALLEST_EXPONENT:
+    if x < -700.0:  # the exponential underflows
         return 0.0
     w = x - math.log(x) if x >= 1.0 else math.exp(x - math.exp(x))
-    for _ in range(NEWTON_STEPS):
+    for _ in range(ROOT_STEPS):
         reached = w * (1.0 + x - math.log(w)) / (1.0 + w)
-        done = abs(reached - w) <= LAST_STEP * reached
+        done = abs(reached - w) <= SUM_ROUNDING * reached
         w = reached
         if done:
             break
@@ -150,7 +146,7 @@ def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):
             v[k] = dual[i, k] / step + margin
         v[own] = (dual[i, own] + share) / step
         shift = v.max() - c
-        for _ in range(NEWTON_STEPS):
+        for _ in range(ROOT_STEPS):
             excess, slope = -1.0, 0.0
             for k in range(classes):
                 p = _omega(v[k] - shift + math.log(c)) / c
@@ -158,7 +154,7 @@ def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):
                 slopes[i, k] = p / (1.0 + c * p)
                 excess += p
                 slope += slopes[i, k]
-            if excess <= LAST_STEP * classes:
+            if excess <= SUM_ROUNDING * classes:
                 break
             shift += excess / slope
         rate = 0.0

@@ -158,12 +158,8 @@ def _feature_gap(data, candidates, screening, target, count, scale, relative):
     gap = 0.0
     for x in range(-candidates.scalars.count, count):
         j, w, slope = _feature(candidates, screening, x)
-        l1, l2, lower, upper = (
-            target.l1 * data.factor[j],
-            target.l2 * data.factor[j],
-            data.lower[j],
-            data.upper[j],
-        )
+        l1, l2 = target.l1 * data.factor[j], target.l2 * data.factor[j]
+        lower, upper = data.lower[j], data.upper[j]
         slope, error = scale * slope, scale * relative * data.norms[j]
         if w == 0.0 and abs(slope) + error <= l1:
             continue
@@ -248,12 +244,8 @@ def _screen(norms, factor, screened, screening, target, radius):
     Those whose product may exceed the next threshold, and so may enter at the next strength, are
     near. Flags are tested eight features at a time, because most groups of eight have none.
     """
-    slope, near, to_check, flags = (
-        screening.slope,
-        screening.near,
-        screening.to_check,
-        screening.flags,
-    )
+    slope, near = screening.slope, screening.near
+    to_check, flags = screening.to_check, screening.flags
     p, count, nearby = slope.size, 0, 0
     for j in range(p):
         reach = abs(slope[j]) + radius * norms[j]

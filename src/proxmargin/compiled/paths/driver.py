@@ -6,7 +6,7 @@ columns of the model and two triangular solves; the Hessian is formed anew where
 slowly. Features enter by the sequential strong rule (Tibshirani et al. 2012); what it leaves out is
 proven inactive by the subspace of former dual points (`proxmargin.compiled.paths.dual_subspace`),
 or entered. The first step at a strength, the predictor, is corrected by its error at the one before
-(`proxmargin.compiled.paths.predictor`).
+(`proxmargin.compiled.paths.steps`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,9 @@ from __future__ import annotations
 import math
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import dual_subspace, model, predictor, products
+from proxmargin.compiled.paths import dual_subspace, model, products
 from proxmargin.compiled.paths.certificate import certify, kkt_gap_objective
-from proxmargin.compiled.paths.dual_point import (
-    MAX_HALVINGS,
-    RISE,
-    evaluate,
-    optimise,
-    recompute_scores,
-)
+from proxmargin.compiled.paths.dual_point import RISE, evaluate, optimise, recompute_scores
 from proxmargin.compiled.paths.state import (
     CANDIDATES_FULL,
     DONE,
@@ -32,8 +26,9 @@ from proxmargin.compiled.paths.state import (
     STEPS_TAKEN,
     PathTarget,
 )
-from proxmargin.compiled.paths.steps import halve, step
+from proxmargin.compiled.paths.steps import forget_error, halve, learn_error, step
 from proxmargin.compiled.products.vectors import dot
+from proxmargin.compiled.rounding import HALVINGS
 from proxmargin.compiled.solvers.nets import open_slope
 
 MAX_ROUNDS = 12  # rounds of Newton's method and a certificate, for one strength
@@ -79,7 +74,7 @@ def restart(path, index, values, intercept, strength):
     for s in range(path.candidates.scalars.count):
         path.candidates.member[s] = -1
     path.model.scalars.size = path.model.scalars.factored = 0
-    predictor.forget(path.candidates, path.scalars)
+    forget_error(path.candidates, path.scalars)
     path.scalars.strength = strength
 
 
@@ -140,7 +135,7 @@ def _solve_strength(path, strengths, at, tol):
             strengths.passes[at] = scalars.read - read
             strengths.steps[at] = scalars.steps - steps
             scalars.strength = l1
-            predictor.learn(candidates, path.point.scalars.intercept, scalars)
+            learn_error(candidates, path.point.scalars.intercept, scalars)
             return _store_solution(path, strengths, at)
         threshold = min(threshold, l1)
         if wanted == 0:
@@ -211,12 +206,12 @@ def _newton(path, target):
     data, candidates, point, quadratic = path.data, path.candidates, path.point, path.model
     scalars, p = path.scalars, path.data.norms.size
     last, before, intercept_step, fresh, halved = math.inf, math.inf, 0.0, False, 0
-    for trial in range(MAX_STEPS + MAX_HALVINGS):
+    for trial in range(MAX_STEPS + HALVINGS):
         if trial > 0:  # the predictor uses the dual point of the previous strength
             evaluate(path, min(last / target.l1, 1.0), target.tol)
         worst, gap, objective = kkt_gap_objective(path, target, CLAIM)
         if trial > 0 and not objective <= before * (1.0 + RISE):  # it may not be a number
-            if halved < MAX_HALVINGS:
+            if halved < HALVINGS:
                 intercept_step = halve(data, candidates, quadratic, point, intercept_step)
                 halved, fresh = halved + 1, False
                 continue

@@ -9,6 +9,7 @@ from proxmargin.compiled.paths import loss_passes, unpenalised
 from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.products import candidate_products, combine
 from proxmargin.compiled.products.vectors import add
+from proxmargin.compiled.rounding import HALVINGS
 
 # slope in the intercept relative to the dual's sum, per unit of relative violation
 SLOPE_TOLERANCE = 1e-2
@@ -16,7 +17,6 @@ FARTHEST = 0.05  # relative violation beyond which this tolerance grows no furth
 FINE = 1e-3  # share of the tolerance at which a slope counts as zero
 # Newton steps of the intercept, then by the safeguarded method, and of unpenalised coefficients
 MAX_STEPS = 4
-MAX_HALVINGS = 30  # of a step
 RISE = 1e-12  # relative increase of the loss that counts as rounding
 DUAL_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 
@@ -25,15 +25,8 @@ DUAL_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 def recompute_scores(data, candidates, point):
     """Recompute the scores from the coefficients."""
     point.scalars.updates, point.scalars.rounding = 0, 0.0
-    combine(
-        data.store,
-        candidates,
-        candidates.every,
-        candidates.scalars.count,
-        candidates.coef,
-        data.inverse,
-        point.scores,
-    )
+    count, coef, scores = candidates.scalars.count, candidates.coef, point.scores
+    combine(data.store, candidates, candidates.every, count, coef, data.inverse, scores)
     for i in range(data.offset.size):
         point.scores[i] += data.offset[i]
 
@@ -109,7 +102,7 @@ def _step_unpenalised(path, enough, first):
     shift = unpenalised.newton_direction(free, point.curvatures, data.free, kept)
     _move_unpenalised(path, 1.0, shift)
     _optimise_intercept(data, point, enough)
-    for _ in range(MAX_HALVINGS):
+    for _ in range(HALVINGS):
         if scalars.loss <= before * (1.0 + RISE):
             return True
         share *= 0.5

@@ -106,11 +106,8 @@ def decompose(subspace, dual, rounds):
 def estimate_products(subspace, out):
     """Inner products of all features with the part of the dual point inside the subspace."""
     out[:] = 0.0
-    count, coordinates, products = (
-        subspace.scalars.count,
-        subspace.coordinates,
-        subspace.products,
-    )
+    count = subspace.scalars.count
+    coordinates, products = subspace.coordinates, subspace.products
     fours = count - count % 4
     for c in range(0, fours, 4):
         add_four(coordinates[c : c + 4], products[c : c + 4], out)

@@ -12,13 +12,12 @@ import numpy as np
 from numba import types
 
 from proxmargin.compiled.addresses import ARRAY, NUMBER, address_of, caller
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.losses.margins import best_shift
 from proxmargin.compiled.solvers.newton import exact_step
 
 PAIR = types.UniTuple(NUMBER, 2)
 FOUR = types.UniTuple(NUMBER, 4)
-ORDER = {"reassoc", "contract", "nsz"}  # sums in any order, so that their loops vectorise
 
 
 class Loss(NamedTuple):
@@ -124,9 +123,9 @@ def descent_along(data, point, intercept_step):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def step_length(loss, scores, change, signs, weights, coef, direction, l1, l2, share, limit):
+def step_length(loss, scores, change, signs, weights, coef, direction, l1, l2, share):
     """See `proxmargin.compiled.solvers.newton.exact_step`."""
-    arguments = (scores, change, signs, weights, coef, direction, l1, l2, share, limit)
+    arguments = (scores, change, signs, weights, coef, direction, l1, l2, share)
     return _number(loss.step_length, loss.at, arguments)
 
 
@@ -156,7 +155,7 @@ def _bounds(at, dual, curvature, signs):
     return above, below
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=ORDER)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _gap_of_shares(at, scores, intercept, signs, weights, up, down):
     phi = at[0]
     total = 0.0
@@ -168,7 +167,7 @@ def _gap_of_shares(at, scores, intercept, signs, weights, up, down):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=ORDER)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _gap_of_dual(at, scores, intercept, signs, weights, dual, scale):
     phi = at[0]
     total = 0.0
@@ -189,7 +188,7 @@ def _majorised(at, scores, intercept, signs, weights, share, curvature, result):
         result[i] = curved
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=ORDER)
+@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _descent_along(at, scores, change, intercept, intercept_step, signs, weights):
     phi = at[0]
     total = 0.0
@@ -201,11 +200,9 @@ def _descent_along(at, scores, change, intercept, intercept_step, signs, weights
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _step_length(at, scores, change, signs, weights, coef, direction, l1, l2, share, limit):
+def _step_length(at, scores, change, signs, weights, coef, direction, l1, l2, share):
     phi = at[0]
-    return exact_step(
-        phi, scores, change, signs, weights, coef, direction, l1, l2, 0.0, 0.0, share, limit
-    )
+    return exact_step(phi, scores, change, signs, weights, coef, direction, l1, l2, 0.0, 0.0, share)
 
 
 # in the order of the addresses in `Loss`
@@ -217,5 +214,5 @@ PASSES: dict[Any, tuple[Any, ...]] = {
     _gap_of_dual: (ARRAY, NUMBER, ARRAY, ARRAY, ARRAY, NUMBER),
     _majorised: (ARRAY, NUMBER, ARRAY, ARRAY, NUMBER, ARRAY, ARRAY),
     _descent_along: (ARRAY, ARRAY, NUMBER, NUMBER, ARRAY, ARRAY),
-    _step_length: (ARRAY,) * 8 + (NUMBER, types.int64),
+    _step_length: (ARRAY,) * 8 + (NUMBER,),
 }

@@ -139,7 +139,7 @@ class Candidates(NamedTuple):
         Index in the quadratic model, -1 outside.
     predicted, error : (capacity,)
         The coefficients after the predictor step at a strength, and its error: what the correctors
-        added (`proxmargin.compiled.paths.predictor`).
+        added (`proxmargin.compiled.paths.steps`).
     columns : (capacity, n_samples), or empty
         Copied columns, centred and scaled.
     scalars : record of ``CANDIDATES``

@@ -1,20 +1,38 @@
-"""A step towards the minimum of the quadratic model, and its length."""
+"""A step towards the minimum of the quadratic model, its length, and its correction.
+
+The path is followed by a predictor and correctors. At strength ``l_k`` the first Newton step, from
+the solution ``w_{k-1}``, is the predictor; its result is ``p_k``. The steps after it are the
+correctors, which end at ``w_k``. The error of the predictor,
+
+    e_k = w_k - p_k,
+
+has two parts: the model's Hessian is that of an earlier strength, and the path is curved. Over
+steps of similar length both are smooth along the path, so that the error of the next predictor is
+known in advance. With the relative step lengths ``h_k = 1 - l_k / l_{k-1}``, the predictor is
+replaced by
+
+    p_k + (h_k / h_{k-1}) e_{k-1},
+
+which takes no evaluation and saves a corrector at most strengths. The ratio is linear in h, as the
+error of an old Hessian is; that of the curvature would be quadratic, but on the usual geometric
+grids the ratio is one. The intercept is corrected in the same way.
+
+A coefficient is corrected only where predictor and solution are both nonzero at the strength
+before, and where the corrected value keeps its sign and its bounds: otherwise a kink of the path
+lies between, and the error on its other side says nothing. Corrections change where Newton's method
+starts, not what it converges to.
+"""
 
 from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.paths import loss_passes, predictor
+from proxmargin.compiled.paths import loss_passes
 from proxmargin.compiled.paths.dual_point import recompute_scores
 from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.products import combine
 from proxmargin.compiled.products.vectors import add
 from proxmargin.compiled.solvers.nets import Net, largest_step
-from proxmargin.compiled.solvers.newton import (
-    SEARCH_STEPS,
-    SEARCH_TOLERANCE,
-    ZERO_COEFFICIENT,
-    next_weight,
-)
+from proxmargin.compiled.solvers.newton import SEARCH_TOLERANCE, ZERO_COEFFICIENT, next_weight
 from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
 
 FORCING = 0.05  # accuracy of the model's minimum, relative to the violation
@@ -109,7 +127,7 @@ def _move(path, target, length, intercept_step):
             bound += abs(model.step[x]) * data.bounds[candidates.feature[s]]
     intercept_step *= length
     if not data.jumps and path.scalars.is_first:
-        intercept_step = predictor.correct(path, target.l1, intercept_step)
+        intercept_step = _correct(path, target.l1, intercept_step)
     if data.jumps and is_exact and point.scalars.updates < MOST_UPDATES:
         add(length, point.change, point.scores)
         point.scalars.updates += 1
@@ -142,15 +160,8 @@ def _line_search(path, intercept_step):
     """
     data, model, point, m = path.data, path.model, path.point, path.model.scalars.size
     net, length = model.net, 1.0
-    combine(
-        data.store,
-        path.candidates,
-        model.members,
-        m,
-        model.step,
-        data.inverse,
-        point.change,
-    )
+    members = model.members
+    combine(data.store, path.candidates, members, m, model.step, data.inverse, point.change)
     if not _is_level(data, path.candidates, model, point, intercept_step):
         length = loss_passes.step_length(
             data.loss,
@@ -163,7 +174,6 @@ def _line_search(path, intercept_step):
             net.l1[:m],
             net.l2[:m],
             SEARCH_TOLERANCE,
-            SEARCH_STEPS,
         )
     model.scalars.majorant = next_weight(model.scalars.majorant, length)
     return min(length, largest_step(net, model.start, model.step, m))
@@ -189,3 +199,56 @@ def _is_level(data, candidates, model, point, intercept_step):
     loss = -loss_passes.descent_along(data, point, intercept_step)
     enough = -SEARCH_TOLERANCE * first
     return loss + left <= enough and loss + right >= -enough
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _correct(path, l1, intercept_step):
+    """Add the expected error to the predictor step just taken; return that of the intercept.
+
+    Parameters
+    ----------
+    intercept_step : float
+        The predictor's step of the intercept, which is still to be added to it.
+    """
+    candidates, model, scalars = path.candidates, path.model, path.scalars
+    net, ratio = model.net, _ratio(scalars, l1)
+    scalars.is_first = False
+    for s in range(candidates.scalars.count):
+        candidates.predicted[s] = candidates.coef[s]
+    scalars.predicted = path.point.scalars.intercept + intercept_step
+    for x in range(model.scalars.size):
+        s = model.members[x]
+        end = candidates.coef[s] + ratio * candidates.error[s]
+        if candidates.coef[s] * end > 0.0 and net.lower[x] <= end <= net.upper[x]:
+            candidates.coef[s] = end
+            model.step[x] = end - model.start[x]
+    return intercept_step + ratio * scalars.error
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def _ratio(scalars, l1):
+    """``h_k / h_{k-1}``; 0 beyond 1.5, or there is no strength before to learn from."""
+    length = 1.0 - l1 / scalars.strength if l1 < scalars.strength else 0.0
+    ratio = length / scalars.length if scalars.length > 0.0 else 0.0
+    scalars.length = length
+    return ratio if ratio <= 1.5 else 0.0
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def learn_error(candidates, intercept, scalars):
+    """Store the error of the predictor, when the strength is solved."""
+    if scalars.is_first:  # the start was within the tolerance: no step was taken
+        forget_error(candidates, scalars)
+        return
+    for s in range(candidates.scalars.count):
+        both = candidates.predicted[s] != 0.0 and candidates.coef[s] != 0.0
+        candidates.error[s] = candidates.coef[s] - candidates.predicted[s] if both else 0.0
+    scalars.error = intercept - scalars.predicted
+
+
+@njit(cache=True, nogil=True, allocates=False)
+def forget_error(candidates, scalars):
+    """Set the expected errors to zero: the next predictor is taken as it is."""
+    for s in range(candidates.scalars.count):
+        candidates.error[s] = 0.0
+    scalars.error = 0.0

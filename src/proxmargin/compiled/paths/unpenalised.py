@@ -29,7 +29,6 @@ from proxmargin.compiled.solvers.quadratic_model import PIVOT, solve
 
 LONGEST_MOVE = 2.0  # largest move of a score in a Newton step, in units of the margin
 LARGEST_MOVE = 0.45  # of a dual coordinate by one projection, relative to its interval
-ROUNDS = 2  # most projections: the second one removes rounding of the first
 
 
 class UnpenalisedColumns(NamedTuple):
@@ -140,7 +139,7 @@ def project(unpenalised, dual, curvature, weights, free, kept):
         _factor(unpenalised, free)
     relative, length = rounding(dual.size) * math.sqrt(dot(dual, dual)), 0.0
     largest_move = 0.0
-    for _ in range(ROUNDS):
+    for _ in range(2):  # the second time for the rounding of the first
         _solve(unpenalised)
         offset, squares, largest = dot(unpenalised.centre, unpenalised.step), 0.0, 0.0
         for i in range(dual.size):

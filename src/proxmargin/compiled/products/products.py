@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
 
 # what is transposed at a time: whole lines of the cache on either side, that its first level holds
 PATCH_ROWS = 64
 PATCH_COLUMNS = 16
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def along(lines, right, out):
     """``out[i] = sum_j lines_ij right[j]``; the sum may be reordered, so that it vectorises."""
     for i in range(lines.shape[0]):
@@ -134,7 +134,7 @@ def scaled_lines(lines, live, centre, roots, by_rows, out):
             out[j, i] = (lines[j, row] - centre[j]) * roots[row]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def line_squares(lines, weights, centre, of_lines, by_rows, out):
     """Weighted squares ``(x_ij - centre_j)^2`` of a dense matrix, added up in ``out``.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, allocates=False, fastmath=SUMS)
 def dot(left, right):
     """``left'right``; the sum may be reordered, so that it vectorises."""
     total = 0.0

@@ -19,17 +19,14 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.projections.groups import _cap, _length
 from proxmargin.compiled.projections.simplex import solve_definite
+from proxmargin.compiled.rounding import ARMIJO_FRACTION, EPS, HALVINGS, ROOT_STEPS
 
-EPS = float(np.finfo(np.float64).eps)
 # Newton's method on h
 NEWTON_STEPS = 500  # at most
 MIN_CURVATURE = 1e-10  # curvature of rows without any; the largest row sum if that is more
-ARMIJO_FRACTION = 1e-4  # share of the slope by which h has to fall
 OBJECTIVE_ROUNDING = 1e-12  # relative decrease of h that rounding hides
-HALVINGS = 40  # maximum number per step
 SHORT_STEP = 0.1  # step length below which no progress means rounding
 # Newton's method on the radius of a group
-MAX_RADII = 60  # maximum number of steps
 ROUNDING_ULPS = 4.0  # agreement of the bounds of the radius, in ulps
 SUM_ROUNDING = 1e-13  # row sums that count as zero, for points of norm one
 SMALL_GROUP = 1e-6  # norm over that of the data, below which the dual norm decides if it is zero
@@ -209,7 +206,7 @@ def _minimise_largest_norm(block, sup, at, best_u):
     ones = np.ones((d, classes))
     x, u, sizes = np.empty((d, classes)), np.empty((d, classes)), np.empty(classes)
     now, best, radius, bound = np.zeros(d), math.inf, 0.0, 0.0
-    for _ in range(MAX_RADII):
+    for _ in range(ROOT_STEPS):
         height = _balance(block, ones, now, radius, sup, x, u, sizes)
         reach = _reach(x, sup)
         if reach < best:

@@ -7,9 +7,7 @@ import math
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-
-NEWTON_STEPS = 100
-EPS = float(np.finfo(np.float64).eps)
+from proxmargin.compiled.rounding import EPS, ROOT_STEPS
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +26,7 @@ def _length(values, steps, members, column, radius):
     if pull <= radius * radius:
         return 0.0
     r = max(math.sqrt(square) - longest * radius, 0.0)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(ROOT_STEPS):
         second, third = 0.0, 0.0
         for j in members:
             width = r + steps[j, column] * radius

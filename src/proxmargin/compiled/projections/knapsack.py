@@ -21,13 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.products.sums import add, times
+from proxmargin.compiled.products.compensated import add, times
+from proxmargin.compiled.rounding import EPS, TINY
 
-EPS = float(np.finfo(np.float64).eps)
 ENTRY_ROUNDING = 2.0 * EPS  # rounding of point - theta normal, relative to |point| + |theta normal|
-TINY = float(np.finfo(np.float64).tiny)
 NEWTON_STEPS = 10  # maximum number; a good start needs two or three
-RESIDUAL_SWEEPS = 2  # sweeps that distribute the residual; the second one is for rounding
 MAX_MISSES = 1000  # successive entries whose ulp is too large to absorb part of the residual
 
 
@@ -216,7 +214,7 @@ def settle(problem, theta):
     near = abs(head + tail) <= max(capacity, EPS * size)
     if curvature > 0.0 and EPS * size < abs(head + tail) <= capacity:
         head, tail = _shift(problem, head, tail, curvature, out)
-    for _ in range(RESIDUAL_SWEEPS):
+    for _ in range(2):  # the second time for the rounding of the first
         head, tail = _absorb(problem, theta, ENTRY_ROUNDING, head, tail, out)
     if 0.0 < abs(problem.total) < EPS * size:  # lost between numbers that have gone since
         head, tail, size = _measure(problem, out)
@@ -298,18 +296,6 @@ def _narrow(problem, active, count, kept, piece):
 
 
 @njit(cache=True, nogil=True)
-def _next(state):
-    """The next state of a 64-bit congruential generator; its high digits are the good ones."""
-    return state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-
-
-@njit(cache=True, nogil=True)
-def _below(state, count):
-    """An index below count from the high digits of the state."""
-    return (np.int64(state >> np.uint64(33)) * count) >> 31
-
-
-@njit(cache=True, nogil=True)
 def _breakpoint(problem, i, piece):
     """A breakpoint of entry i strictly inside the interval, or NaN."""
     p, a, low, high = entry(problem, i)
@@ -332,10 +318,14 @@ def _midpoint(left, right):
 
 @njit(cache=True, nogil=True)
 def _draw(problem, active, count, piece, state):
-    """A breakpoint of a random active entry; the middle where four of them have none inside."""
+    """A breakpoint of a random active entry; the middle where four of them have none inside.
+
+    The state is that of a 64-bit congruential generator, of which the high digits are good.
+    """
     for _ in range(4):
-        state = _next(state)
-        theta = _breakpoint(problem, active[_below(state, count)], piece)
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        picked = (np.int64(state >> np.uint64(33)) * count) >> 31
+        theta = _breakpoint(problem, active[picked], piece)
         if not math.isnan(theta):
             return theta, state
     return _midpoint(piece.left, piece.right), state

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-
-SUM_ROUNDING = 4.0 * 2.0**-52  # 4 ulp of the terms of a sum: a smaller sum is zero
-ZERO_SLOPE = 1e-12  # slope of `_off_middle` that counts as zero
+from proxmargin.compiled.rounding import ROOT_STEPS, SLOPE_ROUNDING, SUM_ROUNDING
 
 
 @njit(cache=True, nogil=True)
@@ -19,7 +17,7 @@ def _root(row, threshold):
     """
     low, high = row.min() - threshold, row.max() + threshold
     shift = 0.5 * (low + high)
-    for _ in range(200):
+    for _ in range(ROOT_STEPS):
         total, size, active = 0.0, 0.0, 0
         for value in row:
             moved = value - shift
@@ -147,7 +145,7 @@ def _cut(row, radius):
     if off <= 0.0:
         return mean, upper - mean
     low, high, cut = 0.0, radius, 0.5 * radius
-    for _ in range(200):
+    for _ in range(ROOT_STEPS):
         off, slope, mean, upper, lower = _off_middle(down, up, cut, radius - cut)
         if off < 0.0:
             low = cut
@@ -155,7 +153,7 @@ def _cut(row, radius):
             high = cut
         else:
             break
-        candidate = cut - off / slope if slope > ZERO_SLOPE else low
+        candidate = cut - off / slope if slope > SLOPE_ROUNDING else low
         if not low < candidate < high:
             candidate = 0.5 * (low + high)
         if candidate in (low, high):

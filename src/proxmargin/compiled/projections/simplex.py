@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING, TINY
 
 # semismooth Newton method for the shifts of columns
-NEWTON_STEPS = 60  # maximum number
-SUM_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # relative residual that counts as rounding
-STALL_FACTOR = 1e3  # multiple of it at which a residual that has stopped falling is rounding
+STALL_FACTOR = 1e3  # multiple of rounding at which a residual that has stopped falling is rounding
 MIN_DAMPING = 1e-12  # damping of the Jacobian, relative to its mean diagonal
 DAMPING = 0.1  # the same per unit of relative residual
-LINE_SEARCH_STEPS = 60  # maximum number of trial steps
 SLOPE_REDUCTION = 0.5  # ratio of slopes at which a step is accepted
-TINY = float(np.finfo(np.float64).tiny)
 
 
 class Columns(NamedTuple):
@@ -176,7 +173,7 @@ def column_newton(problem, shift):
     shift = shift.copy()
     _expand(problem, shift, residual, jacobian)
     wrong = np.abs(residual).max()
-    for _ in range(NEWTON_STEPS):
+    for _ in range(ROOT_STEPS):
         if wrong <= rounding:
             break
         scale = np.trace(jacobian) / classes
@@ -191,7 +188,7 @@ def column_newton(problem, shift):
             direction -= direction.mean()
         slope = np.dot(residual, direction)
         low, high, step = 0.0, np.inf, 1.0
-        for _ in range(LINE_SEARCH_STEPS):
+        for _ in range(ROOT_STEPS):
             _expand(problem, shift + step * direction, ahead, other)
             further = np.dot(ahead, direction)
             if abs(further) <= SLOPE_REDUCTION * abs(slope):

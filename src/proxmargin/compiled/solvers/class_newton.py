@@ -16,20 +16,15 @@ from numba import types
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.class_forms import curvatures, evaluated, intercept_system
+from proxmargin.compiled.losses.class_forms import RISE, curvatures, evaluated, intercept_system
 from proxmargin.compiled.products.columns import add, dot
+from proxmargin.compiled.rounding import ARMIJO_FRACTION, HALVINGS
 from proxmargin.compiled.solvers.nets import Net, gap_term, violation
+from proxmargin.compiled.solvers.newton import NEAR_SOLUTION, TIGHT_FORCING
 from proxmargin.compiled.solvers.quadratic_model import Quadratic, quadratic_minimum
 
-# forcing terms: residual of the quadratic model over the violation of optimality
-FORCING = 0.1
-TIGHT_FORCING = 0.01  # near the solution, where Newton's method converges quadratically
-NEAR_SOLUTION = 0.01  # violation over the l1 strength below which `TIGHT_FORCING` is used
+FORCING = 0.1  # residual of the quadratic model over the violation of optimality
 SLOW = 0.1  # reduction of the violation by a step with an old Hessian, above which a new one is due
-# line search
-MAX_HALVINGS = 30
-SUFFICIENT = 1e-4  # share of the promised decrease
-RISE = 1e-13  # relative increase of the objective that counts as rounding
 # convergence, by the largest violation of the optimality conditions
 PROGRESS = 0.9  # ratio to the smallest violation so far, below which it is progress
 PATIENCE = 6  # steps without progress: the violation has reached rounding
@@ -117,24 +112,19 @@ def newton_steps(
     """
     classes, m, unit = scores.shape[0], coef.size, unknowns.unit
     rates, dual, moved = np.empty(scores.shape), np.empty(scores.shape), np.empty(scores.shape)
-    slope, lean, shift = np.empty(m), np.zeros(classes), np.zeros(classes)
+    slope, intercept_slopes, shift = np.empty(m), np.zeros(classes), np.zeros(classes)
     own = Net(net.l1 / unit, net.l2 / unit**2, net.lower * unit, net.upper * unit)
-    quadratic = Quadratic(
-        np.empty((m, m)),
-        np.empty((m, m)),
-        np.empty(m, np.int64),
-        np.empty(m, np.bool_),
-        np.empty(m),
-    )
+    order, placed = np.empty(m, np.int64), np.empty(m, np.bool_)
+    quadratic = Quadratic(np.empty((m, m)), np.empty((m, m)), order, placed, np.empty(m))
     joint = Elimination(np.eye(classes - 1), np.zeros((classes - 1, m)), np.zeros((classes - 1, m)))
     lift, typical, widest = own.l2.copy(), unit.mean(), unit.max()
-    loss, fine = evaluated(form, scores, codes, shares, rates, dual), _fine(own, coef)
+    loss, penalty = evaluated(form, scores, codes, shares, rates, dual), _penalty(own, coef)
     kept, steps, idle, fresh, last, least = 0, 0, 0, False, np.inf, np.inf
     while True:
         worst = _slopes(columns, dual, unknowns, own, smoothness, coef, slope)
         for k in range(classes):
-            lean[k] = dual[k].sum() if has_intercept else 0.0
-            worst = max(worst, typical * abs(lean[k]))
+            intercept_slopes[k] = dual[k].sum() if has_intercept else 0.0
+            worst = max(worst, typical * abs(intercept_slopes[k]))
         idle = 0 if worst < PROGRESS * least else idle + 1
         least = min(least, worst)
         if worst <= target or steps >= limit or idle >= PATIENCE:
@@ -154,19 +144,19 @@ def newton_steps(
         ends, reduced = coef.copy(), slope.copy()
         for a in range(m):
             for k in range(classes - 1):
-                reduced[a] -= joint.pulled[k, a] * lean[k]
+                reduced[a] -= joint.pulled[k, a] * intercept_slopes[k]
         aim = forcing * worst / widest
         kept = quadratic_minimum(quadratic, lift, reduced, ends, own, aim, kept)
         if has_intercept:
-            _shifts(joint, lean, coef, ends, shift)
+            _shifts(joint, intercept_slopes, coef, ends, shift)
         for k in range(classes):
             for i in range(scores.shape[1]):
                 moved[k, i] = shift[k]
         for a in range(m):
             if ends[a] != coef[a]:
                 add(columns, unknowns.columns[a], ends[a] - coef[a], moved[unknowns.classes[a]])
-        size, loss, fine = _search(
-            form, codes, shares, own, coef, ends, scores, moved, rates, dual, loss, fine
+        size, loss, penalty = _search(
+            form, codes, shares, own, coef, ends, scores, moved, rates, dual, loss, penalty
         )
         for k in range(classes):
             intercept[k] += size * shift[k]
@@ -174,7 +164,7 @@ def newton_steps(
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def _fine(net, coef):
+def _penalty(net, coef):
     """The penalty."""
     total = 0.0
     for a in range(coef.size):
@@ -218,26 +208,19 @@ def _model(columns, form, rates, dual, codes, shares, unknowns, has_intercept, j
 
 
 def _form_hessian(
-    columns: Any,
-    form: Any,
-    rates: Any,
-    dual: Any,
-    codes: Any,
-    shares: Any,
-    unknowns: Any,
-    hessian: Any,
+    columns: Any, form: Any, rates: Any, dual: Any, codes: Any, shares: Any, unknowns: Any, out: Any
 ) -> Any:
-    """Write the Hessian of the loss in the unknowns into ``hessian``."""
+    """Write the Hessian of the loss in the unknowns into ``out``."""
 
 
 @overload(_form_hessian)
-def _form_hessian_of(columns, form, rates, dual, codes, shares, unknowns, hessian):
+def _form_hessian_of(columns, form, rates, dual, codes, shares, unknowns, out):
     if isinstance(columns, types.Array):
-        return lambda columns, form, rates, dual, codes, shares, unknowns, hessian: _dense(
-            columns, form, rates, dual, codes, shares, unknowns, hessian
+        return lambda columns, form, rates, dual, codes, shares, unknowns, out: _dense(
+            columns, form, rates, dual, codes, shares, unknowns, out
         )
-    return lambda columns, form, rates, dual, codes, shares, unknowns, hessian: _compressed(
-        columns, form, rates, dual, codes, shares, unknowns, hessian
+    return lambda columns, form, rates, dual, codes, shares, unknowns, out: _compressed(
+        columns, form, rates, dual, codes, shares, unknowns, out
     )
 
 
@@ -245,7 +228,7 @@ def _form_hessian_of(columns, form, rates, dual, codes, shares, unknowns, hessia
 def _dense(columns, form, rates, dual, codes, shares, unknowns, hessian):
     """One product of matrices for each pair of classes."""
     n, m, starts = columns.shape[1], unknowns.columns.size, unknowns.starts
-    picked, bent, curvature = np.empty((m, n)), np.empty((m, n)), np.empty(n)
+    picked, weighted, curvature = np.empty((m, n)), np.empty((m, n)), np.empty(n)
     for a in range(m):
         for i in range(n):
             picked[a, i] = columns[unknowns.columns[a], i]
@@ -258,8 +241,8 @@ def _dense(columns, form, rates, dual, codes, shares, unknowns, hessian):
             curvatures(form, rates, dual, codes, shares, k, other, curvature)
             for b in range(left, right):
                 for i in range(n):
-                    bent[b, i] = picked[b, i] * curvature[i]
-            block = np.dot(picked[first:last], bent[left:right].T)
+                    weighted[b, i] = picked[b, i] * curvature[i]
+            block = np.dot(picked[first:last], weighted[left:right].T)
             for a in range(first, last):
                 for b in range(left, right):
                     hessian[a, b] = block[a - first, b - left]
@@ -294,18 +277,18 @@ def _compressed(columns, form, rates, dual, codes, shares, unknowns, hessian):
             a = unknown[one]
             for two in range(first[i], one + 1):  # unknowns of a row are in increasing order
                 b = unknown[two]
-                bend = curvature[unknowns.classes[a], unknowns.classes[b], i]
-                hessian[a, b] += value[one] * value[two] * bend
+                second = curvature[unknowns.classes[a], unknowns.classes[b], i]
+                hessian[a, b] += value[one] * value[two] * second
     for a in range(m):
         for b in range(a):
             hessian[b, a] = hessian[a, b]
 
 
 @njit(cache=True, nogil=True)
-def _shifts(joint, lean, coef, ends, shift):
+def _shifts(joint, intercept_slopes, coef, ends, shift):
     """The move of the intercept, into ``shift``, that is best for a move of the unknowns."""
     size = shift.size - 1
-    right = lean[:size].copy()
+    right = intercept_slopes[:size].copy()
     for a in range(coef.size):
         for k in range(size):
             right[k] += joint.cross[k, a] * (ends[a] - coef[a])
@@ -315,7 +298,7 @@ def _shifts(joint, lean, coef, ends, shift):
 
 
 @njit(cache=True, nogil=True)
-def _search(form, codes, shares, net, coef, ends, scores, moved, rates, dual, loss, fine):
+def _search(form, codes, shares, net, coef, ends, scores, moved, rates, dual, loss, penalty):
     """Halve the step to ``ends`` until it descends, and take it; ``rates`` and ``dual`` are then
     those of its end.
 
@@ -323,21 +306,21 @@ def _search(form, codes, shares, net, coef, ends, scores, moved, rates, dual, lo
     -------
     size, loss, penalty
     """
-    promised, start, trial = _fine(net, ends) - fine, coef.copy(), np.empty(scores.shape)
+    promised, start, trial = _penalty(net, ends) - penalty, coef.copy(), np.empty(scores.shape)
     for k in range(scores.shape[0]):
         for i in range(scores.shape[1]):
             promised += dual[k, i] * moved[k, i]
-    size, reached, spent = 1.0, loss, fine
-    for halving in range(MAX_HALVINGS):
+    size, reached, spent = 1.0, loss, penalty
+    for halving in range(HALVINGS):
         size *= 0.5 if halving > 0 else 1.0
         for a in range(coef.size):
             coef[a] = ends[a] if halving == 0 else start[a] + size * (ends[a] - start[a])
         for k in range(scores.shape[0]):
             for i in range(scores.shape[1]):
                 trial[k, i] = scores[k, i] + size * moved[k, i]
-        reached, spent = evaluated(form, trial, codes, shares, rates, dual), _fine(net, coef)
-        allowed = SUFFICIENT * size * promised + RISE * (loss + fine)
-        if reached + spent <= loss + fine + allowed:
+        reached, spent = evaluated(form, trial, codes, shares, rates, dual), _penalty(net, coef)
+        allowed = ARMIJO_FRACTION * size * promised + RISE * (loss + penalty)
+        if reached + spent <= loss + penalty + allowed:
             break
     for k in range(scores.shape[0]):
         for i in range(scores.shape[1]):
@@ -382,7 +365,7 @@ def class_pricing(slope, coef, curvature, net, out):
         Largest violation.
     scale : float
         Factor on the dual point that brings it into the domain of the conjugate.
-    fine, gap : float
+    penalty, gap : float
         The penalty, and its Fenchel-Young terms with the scaled dual point.
     """
     worst, scale = 0.0, 1.0
@@ -395,12 +378,12 @@ def class_pricing(slope, coef, curvature, net, out):
             beyond = l2 == 0.0 and scale * abs(v) > l1
             if beyond and abs(high if v < 0.0 else low) == math.inf:
                 scale = l1 / abs(v)
-    fine, gap = 0.0, 0.0
+    penalty, gap = 0.0, 0.0
     for j in range(coef.shape[0]):
         l1, l2 = net.l1[j], net.l2[j]
         for k in range(coef.shape[1]):
             v, w = -scale * slope[j, k], coef[j, k]
             if w != 0.0 or abs(v) > l1:
-                fine += l1 * abs(w) + 0.5 * l2 * w * w
+                penalty += l1 * abs(w) + 0.5 * l2 * w * w
                 gap += gap_term(v, w, l1, l2, net.lower[j], net.upper[j])
-    return worst, scale, fine, gap
+    return worst, scale, penalty, gap

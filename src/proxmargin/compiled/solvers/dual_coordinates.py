@@ -22,24 +22,24 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
-from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.exponentials import fast_exp
-from proxmargin.compiled.prefetch import prefetch
+from proxmargin.compiled.cache import SUMS, njit
+from proxmargin.compiled.losses.evaluation import logistic_descent
+from proxmargin.compiled.rounding import NORM_ROUNDING, SUM_ROUNDING
 
-# dual points in a box
-LEAST_VIOLATION = 1e-15  # of a slope, in margins: below it a coordinate does not move
-LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept
+LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept, in a box
 # dual points with entropies
 NEAREST = 1e-14  # distance of a dual point to an end of its interval, over its length, at least
 STEPS = 20  # of Newton's method or bisection for one dual point, at most
 PRECISION = 1e-3  # ratio of its slope to the first one at which it is solved
 SKIPPED = 0.05  # share of the gap to be reached that may be left in dual points that do not move
 # rows
-CANCELLED = 1e-12  # relative to its terms, the least squared norm of a centred sample
 AHEAD = 4  # samples between one that is asked for and the one in work
 LINE = 8  # entries of eight bytes in a cache line
-SUMS = {"reassoc", "contract", "nsz"}  # in any order, so that loops vectorise
 
 
 class StoredRows(NamedTuple):
@@ -234,7 +234,7 @@ def _boxed_step(slope, old, upper, curvature, diagonal):
     elif not old < upper:
         violation = max(slope, 0.0)
     new = old
-    if abs(violation) > LEAST_VIOLATION:
+    if abs(violation) > SUM_ROUNDING:
         new = min(max(old - slope / max(diagonal, LEAST_CURVATURE), 0.0), upper)
     return new, violation, term
 
@@ -255,7 +255,7 @@ def _entropic_step(margin, old, upper, diagonal, skipped):
     first = old / upper
     logit = math.log(first / (1.0 - first))
     slope = logit + margin
-    term = 0.5 * upper * (first - _sigmoid(-margin)) * slope
+    term = 0.5 * upper * (first - logistic_descent(margin)) * slope
     if term <= skipped:
         return old, slope, term
     bend, share, u, now = upper * diagonal, first, logit, slope
@@ -263,7 +263,7 @@ def _entropic_step(margin, old, upper, diagonal, skipped):
     for _ in range(STEPS):
         step = u - now / (1.0 + bend * share * (1.0 - share))
         u = step if low < step < high else 0.5 * (low + high)
-        share = _sigmoid(u)
+        share = logistic_descent(-u)
         now = bend * (share - first) + (u - logit) + slope
         if abs(now) <= PRECISION * abs(slope):
             break
@@ -272,13 +272,6 @@ def _entropic_step(margin, old, upper, diagonal, skipped):
         else:
             low = u
     return upper * min(max(share, NEAREST), 1.0 - NEAREST), slope, term
-
-
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sigmoid(u):
-    e = fast_exp(-abs(u))
-    near = 1.0 / (1.0 + e)
-    return near if u > 0.0 else e * near
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -293,6 +286,28 @@ def _shuffled(active, n_active, seed):
         active[other] = active[k]
         active[k] = i
     return seed
+
+
+@intrinsic
+def prefetch(typing: Any, array: Any, index: Any) -> Any:
+    """Load the cache line that holds the entry ``index`` of an array with one axis.
+
+    Nothing waits for it, and an index out of bounds does no harm.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, number = signature.args
+        start = context.make_array(kind)(context, builder, arguments[0]).data
+        at = context.cast(builder, arguments[1], number, types.intp)
+        line = builder.bitcast(builder.gep(start, [at]), cgutils.voidptr_t)
+        flag = ir.IntType(32)
+        described = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag])
+        # to read, into all caches, data
+        called = cgutils.get_or_insert_function(builder.module, described, "llvm.prefetch.p0i8")
+        builder.call(called, [line, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.none(array, index), codegen
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -370,4 +385,5 @@ def squares(rows, out):
             value = np.float64(rows.data[entry])
             feature = entry - start if rows.indices.size == 0 else np.int64(rows.indices[entry])
             total += metric[0 if metric.size == 1 else feature] * value * value
-        out[i] = max(total - 2.0 * rows.pull[i] + rows.square, CANCELLED * (total + rows.square))
+        square = total - 2.0 * rows.pull[i] + rows.square  # of a centred sample, which may cancel
+        out[i] = max(square, NORM_ROUNDING * (total + rows.square))

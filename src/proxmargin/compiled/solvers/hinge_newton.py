@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.solvers.nets import violation
-
-_FAST = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True)
@@ -161,7 +159,7 @@ def orthant_step(
     coef,
     side,
     slope,
-    lean,
+    intercept_slope,
     wide,
     jitters,
     corrections,
@@ -178,7 +176,7 @@ def orthant_step(
         Curvature of the intercept besides that of the samples; negative without intercept.
     coef, side, slope : (m,)
         Where the step starts, in the orthant of these signs, and the slope there.
-    lean : float
+    intercept_slope : float
         The slope in the intercept.
     wide : float
         The system is solved over the samples if features are more than this multiple of them.
@@ -191,7 +189,7 @@ def orthant_step(
     Returns
     -------
     move : (m,)
-    turn : float
+    intercept_step : float
     """
     over_samples = rows.shape[1] > wide * rows.shape[0]
     parts = (rows, curvatures, diagonal, intercept_l2)
@@ -199,23 +197,27 @@ def orthant_step(
         system = _over_samples(rows, curvatures, diagonal)
     else:
         system = _over_features(rows, curvatures, diagonal, intercept_l2)
-    move, turn = _active_set_step(
-        parts, system, over_samples, jitters, coef, side, slope, lean, corrections
+    move, intercept_step = _active_set_step(
+        parts, system, over_samples, jitters, coef, side, slope, intercept_slope, corrections
     )
-    if np.dot(slope, move) + turn * lean < 0.0:
-        return move, turn
-    return _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks)
+    if np.dot(slope, move) + intercept_step * intercept_slope < 0.0:
+        return move, intercept_step
+    return _path_step(
+        parts, system, over_samples, jitters, coef, side, slope, intercept_slope, walks
+    )
 
 
 @njit(cache=True, nogil=True)
-def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, lean, corrections):
+def _active_set_step(
+    parts, system, over_samples, jitters, coef, side, slope, intercept_slope, corrections
+):
     """The active-set guess that fixes all sign changes at zero at once; it may not descend."""
     stays = np.ones(coef.size, np.bool_)
-    move, part, turn = np.zeros(coef.size), np.zeros(coef.size), 0.0
+    move, part, intercept_step = np.zeros(coef.size), np.zeros(coef.size), 0.0
     for _ in range(corrections):
-        push, tilt = _slope_change(parts, system, over_samples, move, 0.0)
-        part, turn = _newton_step(
-            parts, system, over_samples, jitters, stays, slope + push, lean + tilt
+        change, rest = _slope_change(parts, system, over_samples, move, 0.0)
+        part, intercept_step = _newton_step(
+            parts, system, over_samples, jitters, stays, slope + change, intercept_slope + rest
         )
         beyond = 0
         for j in range(coef.size):
@@ -228,18 +230,18 @@ def _active_set_step(parts, system, over_samples, jitters, coef, side, slope, le
     for j in range(coef.size):
         if stays[j]:
             move[j] = part[j]
-    return move, turn
+    return move, intercept_step
 
 
 @njit(cache=True, nogil=True)
-def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, walks):
+def _path_step(parts, system, over_samples, jitters, coef, side, slope, intercept_slope, walks):
     """The path of minimisers that fixes coefficients at zero one by one; it descends."""
     stays = np.ones(coef.size, np.bool_)
-    move, turn = np.zeros(coef.size), 0.0
+    move, intercept_step = np.zeros(coef.size), 0.0
     for _ in range(walks):
-        push, tilt = _slope_change(parts, system, over_samples, move, turn)
+        change, rest = _slope_change(parts, system, over_samples, move, intercept_step)
         part, shift = _newton_step(
-            parts, system, over_samples, jitters, stays, slope + push, lean + tilt
+            parts, system, over_samples, jitters, stays, slope + change, intercept_slope + rest
         )
         reach, length = np.full(coef.size, np.inf), 1.0
         for j in range(coef.size):
@@ -247,7 +249,7 @@ def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, wa
                 reach[j] = (coef[j] + move[j]) / -part[j]
                 length = min(length, reach[j])
         hits = 0
-        turn += length * shift
+        intercept_step += length * shift
         for j in range(coef.size):
             if reach[j] <= length:
                 move[j] = -coef[j]
@@ -257,7 +259,7 @@ def _path_step(parts, system, over_samples, jitters, coef, side, slope, lean, wa
                 move[j] += length * part[j]
         if length == 1.0 and hits == 0:
             break
-    return move, turn
+    return move, intercept_step
 
 
 @njit(cache=True, nogil=True)
@@ -301,50 +303,50 @@ def _over_features(rows, curvatures, diagonal, intercept_l2):
 
 
 @njit(cache=True, nogil=True)
-def _slope_change(parts, system, over_samples, move, turn):
+def _slope_change(parts, system, over_samples, move, intercept_step):
     """The change of the slopes by a step."""
     rows, curvatures, diagonal, intercept_l2 = parts
     matrix, cross, pivot = system
-    tilt = 0.0
-    if turn == 0.0 and not move.any():
-        return np.zeros(move.size), tilt
+    intercept_change = 0.0
+    if intercept_step == 0.0 and not move.any():
+        return np.zeros(move.size), intercept_change
     if over_samples:
-        change = curvatures * (np.dot(rows, move) + turn)
+        change = curvatures * (np.dot(rows, move) + intercept_step)
         if intercept_l2 >= 0.0:
-            tilt = change.sum() + intercept_l2 * turn
-        return np.dot(rows.T, change) + diagonal * move, tilt
-    push = np.dot(matrix, move)
+            intercept_change = change.sum() + intercept_l2 * intercept_step
+        return np.dot(rows.T, change) + diagonal * move, intercept_change
+    slope_change = np.dot(matrix, move)
     if intercept_l2 >= 0.0:
         product = np.dot(cross, move)
-        push += cross * (product / pivot + turn)
-        tilt = product + pivot * turn
-    return push, tilt
+        slope_change += cross * (product / pivot + intercept_step)
+        intercept_change = product + pivot * intercept_step
+    return slope_change, intercept_change
 
 
 @njit(cache=True, nogil=True)
-def _newton_step(parts, system, over_samples, jitters, stays, slope, lean):
+def _newton_step(parts, system, over_samples, jitters, stays, slope, intercept_slope):
     """The step of the features that may move, zero for others; and of the intercept."""
     if over_samples:
-        return _newton_step_over_samples(parts, system, jitters, stays, slope, lean)
+        return _newton_step_over_samples(parts, system, jitters, stays, slope, intercept_slope)
     matrix, cross, pivot = system
     index = np.flatnonzero(stays)
     part, right = np.zeros(slope.size), np.empty(index.size)
     inner = np.empty((index.size, index.size))
     for a in range(index.size):
         j = index[a]
-        right[a] = cross[j] * (lean / pivot) - slope[j]
+        right[a] = cross[j] * (intercept_slope / pivot) - slope[j]
         for b in range(a + 1):
             inner[a, b] = matrix[j, index[b]]
     _factor_and_solve(inner, jitters, right)
-    tilt = lean
+    rest = intercept_slope
     for a in range(index.size):
         part[index[a]] = right[a]
-        tilt += cross[index[a]] * right[a]
-    return part, -tilt / pivot
+        rest += cross[index[a]] * right[a]
+    return part, -rest / pivot
 
 
 @njit(cache=True, nogil=True)
-def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):
+def _newton_step_over_samples(parts, system, jitters, stays, slope, intercept_slope):
     rows, _, diagonal, intercept_l2 = parts
     inner = system[0].copy()
     left = np.flatnonzero(~stays)
@@ -360,7 +362,7 @@ def _newton_step_over_samples(parts, system, jitters, stays, slope, lean):
         ones = np.ones(change.size)
         factor = _factor_and_solve(inner, jitters, change)
         _substitute(factor, ones)
-        shift = -(lean + change.sum()) / (intercept_l2 + ones.sum())
+        shift = -(intercept_slope + change.sum()) / (intercept_l2 + ones.sum())
         change += shift * ones
     else:
         _factor_and_solve(inner, jitters, change)
@@ -381,7 +383,7 @@ def _factor_and_solve(matrix, jitters, right):
     return factor
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def _cholesky(matrix, jitter, factor):
     """The lower factor of the matrix with a shifted diagonal; whether there is one."""
     for i in range(matrix.shape[0]):
@@ -400,7 +402,7 @@ def _cholesky(matrix, jitter, factor):
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, fastmath=SUMS)
 def _substitute(factor, right):
     """Solve with the lower factor and its transpose, in place."""
     for i in range(right.size):

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import SUMS, njit
+from proxmargin.compiled.rounding import ROOT_STEPS
 
+# forcing terms: residual of a quadratic model over the violation of optimality
+TIGHT_FORCING = 0.01  # near the solution, where Newton's method converges quadratically
+NEAR_SOLUTION = 0.01  # violation over the l1 strength below which it is used
 # the search along a step
 SEARCH_TOLERANCE = 0.3  # slope at its end over the first slope
-SEARCH_STEPS = 60  # maximum number: more bisections than a step has bits
-
 ZERO_COEFFICIENT = 1e-9  # coefficient over its move in a step that counts as zero
-SUMS = {"reassoc", "contract", "nsz"}  # of samples in any order, so that loops vectorise
 LEVEL_SLOPE = 0.01  # share of the first slope too small to raise the objective by much
 # weight of the majoriser where the loss has no curvature
 LEAST_WEIGHT = 1e-3  # below it the weight is zero
-LESS = 0.3  # factor after a step longer than
-LONG_STEP = 0.5  # this one
-MORE = 3.0  # factor after a step shorter than
-SHORT_STEP = 0.1  # this one
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -31,9 +28,9 @@ def used_weight(weight, relative_violation):
 @njit(cache=True, nogil=True, allocates=False)
 def next_weight(weight, step):
     """The next weight of the majoriser: less after a long step, more after a short one."""
-    if step >= LONG_STEP:
-        return LESS * weight
-    return min(1.0, MORE * max(weight, MORE * LEAST_WEIGHT)) if step < SHORT_STEP else weight
+    if step >= 0.5:
+        return 0.3 * weight
+    return min(1.0, max(3.0 * weight, 9.0 * LEAST_WEIGHT)) if step < 0.1 else weight
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
@@ -53,7 +50,7 @@ def curvature_weights(phi, scores, signs, weights, weight, out):
 
 @njit(cache=True, nogil=True)
 def exact_step(
-    phi, scores, moved, signs, weights, coef, direction, l1, l2, slope, curvature, share, limit
+    phi, scores, moved, signs, weights, coef, direction, l1, l2, slope, curvature, share
 ):
     """A step at which the slope along the ray has fallen to ``share`` of its first value.
 
@@ -85,7 +82,7 @@ def exact_step(
     if first >= 0.0:
         return 0.0
     low, high, step, enough = 0.0, np.inf, 1.0, share * abs(first)
-    for trial in range(limit):
+    for trial in range(ROOT_STEPS):
         here = slope + step * curvature + _loss_slope(phi, scores, moved, signs, weights, step)
         left, right = _l1_slopes(coef, direction, l1, step)
         if here + left <= enough and here + right >= -enough:

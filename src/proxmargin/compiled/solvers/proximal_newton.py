@@ -14,13 +14,14 @@ import math
 import numpy as np
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.entropy import log_excess
+from proxmargin.compiled.losses.exponentials import log_excess
 from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
 from proxmargin.compiled.products.columns import forward, pull
 from proxmargin.compiled.solvers.nets import Net, gap_term, is_unpenalised, largest_step, violation
 from proxmargin.compiled.solvers.newton import (
-    SEARCH_STEPS,
+    NEAR_SOLUTION,
     SEARCH_TOLERANCE,
+    TIGHT_FORCING,
     ZERO_COEFFICIENT,
     curvature_weights,
     exact_step,
@@ -29,10 +30,7 @@ from proxmargin.compiled.solvers.newton import (
 )
 from proxmargin.compiled.solvers.quadratic_model import model_minimum
 
-# forcing terms: residual of the quadratic model over the violation of optimality
-FORCING = 0.3
-TIGHT_FORCING = 0.01  # once the active set is stable and Newton's method converges quadratically
-NEAR_SOLUTION = 0.01  # violation over the l1 strength below which `TIGHT_FORCING` is used
+FORCING = 0.3  # residual of the quadratic model over the violation of optimality
 # convergence, by the largest violation of the optimality conditions
 PATIENCE_STEPS = 25  # steps without a smaller violation: it has reached rounding
 ROUNDING_VIOLATION = 1e-9  # violation over the l1 strength at which one such step is enough
@@ -205,7 +203,6 @@ def newton_steps(
             intercept_l2 * intercept * shift,
             intercept_l2 * shift * shift,
             SEARCH_TOLERANCE,
-            SEARCH_STEPS,
         )
         step, ended = end_of_step(coef, direction, step, own)
         for j in range(coef.size):

@@ -27,9 +27,8 @@ PIVOT = 1e-13  # pivot of the factor, relative to the diagonal entry, that is ro
 DIAGONAL_SHIFT = 1e-12  # relative increase of the diagonal against singular pivots
 # over columns: regularisation of the diagonal, relative to the curvature a coordinate can have
 MIN_DAMPING = 1e-6  # minimum: some ulps of the model's single precision
-DAMPING = 1e-3  # initial value; it falls with the violation
+DAMPING = 1e-3  # initial value, which falls with the violation; and what is added where it is flat
 FLAT_CURVATURE = 1e-4  # below it a coordinate has hardly a sample in the curved zone
-FLAT_SHIFT = 1e-3  # additional shift of such a coordinate
 # over columns: cycles of sweeps, then a Newton step on the support
 FULL_SWEEP_EVERY = 5  # the other sweeps visit the support only
 MIN_SUPPORT_SWEEPS = 4  # in a cycle, growing with the support: then a factor is worth its work
@@ -146,12 +145,8 @@ def _is_inside(value, net, j):
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def _factor(quadratic, lift, value, net, kept):
     """Factor the Hessian of the support; return its size, not positive if it is singular."""
-    hessian, factor, order, placed = (
-        quadratic.hessian,
-        quadratic.factor,
-        quadratic.order,
-        quadratic.placed,
-    )
+    hessian, factor = quadratic.hessian, quadratic.factor
+    order, placed = quadratic.order, quadratic.placed
     first = 0
     while first < kept and _is_inside(value, net, order[first]):
         first += 1
@@ -375,5 +370,5 @@ def _added_diagonal(square, largest, far, ridge):
     diagonal = ridge + largest * (MIN_DAMPING + DAMPING * far)
     for j in range(square.size):
         if square[j] < FLAT_CURVATURE * largest:
-            diagonal[j] += FLAT_SHIFT * largest
+            diagonal[j] += DAMPING * largest
     return diagonal

@@ -54,11 +54,6 @@ class Sweep(NamedTuple):
     gram: Array | None
 
 
-def two_sided(dual: Array, curvature: Array) -> Array:
-    """Positive and negative part of ``dual``, and ``curvature``, as columns: (n_samples, 3)."""
-    return np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), curvature])
-
-
 def subtract_outer(matrix: Array, left: Array, right: Array) -> None:
     """``matrix -= left right'`` in place, a few rows at a time."""
     rows = max(1, CACHED_ENTRIES // max(right.size, 1))
@@ -209,7 +204,7 @@ class Design(Remembers, ABC):
         """
         scores = self.scores(coef[:, None])[:, 0] + intercept
         dual, curvature = pointwise(scores, *cut)
-        sides = two_sided(dual, curvature)
+        sides = np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), curvature])
         gram = None
         if wanted is not None:
             part = self if wanted.size == self.n_features else self.columns(wanted)

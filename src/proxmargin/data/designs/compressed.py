@@ -17,8 +17,9 @@ CROWDED = 0.9
 # mean over standard deviation from which on a standardised column is centred before it is scaled:
 # more than 4 / 5 of its entries are not zero, as the deviation would be larger otherwise
 FAR = 2.0
-# samples used for the centre of a column; it need not be the mean, only among the entries
-CENTRE_ROWS = 256
+# samples that stand for all where a rough answer will do: the centre of a column need not be the
+# mean, only among the entries
+FEW_SAMPLES = 256
 INT32_MAX = np.iinfo(np.int32).max
 
 
@@ -67,7 +68,7 @@ def crowded_centre(matrix: Any) -> Array:
     point, stored = np.zeros(matrix.shape[1]), entries_of_columns(matrix)
     crowded = np.flatnonzero(stored >= max(CROWDED * matrix.shape[0], 1))
     if crowded.size:
-        some = matrix[:: max(1, matrix.shape[0] // CENTRE_ROWS)].tocsc()[:, crowded]
+        some = matrix[:: max(1, matrix.shape[0] // FEW_SAMPLES)].tocsc()[:, crowded]
         entries = np.maximum(np.diff(some.indptr), 1)
         point[crowded] = np.asarray(some.sum(axis=0, dtype=np.float64)).ravel() / entries
     return point

@@ -15,14 +15,9 @@ from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounte
 from proxmargin.functions.rows import live_rows
 from proxmargin.runtime.memory import CACHED_ENTRIES, unlocked
 
-# entries of scaled rows held at a time for a Gram matrix
-GRAM_BLOCK = 1 << 19
-# rows from which on BLAS reaches its full speed
-GRAM_ROWS = 1 << 8
-# rows of a triangle that are mirrored at a time
-MIRROR = 1 << 6
-# share of nonzero coefficients below which a product with a copy of their columns is cheaper
-SPARSE_COEF = 0.1
+GRAM_BLOCK = 1 << 19  # entries of scaled rows held at a time for a Gram matrix
+GRAM_ROWS = 1 << 8  # from which on BLAS reaches its full speed
+SPARSE_COEF = 0.1  # share of nonzero coefficients below which a copy of their columns is cheaper
 # OpenBLAS multiplies by few columns up to twice as fast from the left, as rows: for at most
 NARROW = 1 << 5
 # columns and, along lines, lines of at least
@@ -236,9 +231,9 @@ def _mirrored(triangle: Array) -> Array:
 
     Computing one triangle only, as BLAS does, halves the work of the product.
     """
-    lower = triangle.T
-    for start in range(0, len(lower), MIRROR):
-        part, rest = slice(start, start + MIRROR), slice(start + MIRROR, None)
+    lower, step = triangle.T, 64
+    for start in range(0, len(lower), step):
+        part, rest = slice(start, start + step), slice(start + step, None)
         corner = lower[part, part]
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
         lower[part, rest] = lower[rest, part].T

@@ -19,7 +19,13 @@ from scipy.sparse import csr_array, issparse
 from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
-from proxmargin.data.designs.compressed import canonical, crowded_centre, narrow_indices, shifted
+from proxmargin.data.designs.compressed import (
+    FEW_SAMPLES,
+    canonical,
+    crowded_centre,
+    narrow_indices,
+    shifted,
+)
 from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, unlocked
 
 Array = NDArray[np.float64]
@@ -29,8 +35,6 @@ Tile = tuple[slice, slice, Array]
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
 TILE_BYTES = 8 * TILE_ROWS * TILE_COLUMNS
-# samples used for the centre of the distances; any point amid the data will do
-CENTRE_SAMPLES = 256
 LIFTED_BYTES = 1 << 26  # largest copy of dense samples that is kept for distances
 
 
@@ -228,7 +232,7 @@ def middle(X: Any) -> Array:
         return crowded_centre(compressed(X))
     if not X.shape[0]:
         return np.zeros(X.shape[1])
-    point: Array = X[:: max(1, X.shape[0] // CENTRE_SAMPLES)].mean(axis=0, dtype=np.float64)
+    point: Array = X[:: max(1, X.shape[0] // FEW_SAMPLES)].mean(axis=0, dtype=np.float64)
     return point
 
 

@@ -11,15 +11,14 @@ from scipy import sparse
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.data.designs.base import Array
+from proxmargin.data.designs.compressed import FEW_SAMPLES
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.data.kernels.functions import Custom
-from proxmargin.data.kernels.matrix import KernelMatrix
+from proxmargin.data.kernels.matrix import BLOCK_ENTRIES, KernelMatrix
 
 MIN_DIGITS = 3  # correct decimal digits required of kernel values
-TRIAL_SAMPLES = 256  # samples on which a function is checked for symmetry
 PROBE_SAMPLES = 3000  # samples on which positive semidefiniteness is checked
 SUBMATRIX_ORDER = 500  # least order of the submatrix whose eigenvalues are computed
-CHECKED_ENTRIES = 1 << 22  # entries of a given matrix converted at a time: 32 MB
 
 
 class IndefiniteKernelError(ValueError):
@@ -143,7 +142,7 @@ def _negative_eigenvalue(part: Array, allowed: float) -> float:
 
 def check_function(kernel: Custom, X: Any) -> None:
     """Check on some samples that a function is symmetric and depends on two samples at a time."""
-    sample = X[:: max(1, -(-X.shape[0] // TRIAL_SAMPLES))]
+    sample = X[:: max(1, -(-X.shape[0] // FEW_SAMPLES))]
     values = kernel(sample, sample)
     largest = float(np.abs(values).max(initial=0.0))
     rounding = EPS ** (2 / 3)
@@ -179,7 +178,7 @@ def _largest(K: NDArray[Any]) -> float:
 
 
 def _row_blocks(K: NDArray[Any]) -> Iterator[tuple[slice, Array]]:
-    step = max(1, CHECKED_ENTRIES // max(K.shape[0], 1))
+    step = max(1, BLOCK_ENTRIES // max(K.shape[0], 1))
     for start in range(0, K.shape[0], step):
         part = slice(start, start + step)
         yield part, K[part].astype(np.float64, copy=False)

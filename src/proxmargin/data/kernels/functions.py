@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.products.gaussian import gaussian
-from proxmargin.compiled.products.kernels import rbf_product
+from proxmargin.compiled.products.kernels import gaussian, rbf_product
 from proxmargin.compiled.rounding import EPS, UNIT, Lost, gamma
+from proxmargin.data.designs.compressed import FEW_SAMPLES
 from proxmargin.data.designs.samples import (
     TILE_ROWS,
     Others,
@@ -34,8 +34,6 @@ from proxmargin.data.kernels.base import (
     check_gamma,
 )
 
-FUNCTION_ROWS = 8  # samples per square block: a diagonal is computed block by block
-ROUNDING_SAMPLES = 256  # between which the rounding of distances is measured
 LOSSY = 1e5  # ulps of a kernel value from which on predictions take differences
 MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
 
@@ -200,7 +198,7 @@ class Custom(Kernel):
         out[...] = dense
 
     def diagonal(self, X: Any) -> Array:
-        step = FUNCTION_ROWS
+        step = 8  # samples of a square block, of which only the diagonal is used
         blocks = [X[start : start + step] for start in range(0, X.shape[0], step)]
         return np.concatenate([np.diagonal(self(block, block)) for block in blocks])
 
@@ -254,7 +252,7 @@ class Rbf(ProductKernel):
 
         The absolute error vanishes for samples far apart, whose values are close to zero.
         """
-        sample = X[:: max(1, X.shape[0] // ROUNDING_SAMPLES)]
+        sample = X[:: max(1, X.shape[0] // FEW_SAMPLES)]
         others = self.others(sample)
         squares = row_squares(sample, others.point)
         last_place, lost, number = EPS, 0.0, np.arange(sample.shape[0])

@@ -14,15 +14,14 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.products import placed_twice
 from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
+from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
 from proxmargin.runtime.memory import cached_property, on_small_pages
 
 BLOCK_ENTRIES = 1 << 22  # entries computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
 PIECE_ENTRIES = 1 << 19  # kernel values computed at a time: 2 or 4 MB
-STRIPE_ROWS = 128  # rows computed at a time of a square that is all new, from the diagonal on
-# samples used to estimate the mean inner product
-SPREAD_SAMPLES = 400
+SPREAD_SAMPLES = 400  # from which the mean inner product is estimated
 
 
 class KernelMatrix(ABC):
@@ -230,8 +229,8 @@ class KeptSquare:
     def _fill_by_halves(self, order: Index) -> None:
         """Compute all, half of it by symmetry."""
         compute = self._compute
-        for start in range(0, order.size, STRIPE_ROWS):
-            values = compute(order[start : start + STRIPE_ROWS], order[start:])
+        for start in range(0, order.size, TILE_ROWS):  # from the diagonal on
+            values = compute(order[start : start + TILE_ROWS], order[start:])
             placed_twice(values, self.store, start)
 
     @property

@@ -75,27 +75,17 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> f
         For anything else.
     """
     if isinstance(gamma, str):
-        rules: dict[str, Callable[[Design, Array | None], float]] = {"scale": _scale, "auto": _auto}
-        if gamma not in rules:
+        if gamma not in ("scale", "auto"):
             raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
-        return rules[gamma](as_design(compressed(X)), weights)
+        design = as_design(compressed(X))
+        return _scale(design, weights) if gamma == "scale" else 1.0 / design.n_features
     check_gamma(gamma)
     return float(gamma)
 
 
 def _scale(design: Design, weights: Array | None) -> float:
     given = np.ones(design.n_samples) if weights is None else weights
-    mean, variance = _moments(design, given / given.sum())
+    mean, variance = design.mean_and_variance(given / given.sum())
     middle = float(mean.mean())
     spread = float((variance + (mean - middle) ** 2).mean())
     return 1.0 / (design.n_features * spread) if spread > CONSTANT_VARIANCE * middle**2 else 1.0
-
-
-def _moments(design: Design, shares: Array) -> tuple[Array, Array]:
-    """Mean and variance of each feature, (n_features,)."""
-    mean = design.adjoint(shares[:, None])[:, 0]
-    return mean, design.column_squares(shares, mean)
-
-
-def _auto(design: Design, weights: Array | None) -> float:
-    return 1.0 / design.n_features

@@ -17,11 +17,8 @@ from proxmargin.functions.penalties.base import Penalty
 
 # gradients and slopes are relative to the sample weights, which sum to one
 STALLED_RESIDUAL = 1e-12  # gradient below which Newton ends with a step that does not halve it
-FLOOR_GROWTH = 10.0  # factor on the curvature floor between the four tries of a step
+CURVATURE_FLOOR = 1e-3  # of Newton steps, relative to the largest curvature
 MANY_KINKS = 1_000  # of the hinge, from which on only those near a start are sorted
-FIRST_WINDOW = 1e-2  # half the range around it, over one and its size
-WIDER = 8.0  # factor on that where the root is not in it
-WINDOWS = 3  # ranges before all are sorted
 
 
 class Slope(NamedTuple):
@@ -92,7 +89,7 @@ def minimise_shift(
         if residual <= SUM_ROUNDING * size:
             break
         # outputs on linear pieces: mostly long steps, a shorter one now and then
-        floor = curvature_floor * FLOOR_GROWTH ** (step % 4)
+        floor = curvature_floor * 10.0 ** (step % 4)
         direction = newton_direction(intercept, Expansion(gradient, curvature, at), floor)
 
         def along(step: float, at: Array = at, direction: Array = direction) -> Slope:
@@ -146,8 +143,8 @@ def minimise_hinge_shift(
     """
     kinks = signs - scores
     least = -float(weights[signs > 0].sum())
-    width = FIRST_WINDOW * (1.0 + abs(start))
-    for _ in range(WINDOWS if kinks.size >= MANY_KINKS else 0):
+    width = 1e-2 * (1.0 + abs(start))
+    for _ in range(3 if kinks.size >= MANY_KINKS else 0):
         low, high = start - width, start + width
         beyond = kinks < low
         below = least + float(weights[beyond].sum())
@@ -156,7 +153,7 @@ def minimise_hinge_shift(
             found = _root(kinks[near], weights[near], below, l2)
             if found is not None and low < found < high:
                 return found
-        width *= WIDER
+        width *= 8.0
     found = _root(kinks, weights, least, l2)
     if found is not None:
         return found

@@ -15,7 +15,6 @@ from proxmargin.functions.traits import Trait
 
 # search for the best multiplier nu of a dual point
 MIN_MULTIPLIER = 1e-14  # smallest nu, relative to the price
-MULTIPLIER_DIGITS = 1e-10  # absolute accuracy of log(nu)
 PROBE_STEP = 1e-6  # relative step from a bound of nu that tells whether the minimum is at the bound
 # search for the multiplier nu in the prox of the conjugate
 PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of nu against the price
@@ -94,14 +93,7 @@ class LevelSet(Wrapped):
         def at(nu: float) -> float:
             return nu * (self.loss.conjugate(dual / nu) + self.budget)
 
-        if not dual.any():
-            return 0.0
-        lowest = self.loss.domain_gauge(dual)
-        return (
-            at(self._best_multiplier(at, lowest))
-            if lowest <= self.price * (1.0 + PROX_ROUNDING)
-            else np.inf
-        )
+        return self._least(at, dual) if dual.any() else 0.0
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         excess = self.excess(scores)
@@ -110,14 +102,7 @@ class LevelSet(Wrapped):
         def at(nu: float) -> float:
             return (above - nu * excess) + nu * self.loss.fenchel_young(scores, dual / nu)
 
-        if not dual.any():
-            return above
-        lowest = self.loss.domain_gauge(dual)
-        return (
-            at(self._best_multiplier(at, lowest))
-            if lowest <= self.price * (1.0 + PROX_ROUNDING)
-            else np.inf
-        )
+        return self._least(at, dual) if dual.any() else above
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """A bound on ``F(z + d) - F(z) - <d, q>``: L rises by at most ``<|L'(z)|, |d|>`` and its
@@ -183,15 +168,18 @@ class LevelSet(Wrapped):
             high, below = (nu, -excess) if excess <= 0 else (high, below)
         return q
 
-    def _best_multiplier(self, at: Callable[[float], float], lowest: float) -> float:
-        """``argmin at`` over the multipliers from ``lowest`` to the price; ``at`` is convex."""
+    def _least(self, at: Callable[[float], float], dual: Array) -> float:
+        """The least of a convex function of the multiplier nu, of those that ``dual`` allows."""
+        lowest = self.loss.domain_gauge(dual)
+        if lowest > self.price * (1.0 + PROX_ROUNDING):
+            return np.inf
         lowest = max(lowest * (1.0 + SUM_ROUNDING), MIN_MULTIPLIER * self.price)
         if lowest >= self.price or at(min(lowest * (1.0 + PROBE_STEP), self.price)) >= at(lowest):
-            return lowest
+            return at(lowest)
         found = minimize_scalar(
             lambda log_nu: at(float(np.exp(log_nu))),
             bounds=(np.log(lowest), np.log(self.price)),
             method="bounded",
-            options={"xatol": MULTIPLIER_DIGITS},
+            options={"xatol": 1e-10},
         )
-        return float(np.exp(found.x))
+        return at(float(np.exp(found.x)))

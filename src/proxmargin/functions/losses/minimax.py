@@ -7,8 +7,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.functions.losses.base import Array
-from proxmargin.functions.losses.support import IndicatorDual, SupportLoss
+from proxmargin.functions.losses.base import Array, IndicatorDual, SupportLoss
 from proxmargin.functions.penalties.base import Penalty
 
 Index = NDArray[np.intp]

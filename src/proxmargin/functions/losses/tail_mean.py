@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
-from proxmargin.functions.losses.base import Array, Box
-from proxmargin.functions.losses.support import IndicatorDual, SupportLoss
+from proxmargin.functions.losses.base import Array, Box, IndicatorDual, SupportLoss
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.projections import BoxHyperplane
 

@@ -12,11 +12,7 @@ from proxmargin.functions.penalties.custom import CustomPenalty, OwnPenalty
 
 TOLERANCE = 1e-9  # of a law, relative to its terms
 LOOSE = 1e-6  # the same for equalities that hold at an exact prox only
-SCALES = (0.03, 0.3, 1.0, 3.0, 30.0)  # of the points
 STEPS = (0.05, 1.0, 8.0)  # of the prox
-FAR_STEPS = (1.0, 1e2, 1e4)  # along dual points
-MOVES = (1e-4, 1e-2, 0.3)  # of perturbations, over the largest entry of a point
-ENTRIES = 20  # coefficients that are perturbed one at a time
 INSIDE = 1.0 - 1e-9  # factor that moves a dual point of rounding into the domain
 
 
@@ -100,7 +96,7 @@ def check_penalty(
 def _points(whole: OwnPenalty, rng: np.random.Generator) -> list[Array]:
     """Dense and sparse points, some with equal entries."""
     found = []
-    for scale in SCALES:
+    for scale in (0.03, 0.3, 1.0, 3.0, 30.0):
         dense = scale * rng.standard_normal(whole.shape)
         found += [dense, dense * (rng.random(whole.shape) < 0.5), scale * np.sign(dense)]
     return found
@@ -167,8 +163,8 @@ def _check_prox(whole: OwnPenalty, pairs: list[_Pair], rng: np.random.Generator)
 def _around(pair: _Pair, rng: np.random.Generator) -> Iterator[Array]:
     """Points near and far from a prox: towards zero and the argument, single entries, random."""
     u, size = pair.prox, float(np.abs(pair.at).max())
-    entries = rng.permutation(u.size)[:ENTRIES]
-    for share in MOVES:
+    entries = rng.permutation(u.size)[:20]
+    for share in (1e-4, 1e-2, 0.3):  # over the largest entry
         yield u + share * (pair.at - u)
         yield u - share * (pair.at - u)
         yield (1.0 - share) * u
@@ -216,7 +212,7 @@ def _check_domain(whole: OwnPenalty, points: list[Array]) -> None:
     name = "dual_norm" if whole.own.has_dual_norm else "conjugate"
     for dual in points:
         other = whole.conjugate(dual)
-        for far in FAR_STEPS if other < np.inf else ():
+        for far in (1.0, 1e2, 1e4) if other < np.inf else ():
             u = whole.prox(far * dual, far)
             value, product = whole.value(u), float(np.vdot(u, dual))
             size = value + other + float(np.vdot(np.abs(u), np.abs(dual)))

@@ -19,7 +19,6 @@ from proxmargin.functions.traits import Trait
 OWN_TERMS = 64  # roundoffs, besides one a coefficient, that a value of the user may be off by
 SMALL_STEP = 1e-6  # of a prox over the size of coefficients per dual: what optimality is off by
 MAX_EXPONENT = 1074  # 2^-1074 is the least positive number
-BISECTIONS = 54  # until neighbouring numbers
 
 
 class CustomPenalty(ABC):
@@ -224,7 +223,7 @@ class OwnPenalty(Penalty):
             middle = (few + many) // 2
             few, many = (few, middle) if inside(2.0**-middle) else (middle, many)
         low, high = (2.0**-many if many < MAX_EXPONENT else 0.0), 2.0**-few
-        for _ in range(BISECTIONS if low > 0 else 0):
+        for _ in range(54 if low > 0 else 0):  # until they are neighbouring numbers
             middle_factor = 0.5 * (low + high)
             low, high = (middle_factor, high) if inside(middle_factor) else (low, middle_factor)
         return low

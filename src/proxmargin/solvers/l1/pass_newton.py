@@ -15,8 +15,8 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
 from proxmargin.compiled.solvers.quadratic_model import (
+    DAMPING,
     FLAT_CURVATURE,
-    FLAT_SHIFT,
     quadratic_minimum,
     room_for,
 )
@@ -32,7 +32,7 @@ from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_flags
 from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS, LINE_SEARCH_TOLERANCE
+from proxmargin.solvers.shared.line_search import LINE_SEARCH_TOLERANCE
 
 Index = NDArray[np.intp]
 
@@ -380,7 +380,7 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
     hessian = gram.copy()
     diagonal = np.einsum("ii->i", hessian)
     diagonal += (MIN_DAMPING + state.damping) * major
-    diagonal += np.where(diagonal < FLAT_CURVATURE * major, FLAT_SHIFT * major, 0.0) + net.l2
+    diagonal += np.where(diagonal < FLAT_CURVATURE * major, DAMPING * major, 0.0) + net.l2
     diagonal += np.where(diagonal > 0, 0.0, 1.0)  # for features that are zero everywhere
     slope = slope + net.l2 * coef
     step = _unbounded_step(hessian, slope) if _is_ridge(net) else None
@@ -436,7 +436,6 @@ def _searched(
         ridge * state.intercept * shift,
         ridge * shift * shift,
         LINE_SEARCH_TOLERANCE,
-        LINE_SEARCH_STEPS,
     )
     length, coef = end_of_step(state.coef, direction, length, net)
     ahead = np.multiply(moved, length, out=moved)

@@ -260,9 +260,7 @@ def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> flo
         return _exact_step(loss, scores, step.moved, slope, curvature)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
     ray = (scores, step.moved, signs, weights, *(nothing,) * 4, slope, curvature)
-    length: float = compiled.exact_step(
-        loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE, LINE_SEARCH_STEPS
-    )
+    length: float = compiled.exact_step(loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE)
     return length
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.products.compensated import SPLIT
 from proxmargin.compiled.rounding import Enclosed, compensated_error
 from proxmargin.data.designs.bad_entries import Entry, sentence
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
@@ -16,7 +17,6 @@ from proxmargin.data.designs.blocks.tasks import Answer, Arrays, Combine, Task
 from proxmargin.runtime.optional import library_of
 
 DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
-SPLITTER = 134217729.0  # 2^27 + 1 splits a float64 into two halves of 26 bits
 BLOCK_ENTRIES = 1 << 24  # entries converted to float64 on the device at a time: 128 MB
 
 
@@ -91,14 +91,8 @@ class DeviceBlock(Design):
         return total
 
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
-        found = [
-            np.concatenate([part.T for part in parts])
-            for parts in zip(
-                *(self._precise(X.T, coef) for X, _ in self._blocks()),
-                strict=True,
-            )
-        ]
-        values, sizes = found
+        parts = zip(*(self._precise(X.T, coef) for X, _ in self._blocks()), strict=True)
+        values, sizes = (np.concatenate([part.T for part in each]) for each in parts)
         return Enclosed(values, compensated_error(values, sizes, len(coef)), sizes).plus(intercept)
 
     def precise_adjoint(self, dual: Array) -> Enclosed:
@@ -143,14 +137,12 @@ class DeviceBlock(Design):
         return np.asarray(picked, order=order)
 
     def _columns(self, index: Index) -> Design:
-        return DeviceBlock(
-            self.xp.take(self.X, self._numbers(index), axis=1), self.xp, self.counter
-        )
+        picked = self.xp.take(self.X, self._numbers(index), axis=1)
+        return DeviceBlock(picked, self.xp, self.counter)
 
     def _rows(self, index: Index) -> DeviceBlock:
-        return DeviceBlock(
-            self.xp.take(self.X, self._numbers(index), axis=0), self.xp, self.counter
-        )
+        picked = self.xp.take(self.X, self._numbers(index), axis=0)
+        return DeviceBlock(picked, self.xp, self.counter)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         X = self._wide(self.X) - self._there(centre)
@@ -240,7 +232,7 @@ def _product_error(left: Any, right: Any, product: Any) -> Any:
     """``left right - product`` without rounding (Dekker 1971), for factors below 1e140."""
     halves = []
     for factor in (left, right):
-        scaled = SPLITTER * factor
+        scaled = SPLIT * factor
         high = scaled - (scaled - factor)
         halves.append((high, factor - high))
     (a, b), (c, d) = halves

@@ -107,7 +107,8 @@ class Placement:
                 if not _is_loss(error):
                     raise
                 lost = error
-                self._look_again()
+                self._groups = []  # to be looked for again
+                time.sleep(SETTLING_SECONDS)
         raise DataLostError(f"the cluster cannot compute blocks any longer: {lost}") from lost
 
     def _submitted(
@@ -189,10 +190,6 @@ class Placement:
                 else:
                     raise
         return [self._client.scatter([each], workers=[each], hash=False)[0] for each in workers]
-
-    def _look_again(self) -> None:
-        self._groups = []
-        time.sleep(SETTLING_SECONDS)
 
 
 def _scattered(client: Client, workers: list[str], values: list[Any]) -> list[Any]:

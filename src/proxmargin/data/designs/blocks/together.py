@@ -126,9 +126,6 @@ class Request:
     compiled: float = 0.0
     is_answered: bool = False
 
-    def is_like(self, other: Request) -> bool:
-        return self.method == other.method and same(self.arguments, other.arguments)
-
 
 Groups = Sequence[Sequence[Request]]
 """Requests; those of a group are equal."""
@@ -219,7 +216,8 @@ class SharedPasses:
         """Answer requests, of which equal ones are answered once, in the order of the fits."""
         groups: list[list[Request]] = []
         for each in batch:
-            alike = next((group for group in groups if group[0].is_like(each)), None)
+            asked = each.method, each.arguments
+            alike = next((g for g in groups if same((g[0].method, g[0].arguments), asked)), None)
             if alike is None:
                 groups.append([each])
             else:

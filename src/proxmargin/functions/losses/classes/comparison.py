@@ -13,15 +13,17 @@ from proxmargin.compiled.losses import pairwise as compiled
 from proxmargin.compiled.losses.class_forms import PairwiseSquares
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, SLOPE_ROUNDING
 from proxmargin.functions.losses.base import Array, Loss
-from proxmargin.functions.losses.intercept import coupled_direction, minimise_shift
+from proxmargin.functions.losses.intercept import (
+    CURVATURE_FLOOR,
+    coupled_direction,
+    minimise_shift,
+)
 from proxmargin.functions.losses.margins.margin import MarginLoss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.traits import Trait
-
-CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
 
 
 class LabelledLoss(Loss):
@@ -161,11 +163,7 @@ class SmoothComparison(LabelledLoss):
 
 
 def wrong_classes(
-    phi: MarginLoss,
-    codes: NDArray[np.intp],
-    weights: Array,
-    n_classes: int,
-    sample_count: float,
+    phi: MarginLoss, codes: NDArray[np.intp], weights: Array, n_classes: int, sample_count: float
 ) -> MarginSum:
     """``L(Z) = sum_i weights_i sum_{k != codes_i} phi(-z_ik)``.
 

@@ -22,11 +22,6 @@ from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.projections.simplex import column_shift, simplex_rows, transport
 from proxmargin.functions.traits import Trait
 
-# proximal point method for the intercept
-PROXIMAL_STEPS = 8  # maximum number
-FIRST_PROXIMAL_STEP = 32.0  # in units of the largest share
-PROXIMAL_GROWTH = 8.0  # factor from one step to the next
-
 
 class Multinomial(SmoothComparison):
     """``L(Z) = sum_i shares_i log(1 + sum_{k != y} exp(margin + z_ik - z_iy))``.
@@ -47,12 +42,7 @@ class Multinomial(SmoothComparison):
     most_rate = 1.0
 
     def __init__(
-        self,
-        codes: NDArray[np.intp],
-        shares: Array,
-        count: int,
-        total: float,
-        margin: float = 0.0,
+        self, codes: NDArray[np.intp], shares: Array, count: int, total: float, margin: float = 0.0
     ) -> None:
         super().__init__(codes, shares, count, total)
         self.margin = margin
@@ -226,7 +216,7 @@ class CrammerSinger(LabelledLoss):
 
         For zero scores and a free intercept in closed form, otherwise by proximal steps on the
         masses: each is a projection whose multipliers are the intercept. They end when the
-        masses prove the intercept optimal, or after `PROXIMAL_STEPS`.
+        masses prove the intercept optimal, or after eight.
         """
         if intercept.is_pinned:
             return np.zeros_like(start)
@@ -235,9 +225,9 @@ class CrammerSinger(LabelledLoss):
             return self._projected(self._null_intercept(), intercept)
         best = self._projected(start, intercept)
         least = self._shifted_value(scores, best, intercept)
-        wanted, sigma = scores + self.margins, FIRST_PROXIMAL_STEP * float(self.shares.max())
+        wanted, sigma = scores + self.margins, 32.0 * float(self.shares.max())
         masses = self.masses(np.zeros_like(scores))
-        for _ in range(PROXIMAL_STEPS):
+        for _ in range(8):
             masses, shift = column_shift(
                 masses + sigma * wanted, self.shares, self.class_shares, sigma * best,
                 intercept.l2 / sigma,
@@ -253,7 +243,7 @@ class CrammerSinger(LabelledLoss):
             gap += float(intercept.fenchel_young(candidate[None, :], -dual.sum(0)[None, :]).sum())
             if gap <= OBJECTIVE_ROUNDING * (abs(value) + 1.0):
                 break
-            sigma *= PROXIMAL_GROWTH
+            sigma *= 8.0
         return best
 
     def _nearest_masses(self, dual: Array, step: float) -> Array:

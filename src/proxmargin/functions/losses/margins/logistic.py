@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
-from proxmargin.compiled.losses.entropy import log_excess, relative_entropy
 from proxmargin.compiled.losses.evaluation import (
     evaluated_logistic,
     logistic,
     logistic_descent,
     logistic_shares,
 )
+from proxmargin.compiled.losses.exponentials import log_excess, relative_entropy
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
 from proxmargin.functions.losses.base import Array

@@ -12,9 +12,6 @@ from proxmargin.functions.losses.margins.margin import MarginLoss
 from proxmargin.functions.penalties.base import Array
 from proxmargin.functions.projections import BoxHyperplane
 
-# distances from the ends of the box, relative to its width
-KINK_DISTANCE = 2.0**-30  # where the slope of phi* may have a kink at the end
-
 
 class MarginDual(DualForm):
     """``L*(u) = sum_i w_i phi*(-a_i)`` with ``a_i = u_i / sqrt(w_i)`` in [0, bound].
@@ -63,10 +60,7 @@ class MarginDual(DualForm):
         self.set = BoxHyperplane(signs * self.roots, 0.0, *self._box()) if free else None
         # where the smooth range reaches an end at which phi* is not smooth, one step inside
         top = phi.dual_bound
-        self.inner = (
-            max(self.low, EPS * min(top, 1.0)),
-            min(self.high, top * (1.0 - EPS)),
-        )
+        self.inner = max(self.low, EPS * min(top, 1.0)), min(self.high, top * (1.0 - EPS))
 
     def uniform(self, level: float) -> Array:
         return level * self.roots
@@ -138,7 +132,7 @@ class MarginDual(DualForm):
         """The nearest points of the smooth range, with slope and curvature of phi* there."""
         held = np.clip(a, *self.inner)
         # the second derivative may jump at an end of the domain: take it from inside
-        inside = -self.phi.conjugate_slope(held * (1.0 - KINK_DISTANCE))
+        inside = -self.phi.conjugate_slope(held * (1.0 - 2.0**-30))
         return held, self.phi.conjugate_slope(held), 1.0 / self.phi.curvature(inside)
 
     def _box(self) -> tuple[Array, Array]:

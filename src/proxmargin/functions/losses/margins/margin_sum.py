@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from proxmargin.compiled.losses import margins as compiled
 from proxmargin.compiled.rounding import TINY
 from proxmargin.functions.losses.base import Array, Box, DualForm, Loss
-from proxmargin.functions.losses.intercept import minimise_hinge_shift, minimise_shift
+from proxmargin.functions.losses.intercept import (
+    CURVATURE_FLOOR,
+    minimise_hinge_shift,
+    minimise_shift,
+)
 from proxmargin.functions.losses.margins.margin import MarginLoss
 from proxmargin.functions.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
 from proxmargin.functions.penalties.base import Penalty
@@ -19,8 +23,6 @@ from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.rows import largest_of_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.runtime.memory import beside, empty_beside
-
-CURVATURE_FLOOR = 1e-3  # relative to the largest curvature, in Newton steps for the intercept
 
 
 def minimise_hinge_shifts(scores: Array, signs: Array, weights: Array) -> Array:
