@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC, margin_path
-from proxmargin.models.paths.engine import NAME
+from proxmargin.models.paths.chord_path import NAME
 from proxmargin.optimality.unpenalised import DependentError
 
 QUICK = 40

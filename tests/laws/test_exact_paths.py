@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import objective
 from proxmargin import HuberizedSVC, SparseLogisticRegression, SquaredHingeSVC, margin_path
-from proxmargin.models.paths.engine import NAME
+from proxmargin.models.paths.chord_path import NAME
 from tests.laws.test_exact_certificates import CASES, ROOM, random_data
 
 KINDS = ("huberized", "squared hinge", "logistic")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC, Path, SparseLogisticRegression, margin_path
-from proxmargin.models.paths.engine import Engine
+from proxmargin.models.paths.chord_path import ChordPath
 from proxmargin.models.paths.found import Certificates
 
 
@@ -106,10 +106,10 @@ def test_problems_that_are_solved_in_steps_of_different_length_are_joined(
     expected = margin_path(model, X, y, n_alphas=7, eps=0.1)
     lengths = {}
 
-    def few(self: Engine, strengths: int) -> int:
+    def few(self: ChordPath, strengths: int) -> int:
         return min(strengths, lengths.setdefault(self, 1 + len(lengths)))
 
-    monkeypatch.setattr(Engine, "chunk", few)
+    monkeypatch.setattr(ChordPath, "chunk", few)
     path = margin_path(model, X, y, n_alphas=7, eps=0.1)
     assert sorted(lengths.values()) == [1, 2, 3]
     assert len(path) == 7

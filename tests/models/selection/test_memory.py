@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVCCV, SparseLogisticRegressionCV
-from proxmargin.models.paths.engine import NAME
+from proxmargin.models.paths.chord_path import NAME
 
 N_SAMPLES = 600
 N_FEATURES = 8_000  # 38 MB of float64

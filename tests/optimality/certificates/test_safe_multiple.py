@@ -7,7 +7,7 @@ import pytest
 
 from proxmargin.optimality.certificates.rounding_terms import safe_multiple
 from proxmargin.optimality.problem import Point
-from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.stopping import Stop
 from tests.cases.problems import hinge_net_problem

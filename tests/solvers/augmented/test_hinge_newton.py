@@ -28,7 +28,7 @@ from proxmargin.solvers.augmented.hinge_system import (
     OverSamples,
     hinge_system,
 )
-from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.augmented.smoothed_newton import minimise
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize

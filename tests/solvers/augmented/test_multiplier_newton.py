@@ -15,7 +15,7 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
-from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.outcome import Solution

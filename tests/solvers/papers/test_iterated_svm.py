@@ -16,7 +16,7 @@ from proxmargin.data.designs import as_design
 from proxmargin.losses import Hinge, MarginSum
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
-from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.outcome import Solution, Status
 from proxmargin.solvers.loop.stopping import PrimalResidual, Stop

@@ -14,7 +14,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
-from proxmargin.models.paths.engine import Engine
+from proxmargin.models.paths.chord_path import ChordPath
 from proxmargin.models.paths.found import Found
 from proxmargin.models.paths.inner_products import InnerProducts
 from proxmargin.models.paths.joint import JointPath
@@ -32,7 +32,7 @@ FURTHEST = (
 )
 EXTRAPOLATED = Trait.HINGE | Trait.SINGLE_OUTPUT | Trait.NET
 # (template, assembly, grid, k) -> the solutions of problem k, some strengths at a time
-Walk = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
+PathMethod = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 
 
 def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
@@ -48,10 +48,10 @@ def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> It
         From the strongest penalty: each solution is the start of the next.
     """
     shrunk = grid[grid > 0]  # strengths fall to a last one of zero
-    walk = _walk_of(template, assembly, shrunk)
+    method = _method_for(template, assembly, shrunk)
     starts, done = None, 0
-    if walk is not None:
-        for found in _together(walk, template, assembly, shrunk):
+    if method is not None:
+        for found in _all_problems(method, template, assembly, shrunk):
             yield found
             done += found[0].count
             starts = [partial(one.point, -1, assembly.scale.size) for one in found]
@@ -61,16 +61,16 @@ def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> It
         yield from _one_by_one(template, assembly, grid[done:], starts)
 
 
-def _walk_of(template: MarginEstimator, assembly: Assembly, grid: Array) -> Walk | None:
+def _method_for(template: MarginEstimator, assembly: Assembly, grid: Array) -> PathMethod | None:
     """How to solve strengths together; None for single fits."""
-    if not (grid.size and _is_free(template)):
+    if not (grid.size and _leaves_solver_open(template)):
         return None
     last = problems_of(at_strength(template, grid[-1]), assembly)
-    if strength_of(template) is ALPHA and all(map(Engine.takes, last)):
-        return _walk
+    if strength_of(template) is ALPHA and all(map(ChordPath.takes, last)):
+        return _by_chord_newton
     if all(map(InnerProducts.takes, last)):
-        return _reduced
-    return _joint if all(map(JointPath.takes, last)) else None
+        return _by_inner_products
+    return _by_class_newton if all(map(JointPath.takes, last)) else None
 
 
 def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
@@ -80,7 +80,7 @@ def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Pr
     return problems_of(at_strength(template, 1.0), assembly)
 
 
-def _is_free(template: MarginEstimator) -> bool:
+def _leaves_solver_open(template: MarginEstimator) -> bool:
     """Whether the model sets nothing that only single fits support: a solver, limits, callbacks."""
     asked = (
         template.max_iter is not None,
@@ -146,50 +146,56 @@ def _one_by_one(
         before = last
 
 
-def _together(
-    walk: Walk, template: MarginEstimator, assembly: Assembly, grid: Array
+def _all_problems(
+    method: PathMethod, template: MarginEstimator, assembly: Assembly, grid: Array
 ) -> Iterator[list[Found]]:
     """All strengths of a problem together, each problem on its own."""
-    walks = [walk(template, assembly, grid, k) for k in range(len(assembly.problems))]
-    ahead = [next(each, None) for each in walks]
+    paths = [method(template, assembly, grid, k) for k in range(len(assembly.problems))]
+    ahead = [next(each, None) for each in paths]
     while known := [found for found in ahead if found is not None]:
-        if len(known) < len(walks):  # a problem was interrupted
+        if len(known) < len(paths):  # a problem was interrupted
             return
         count = min(found.count for found in known)
         yield [found.part(0, count) for found in known]
         ahead = [
             found.part(count, found.count) if found.count > count else next(each, None)
-            for found, each in zip(known, walks, strict=True)
+            for found, each in zip(known, paths, strict=True)
         ]
 
 
-def _walk(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
-    """The path of problem k by the compiled engine; where that fails, by a single fit."""
+def _by_chord_newton(
+    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
+) -> Iterator[Found]:
+    """The path of problem k by compiled Newton steps; where these fail, by a single fit."""
     unit = _of_unit_strength(template, assembly)[k]
-    engine = Engine(unit, template.tol)
+    path = ChordPath(unit, template.tol)
     l1, l2 = (float(each.max()) * grid for each in (unit.net.l1, unit.net.l2))
     last, at = partial(null_point, unit), 0
     while at < grid.size and not interrupts.pending:
-        part = slice(at, at + engine.chunk(grid.size - at))
-        found = engine.solved(l1[part], l2[part])
+        part = slice(at, at + path.chunk(grid.size - at))
+        found = path.solved(l1[part], l2[part])
         if not found.count:
             model = at_strength(template, grid[at])
             fitted = _fitted(model, assembly, [problems_of(model, assembly)[k]], [last()])
             if not fitted:
                 return
-            engine.go_on_from(fitted[0].point, float(l1[at]))
+            path.go_on_from(fitted[0].point, float(l1[at]))
             found = Found.of(fitted[0])
         yield found
         last, at = partial(found.point, -1, unit.design.n_features), at + found.count
 
 
-def _reduced(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+def _by_inner_products(
+    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
+) -> Iterator[Found]:
     """The path of problem k by inner products."""
     path = InnerProducts(assembly.problems[k], template.tol)
     return _in_chunks(path, template, assembly, grid, k)
 
 
-def _joint(template: MarginEstimator, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+def _by_class_newton(
+    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
+) -> Iterator[Found]:
     """The path of problem k, of all classes."""
     path = JointPath(template.tol, _polishes(template))
     return _in_chunks(path, template, assembly, grid, k)

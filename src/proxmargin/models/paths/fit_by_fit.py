@@ -81,7 +81,9 @@ def values_of(
     return _default_values(template, varying_of(template), X, y, weights, count)
 
 
-def walked(template: MarginEstimator, data: Sequence[Any], values: Array, l2: float | None) -> Fits:
+def fits_of(
+    template: MarginEstimator, data: Sequence[Any], values: Array, l2: float | None
+) -> Fits:
     """The models of these values, the strongest penalty first.
 
     ``template`` gets the first setting, and knows the features as a fitted model does.

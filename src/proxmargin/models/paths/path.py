@@ -25,7 +25,7 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import warn_if_separated
 from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.paths.descent import solve_grid
-from proxmargin.models.paths.fit_by_fit import stacked, template_of, values_of, walked
+from proxmargin.models.paths.fit_by_fit import fits_of, stacked, template_of, values_of
 from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
 from proxmargin.models.paths.grid import default_grid, unfitted
 from proxmargin.models.paths.saturation import Ending, Saturation
@@ -386,7 +386,7 @@ def _path_of_fits(
     given = _explicit_grid(strength, grids)
     grid = values_of(template, data, count, fixed, eps) if given is None else given
     order = strength.order(grid)
-    fits = walked(template, data, grid[order], fixed)
+    fits = fits_of(template, data, grid[order], fixed)
     coefs, intercepts = stacked(fits.models)
     done = len(fits.models)
     path = Path(

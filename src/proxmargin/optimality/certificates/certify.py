@@ -101,8 +101,8 @@ def certify_together(
     scores = np.asfortranarray(design.scores(np.column_stack([point.coef for point in points])))
     each = list(zip(problems, points, np.hsplit(scores, len(points)), duals, strict=True))
     found = [_certifiable(*one) for one in each]
-    proofs = np.column_stack([one.face.dual for one in found])
-    back = np.asfortranarray(design.adjoint(proofs))
+    feasible_duals = np.column_stack([one.loss_term.dual for one in found])
+    back = np.asfortranarray(design.adjoint(feasible_duals))
 
     def known(k: int) -> Callable[[Design, Array], _Pulled]:
         return lambda _, dual: _adjoint(design, dual, back[:, k : k + 1])
@@ -124,14 +124,14 @@ def gap_to_zero(problem: Problem, gap: Gap) -> Gap:
 
 def _gap_to_zero(problem: Problem, point: Point, scores: Enclosed, gap: Gap) -> Gap:
     """The gap with the dual point zero, where that is feasible: losses and penalties are >= 0."""
-    face = _loss_face(problem, scores, np.zeros_like(gap.dual_point))
-    if face.dual.any():
+    loss_term = _loss_term(problem, scores, np.zeros_like(gap.dual_point))
+    if loss_term.dual.any():
         return gap
 
     def nothing(design: Design, dual: Array) -> _Pulled:
         return _adjoint(design, dual, np.zeros_like(point.coef))
 
-    return _gap(problem, point, scores, face, nothing)
+    return _gap(problem, point, scores, loss_term, nothing)
 
 
 def _refined_if_useful(
@@ -152,7 +152,7 @@ class _Certifiable(NamedTuple):
 
     point: Point
     scores: Enclosed
-    face: _LossTerm
+    loss_term: _LossTerm
 
 
 def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | None) -> _Certifiable:
@@ -168,12 +168,12 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
         point, scores = with_optimal_unpenalised(problem, point, scores)
         coef, intercept = point.coef, point.intercept
     enclosed = problem.design.enclosed(coef, intercept, scores)
-    face = _loss_face(problem, enclosed, dual)
+    loss_term = _loss_term(problem, enclosed, dual)
     if not loss.is_homogeneous:
-        return _Certifiable(point, enclosed, face)
-    multiple = problem.best_multiple(point, face.value)
+        return _Certifiable(point, enclosed, loss_term)
+    multiple = problem.best_multiple(point, loss_term.value)
     point = Point(multiple * coef, multiple * intercept)
-    return _Certifiable(point, enclosed.times(multiple), face.times(multiple))
+    return _Certifiable(point, enclosed.times(multiple), loss_term.times(multiple))
 
 
 class _LossTerm(NamedTuple):
@@ -200,7 +200,7 @@ class _LossTerm(NamedTuple):
         return self._replace(value=multiple * self.value, growth=multiple * self.growth)
 
 
-def _loss_face(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossTerm:
+def _loss_term(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossTerm:
     """The loss's part at these scores, with ``dual`` made feasible, or else the gradient."""
     loss = problem.loss
     value, gradient = loss.value_and_gradient(scores.values)
@@ -253,7 +253,7 @@ def _gap(
     problem: Problem,
     point: Point,
     scores: Enclosed,
-    face: _LossTerm,
+    loss_term: _LossTerm,
     pull: Callable[[Design, Array], _Pulled],
 ) -> Gap:
     """The gap between a point with the best intercept and its dual point, which is overwritten.
@@ -263,49 +263,49 @@ def _gap(
     which cancel in exact arithmetic, differ by at most ``<e, |q|>``, e the error of the scores. The
     growth is computed for the unscaled dual point; scaling adds at most ``<e, |q|>``.
     """
-    coef, penalty, dual = point.coef, problem.penalty, face.dual
+    coef, penalty, dual = point.coef, problem.penalty, loss_term.dual
     back, sums = pull(problem.design, dual)
     pulled = np.negative(back.values, out=back.values)
-    released = 0.0
+    of_unpenalised = 0.0
     if problem.unpenalised.size:
-        released = zero_unpenalised_dual(problem, point, scores, pulled, back.error)
+        of_unpenalised = zero_unpenalised_dual(problem, point, scores, pulled, back.error)
     b = point.intercept[None, :]
     parts, size, residuals = _in_blocks(penalty, coef, pulled), 0.0, []
     for part, w, v in parts:
         size += part.value(w)
         residuals.append(part.violations(w, v))
     violations = residuals[0] if len(parts) == 1 else np.concatenate(residuals)
-    primal = face.value + size + problem.intercept.value(b)
+    primal = loss_term.value + size + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
-    if 0.0 <= primal < min(released, problem.negligible):  # q = 0 gives a better bound
-        scale = released = 0.0
+    if 0.0 <= primal < min(of_unpenalised, problem.negligible):  # q = 0 gives a better bound
+        scale = of_unpenalised = 0.0
     c = -scale * sums.values[None, :]
-    rounding = face.growth + weighted_sum(np.abs(dual), scores.error) + released
-    proof = np.multiply(dual, scale, out=dual)
-    apart = 0.0
+    rounding = loss_term.growth + weighted_sum(np.abs(dual), scores.error) + of_unpenalised
+    feasible = np.multiply(dual, scale, out=dual)
+    bare_gap = 0.0
     for part, w, v in parts:
-        apart += float(part.fenchel_young(w, scale * v).sum())
-    apart += problem.loss.fenchel_young(scores.values, proof)
-    apart += float(problem.intercept.fenchel_young(b, c).sum())
+        bare_gap += float(part.fenchel_young(w, scale * v).sum())
+    bare_gap += problem.loss.fenchel_young(scores.values, feasible)
+    bare_gap += float(problem.intercept.fenchel_young(b, c).sum())
     if scale > 0:
-        level = abs(float(primal)) + apart + rounding
+        level = abs(float(primal)) + bare_gap + rounding
         rounding += scale * rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:
         rounding += rounding_of_sums(problem, b[0], scores, sums.error, c[0])
     rounding += rounding_of_intercept(problem, point, scores)
     rounding += gamma(len(coef) + SUM_ULPS) * abs(float(primal))
-    gap = apart + rounding
+    gap = bare_gap + rounding
     residual = max(
         float(violations.max(initial=0.0)),
-        float(problem.intercept.violations(b, -face.slope).max()),
+        float(problem.intercept.violations(b, -loss_term.slope).max()),
     )
     return Gap(
-        point=Point(coef, point.intercept, proof),
+        point=Point(coef, point.intercept, feasible),
         primal=float(primal),
         gap=float(gap),
         kkt_residual=residual,
         violations=violations,
-        dual_point=proof,
+        dual_point=feasible,
         negligible=problem.negligible,
         rounding=rounding,
         is_refined=pull in REFINED,
@@ -347,7 +347,7 @@ def _refined(problem: Problem, coarse: Gap, dual: Array | None) -> Gap:
         point = Point(multiple * point.coef, multiple * moved[0].intercept)
         scores = design.precise_scores(point.coef, point.intercept)
     pull = _adjoint_differences if problem.penalty.sums_to_zero else _precise_adjoint
-    return _gap(problem, point, scores, _loss_face(problem, scores, dual), pull)
+    return _gap(problem, point, scores, _loss_term(problem, scores, dual), pull)
 
 
 def _with_best_shift(problem: Problem, point: Point, scores: Enclosed) -> tuple[Point, Enclosed]:

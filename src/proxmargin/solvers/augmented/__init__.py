@@ -1,8 +1,8 @@
 """Augmented Lagrangian methods with semismooth Newton steps.
 
 For the hinge of two classes or more with an elastic net, the kink is smoothed around multipliers
-(`multiplier-newton`: `method`, with the state in `multipliers` and the two hinges in `binary` and
-`classes`), and Newton steps are in the active coefficients. For any loss of several classes and any
+(`multiplier_newton`, with the state in `multipliers` and the two hinges in `binary` and `classes`),
+and Newton steps are in the active coefficients. For any loss of several classes and any
 penalty with semismooth proximal maps, norms of groups too, they are in the dual point (`ssnal`, in
 the file of that name). `smoothed_newton` is the inner loop of both.
 

@@ -64,19 +64,19 @@ class DualNewtonSystem:
     floor: float
 
     @cached_property
-    def live(self) -> NDArray[np.intp]:
+    def active(self) -> NDArray[np.intp]:
         """Indices of the active features, whose coefficients the prox does not all set to zero."""
         return np.flatnonzero(self.coef.live.any(axis=1))
 
     @cached_property
     def jacobian(self) -> ProxJacobian:
         """J restricted to the active features."""
-        return self.coef.on_rows(self.live)
+        return self.coef.on_rows(self.active)
 
     @cached_property
     def columns(self) -> Array:
-        """The columns of the active features, (n_samples, n_live)."""
-        return self.design.dense_columns(self.live)
+        """The columns of the active features, (n_samples, n_active)."""
+        return self.design.dense_columns(self.active)
 
     @cached_property
     def roots(self) -> list[Root | BlockRoot]:
@@ -126,7 +126,7 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     dual *= FAR_CHEAPER if samples <= SMALL_SIDE else 1.0
     direction: Array | None = None
     if _is_constrained(system):
-        if system.live.size < min(samples, MAX_SIDE) and _constrained_work(system) < dual:
+        if system.active.size < min(samples, MAX_SIDE) and _constrained_work(system) < dual:
             direction = _constrained_direction(system, gradient)
     elif _factored_work(system) < dual:
         direction = _Factor(system).direction(gradient)
@@ -174,7 +174,7 @@ def _dual_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 
 def _add_features(system: DualNewtonSystem, matrix: Array) -> None:
     """Add ``tau X J X'`` to the blocks of every pair of classes."""
-    if not system.live.size:
+    if not system.active.size:
         return
     jacobian, columns, tau = system.jacobian, system.columns, system.tau
     if isinstance(jacobian, BalancedJacobian):
@@ -212,13 +212,13 @@ def _rows_of_loss(system: DualNewtonSystem) -> Array:
     return system.ts * rows
 
 
-# -- in the live coefficients, with rows that sum to zero ----------------------------------------
+# -- in the active coefficients, with rows that sum to zero ----------------------------------------
 
 
 def _constrained_work(system: DualNewtonSystem) -> float:
     """Multiplications of `_constrained_direction`."""
     n, classes = system.support.shape
-    return classes * system.live.size**2 * (n + system.live.size)
+    return classes * system.active.size**2 * (n + system.active.size)
 
 
 def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
@@ -257,14 +257,16 @@ def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
 
 def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array:
     """Multipliers of the rows of y that must sum to zero; zero for other rows."""
-    coupled = np.append(np.full(system.live.size, system.coef.sign < 0), system.intercept.sign < 0)
+    coupled = np.append(
+        np.full(system.active.size, system.coef.sign < 0), system.intercept.sign < 0
+    )
     rows = np.flatnonzero(coupled & (np.einsum("ii->i", matrix) > 0))
     multipliers = np.zeros(right.size)
     multipliers[rows] = inverse_of(matrix[np.ix_(rows, rows)], overwrite=True)(right[rows])
     return multipliers
 
 
-# -- in the live coefficients --------------------------------------------------------------------
+# -- in the active coefficients --------------------------------------------------------------------
 
 
 def _factored_work(system: DualNewtonSystem) -> float:
@@ -292,7 +294,7 @@ class _Factor:
         self.root = roots[0] if system.coef.across else None
         ranks = [root.size for root in roots]
         self.rank = sum(ranks)
-        widths = [system.live.size] * classes if system.coef.across else ranks
+        widths = [system.active.size] * classes if system.coef.across else ranks
         ends = np.cumsum([0, *widths])
         self.places = [slice(a, b) for a, b in pairwise(ends)]
         self.bias_at = int(ends[-1])

@@ -47,7 +47,7 @@ MAX_DAMPING = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Multipliers(State):
+class SemismoothNewtonState(State):
     """The state of the augmented Lagrangian method.
 
     Attributes
@@ -116,7 +116,7 @@ class _DualSlopes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SemismoothNewton(Solver[Multipliers]):
+class SemismoothNewton(Solver[SemismoothNewtonState]):
     """The proximal point method on coefficients, intercept and scores together.
 
     Each subproblem, with centre ``(W_t, b_t, Z_t)`` and steps tau, tau_b, ts, is solved through
@@ -156,7 +156,7 @@ class SemismoothNewton(Solver[Multipliers]):
             return f"it needs an intercept whose prox has a known derivative: {problem.intercept!r}"
         return super().objection(problem)
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> Multipliers:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> SemismoothNewtonState:
         design, intercept = problem.centred.design, problem.centred.intercept(start)
         scores = design.scores(start.coef) + intercept
         shares = problem.loss.shares
@@ -168,7 +168,7 @@ class SemismoothNewton(Solver[Multipliers]):
         dual = problem.loss.balanced(near, problem.intercept)
         if start.dual is None:  # of as many active coefficients as the solution, not of all
             dual *= problem.penalty.domain_scale(-design.adjoint(dual))
-        return Multipliers(
+        return SemismoothNewtonState(
             coef=start.coef,
             intercept=intercept,
             scores=scores,
@@ -181,7 +181,7 @@ class SemismoothNewton(Solver[Multipliers]):
             stop=stop,
         )
 
-    def step(self, problem: Problem, state: Multipliers) -> Multipliers:
+    def step(self, problem: Problem, state: SemismoothNewtonState) -> SemismoothNewtonState:
         """Solve one subproblem."""
         inner = _Subproblem(problem, state)
         trial, _, end = minimise(
@@ -218,7 +218,9 @@ class SemismoothNewton(Solver[Multipliers]):
             finished=state.idle + 1 >= self.max_stalled,
         )
 
-    def observe(self, problem: Problem, state: Multipliers, gap: Gap) -> Multipliers:
+    def observe(
+        self, problem: Problem, state: SemismoothNewtonState, gap: Gap
+    ) -> SemismoothNewtonState:
         if gap.gap <= GAP_REDUCTION * state.gap:
             close = state.n_iter == 0 and gap.relative_gap <= WARM_START_GAP
             state = replace(state, gap=gap.gap, idle=0, finished=False)
@@ -226,16 +228,16 @@ class SemismoothNewton(Solver[Multipliers]):
             state = replace(state, residual=residual)
         return _with_shorter_steps(state) if gap.is_mostly_rounding else state
 
-    def point(self, problem: Problem, state: Multipliers) -> Point:
+    def point(self, problem: Problem, state: SemismoothNewtonState) -> Point:
         return problem.centred.point(state.coef, state.intercept)
 
-    def scores(self, problem: Problem, state: Multipliers) -> Array:
+    def scores(self, problem: Problem, state: SemismoothNewtonState) -> Array:
         return state.image
 
-    def dual(self, problem: Problem, state: Multipliers) -> Array:
+    def dual(self, problem: Problem, state: SemismoothNewtonState) -> Array:
         return state.proven
 
-    def _limit(self, state: Multipliers) -> int:
+    def _limit(self, state: SemismoothNewtonState) -> int:
         """The limit of Newton steps for the next subproblem."""
         most = self.max_iter if state.stop.max_iter is None else state.stop.max_iter
         return min(NEWTON_STEPS, max(most - state.n_iter, 1))
@@ -248,7 +250,7 @@ def _growth(steps: int) -> float:
     return STEP_GROWTH if steps <= MANY_NEWTON_STEPS else math.sqrt(STEP_GROWTH)
 
 
-def _with_shorter_steps(state: Multipliers) -> Multipliers:
+def _with_shorter_steps(state: SemismoothNewtonState) -> SemismoothNewtonState:
     """The state with shorter steps and subproblems solved to rounding."""
     return replace(
         state,
@@ -262,7 +264,7 @@ def _with_shorter_steps(state: Multipliers) -> Multipliers:
 class _Subproblem:
     """One subproblem: its dual function, and Newton's method on it."""
 
-    def __init__(self, problem: Problem, state: Multipliers) -> None:
+    def __init__(self, problem: Problem, state: SemismoothNewtonState) -> None:
         self.problem, self.state = problem, state
         self.design = problem.centred.design
         self.support = problem.loss.dual_support

@@ -12,7 +12,7 @@ import numpy as np
 
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.brief import shown
-from proxmargin.solvers.augmented.method import MultiplierNewton
+from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.choice.fallback import Choice, RuleTable, solve
 from proxmargin.solvers.choice.rules import rules_for

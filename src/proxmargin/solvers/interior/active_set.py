@@ -19,7 +19,7 @@ from proxmargin.solvers.interior.box_program import (
 )
 from proxmargin.solvers.interior.crossover import (
     AT_UPPER,
-    FREE,
+    INSIDE,
     ROUNDING_TOLERANCE,
     Partition,
     dual_units,
@@ -41,7 +41,7 @@ class ActiveSetState(GapState):
 
     Attributes
     ----------
-    partition : (n_samples,) of `AT_LOWER`, `FREE`, `AT_UPPER`
+    partition : (n_samples,) of `AT_LOWER`, `INSIDE`, `AT_UPPER`
         The face of the box for the next step.
     signed : (n_samples,)
         The dual point v: ``w = X'v / l2``.
@@ -196,7 +196,7 @@ def _first_partition(problem: Problem, program: BoxProgram, start: Point) -> Par
     # the heavier class must not be at its upper bounds
     surplus = float(program.signs @ program.upper) if problem.fits_intercept else 0.0
     heavier = program.signs * surplus > ROUNDING_TOLERANCE * program.upper.sum()
-    return np.where(heavier, FREE, AT_UPPER).astype(np.int8)
+    return np.where(heavier, INSIDE, AT_UPPER).astype(np.int8)
 
 
 def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
@@ -205,7 +205,7 @@ def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     The surplus of the sum moves the intercept until the first margin reaches its target: that of a
     sample of the heavier class at its bound, or of the other class at zero.
     """
-    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(partition == FREE):
+    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(partition == INSIDE):
         return partition
     signed = _at_upper(program, partition)
     surplus = float(program.borders[:, 0] @ signed - program.pull[0])
@@ -215,7 +215,7 @@ def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     pulled = np.flatnonzero(upper == (surplus > 0))
     edge = edge[pulled] if surplus > 0 else -edge[pulled]
     freed = partition.copy()
-    freed[pulled[edge.argmin()]] = FREE
+    freed[pulled[edge.argmin()]] = INSIDE
     return freed
 
 
@@ -236,7 +236,7 @@ def _edges(
 def _solution_on_face(program: BoxProgram, partition: Partition) -> _FaceSolution | None:
     """The solution on a face; None if there is none."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
-    inside, signed = np.flatnonzero(partition == FREE), _at_upper(program, partition)
+    inside, signed = np.flatnonzero(partition == INSIDE), _at_upper(program, partition)
     if not inside.size:
         return _solution_at_corner(program, partition, signed)
     level = float(np.trace(kernel)) / len(kernel)

@@ -15,7 +15,7 @@ Partition = NDArray[np.int8]
 """Where each dual coordinate is in its box: at its lower bound, inside, or at its upper bound."""
 
 AT_LOWER = -1
-FREE = 0
+INSIDE = 0
 AT_UPPER = 1
 # active-set iterations
 MAX_FACES = 8  # faces tried in one crossover
@@ -75,7 +75,7 @@ def implied_partition(
     program: BoxProgram, partition: Partition, signed: Array, scores: Array
 ) -> Partition:
     """What the solution on a face implies: the next face of an active-set method."""
-    dual, inside = program.signs * signed, partition == FREE
+    dual, inside = program.signs * signed, partition == INSIDE
     missing = program.target - program.signs * scores - program.curvature * dual
     slack = ROUNDING_TOLERANCE * (np.abs(program.target) + float(np.abs(scores).max()))
     room = ROUNDING_TOLERANCE * dual_units(program, dual)
@@ -95,7 +95,7 @@ def dual_units(program: BoxProgram, dual: Array) -> Array:
 def work_of(program: BoxProgram, partition: Partition) -> float:
     """Work of a linear system on this face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
-    count = np.count_nonzero(partition == FREE)
+    count = np.count_nonzero(partition == INSIDE)
     if program.is_wide:
         return (1 + count) ** 3 / (1 + n) ** 3
     return (1 + count + p) / (1 + n + p)
@@ -142,12 +142,12 @@ class _FacePoint(NamedTuple):
 
 def _most_changes(partition: Partition) -> float:
     """The number of samples that may change sides before a face is given up."""
-    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(partition == FREE))
+    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(partition == INSIDE))
 
 
 def _solved_face(program: BoxProgram, face: Face) -> _FacePoint | None:
     """Proximal steps until the conditions hold on the face; None if the face is a bad guess."""
-    inside, upper = face.partition == FREE, face.partition == AT_UPPER
+    inside, upper = face.partition == INSIDE, face.partition == AT_UPPER
     system = _proximal_system(program, face, inside)
     if system is None:
         return None
@@ -196,7 +196,7 @@ def _proximal_step(
 
 def _exact_solution(program: BoxProgram, at: _FacePoint, partition: Partition) -> ExactSolution:
     dual = np.clip(program.signs * at.signed, 0.0, program.upper)
-    dual = np.where(partition == FREE, dual, np.where(partition == AT_UPPER, program.upper, 0.0))
+    dual = np.where(partition == INSIDE, dual, np.where(partition == AT_UPPER, program.upper, 0.0))
     scores = program.scores(at.coef) + program.borders @ at.free
     missing = program.target - program.signs * scores
     best = np.where(missing > 0, program.upper, 0.0)

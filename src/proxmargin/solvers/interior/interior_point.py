@@ -54,13 +54,13 @@ class InteriorPointState(State):
         Variables, slacks and multipliers of `BoxModel`.
     best : float
         Smallest gap so far.
-    infeasible : float
+    residual : float
         Residuals of the equations over the first ones; a step of length s leaves 1 - s of them.
     relative : float
         The last relative gap.
     idle : int
         Certificates in a row without progress because of rounding.
-    vertex : ExactSolution, optional
+    solution : ExactSolution, optional
         The exact solution on the face of the box that the last crossover found.
     spent : float
         Work of all crossovers so far, in interior point iterations.
@@ -68,10 +68,10 @@ class InteriorPointState(State):
 
     at: Iterate
     best: float = np.inf
-    infeasible: float = 1.0
+    residual: float = 1.0
     relative: float = np.inf
     idle: int = 0
-    vertex: ExactSolution | None = None
+    solution: ExactSolution | None = None
     spent: float = 0.0
 
 
@@ -144,17 +144,17 @@ class InteriorPoint(Solver[InteriorPointState]):
             state,
             n_iter=state.n_iter + 1,
             at=at,
-            infeasible=state.infeasible * (1.0 - length),
+            residual=state.residual * (1.0 - length),
             finished=length < MIN_STEP,
         )
         if isinstance(model.penalty, RidgeModel):
-            return _with_vertex(model, state, moved)
+            return _with_crossover(model, state, moved)
         return moved
 
     def point(self, problem: Problem, state: InteriorPointState) -> Point:
         model = _model_of(problem)
-        if state.vertex is not None:
-            coef, free = state.vertex.coef, state.vertex.free
+        if state.solution is not None:
+            coef, free = state.solution.coef, state.solution.free
         else:
             _, free, _ = model.of_variables(state.at.variables)
             close = state.relative <= CROSSOVER_GAP
@@ -164,7 +164,7 @@ class InteriorPoint(Solver[InteriorPointState]):
 
     def dual(self, problem: Problem, state: InteriorPointState) -> Array:
         model = _model_of(problem)
-        dual = state.vertex.dual if state.vertex else model.of_pairs(state.at.slacks)[0]
+        dual = state.solution.dual if state.solution else model.of_pairs(state.at.slacks)[0]
         return model.program.dual_point(problem, dual)
 
     def observe(self, problem: Problem, state: InteriorPointState, gap: Gap) -> InteriorPointState:
@@ -175,7 +175,7 @@ class InteriorPoint(Solver[InteriorPointState]):
         program = _model_of(problem).program
         expected = program.dual_unit * program.coef_unit * state.at.complementarity
         rounding = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
-        idle = state.idle + 1 if rounding and state.infeasible <= FEASIBLE else 0
+        idle = state.idle + 1 if rounding and state.residual <= FEASIBLE else 0
         best = min(gap.gap, state.best)
         finished = state.finished or idle >= self.max_stalled
         return replace(state, best=best, relative=gap.relative_gap, idle=idle, finished=finished)
@@ -208,7 +208,7 @@ def _new_model(problem: Problem) -> BoxModel:
     return BoxModel(RidgeModel(program) if ridge else NetModel(program, problem))
 
 
-def _with_vertex(
+def _with_crossover(
     model: BoxModel, before: InteriorPointState, after: InteriorPointState
 ) -> InteriorPointState:
     """``after``, with the exact solution of a crossover if one is tried and succeeds."""
@@ -216,16 +216,16 @@ def _with_vertex(
     ratio = total / max(before.at.complementarity, TINY)
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
     if not near or after.spent >= CROSSOVER_BUDGET:
-        return replace(after, vertex=None, exact=False)
+        return replace(after, solution=None, exact=False)
     partition = _nearest_face(model, before.at, after.at)
     work = work_of(program, partition)
     rounds = min(MAX_FACES, math.ceil((CROSSOVER_BUDGET - after.spent) / work))
     _, free, _ = model.of_variables(after.at.variables)
     face = Face(partition, model.of_pairs(after.at.slacks)[0], free)
-    vertex, used = cross_over(program, face, rounds)
-    vertex = vertex if vertex and vertex.gap <= total else None
+    solution, used = cross_over(program, face, rounds)
+    solution = solution if solution and solution.gap <= total else None
     spent = after.spent + work * used
-    return replace(after, vertex=vertex, exact=vertex is not None, spent=spent)
+    return replace(after, solution=solution, exact=solution is not None, spent=spent)
 
 
 def _nearest_face(model: BoxModel, before: Iterate, after: Iterate) -> Partition:

@@ -21,38 +21,38 @@ class NetModel(PenaltyModel):
 
     Attributes
     ----------
-    held, bare : index arrays
+    penalised, unpenalised : index arrays
         The features with a penalty, and those without.
     owner, sign, target : (n_boxes,)
         For each box the index of its coefficient and the sign of it; those of the l1 norm first.
     bounded : int
         The number of boxes of the l1 norm; the others have no upper bound.
-    scale : (n_held,)
+    scale : (n_penalised,)
         Coefficients of this size change the margins by one.
     """
 
     def __init__(self, program: BoxProgram, problem: Problem) -> None:
         net, design = problem.net, program.design
         fixed, limited = net.lower == net.upper, np.isfinite(net.lower) | np.isfinite(net.upper)
-        penalised = (net.l1 > 0) | (net.l2 > 0) | limited
+        has_penalty = (net.l1 > 0) | (net.l2 > 0) | limited
         self.size, self.lower, self.upper = design.n_features, net.lower, net.upper
-        self.held = np.flatnonzero(penalised & ~fixed)
-        self.bare = np.flatnonzero(~penalised & ~fixed)
-        self.l1, self.l2 = (part[self.held] / program.dual_unit for part in (net.l1, net.l2))
-        lower, upper = net.lower[self.held], net.upper[self.held]
+        self.penalised = np.flatnonzero(has_penalty & ~fixed)
+        self.unpenalised = np.flatnonzero(~has_penalty & ~fixed)
+        self.l1, self.l2 = (part[self.penalised] / program.dual_unit for part in (net.l1, net.l2))
+        lower, upper = net.lower[self.penalised], net.upper[self.penalised]
         kinks = np.flatnonzero(self.l1)
         low, high = np.flatnonzero(np.isfinite(lower)), np.flatnonzero(np.isfinite(upper))
         self.bounded = kinks.size
         self.owner = np.concatenate([kinks, low, high])
         self.sign = np.where(np.arange(self.owner.size) < kinks.size + low.size, 1.0, -1.0)
         self.target = np.concatenate([np.zeros(kinks.size), lower[low], -upper[high]])
-        sizes = np.hypot(design.column_bounds()[self.held], np.sqrt(self.l2))
+        sizes = np.hypot(design.column_bounds()[self.penalised], np.sqrt(self.l2))
         self.scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)  # a constant feature has size zero
         self.program = program._replace(
-            design=design.narrowed(self.held) if self.held.size < self.size else design,
-            borders=np.hstack([program.borders, design.dense_columns(self.bare)]),
-            pull=np.append(program.pull, np.zeros(self.bare.size)),
-            ridge=np.append(program.ridge, np.zeros(self.bare.size)),
+            design=design.narrowed(self.penalised) if self.penalised.size < self.size else design,
+            borders=np.hstack([program.borders, design.dense_columns(self.unpenalised)]),
+            pull=np.append(program.pull, np.zeros(self.unpenalised.size)),
+            ridge=np.append(program.ridge, np.zeros(self.unpenalised.size)),
         )
         self.first = self._first_iterate()
 
@@ -62,15 +62,15 @@ class NetModel(PenaltyModel):
         kinks = np.minimum(2.0 * scale[: self.bounded], 1.0 / half)
         bounds = np.where(self.target < 0, -self.target, scale)[self.bounded :]
         return Iterate(
-            np.zeros(self.held.size),
+            np.zeros(self.penalised.size),
             np.concatenate([half, 1.0 / bounds, half]),
             np.concatenate([kinks, bounds, kinks]),
         )
 
     def coef_and_free(self, at: Iterate, free: Array, close: bool) -> tuple[Array, Array]:
-        coef, known = np.zeros(self.size), free.size - self.bare.size
-        coef[self.held] = np.where(close & self._is_zero(at), 0.0, at.variables)
-        coef[self.bare] = free[known:]
+        coef, known = np.zeros(self.size), free.size - self.unpenalised.size
+        coef[self.penalised] = np.where(close & self._is_zero(at), 0.0, at.variables)
+        coef[self.unpenalised] = free[known:]
         return np.clip(coef, self.lower, self.upper), free[:known]
 
     def _is_zero(self, at: Iterate) -> NDArray[np.bool_]:
@@ -84,7 +84,7 @@ class NetModel(PenaltyModel):
 
     def newton(self, at: Iterate, pulled: Array, factored: Factored) -> PenaltyNewton | None:
         """The boxes eliminated: ``b / theta + m = missing`` leaves a ridge of theta."""
-        owner, sign, bounded, size = self.owner, self.sign, self.bounded, self.held.size
+        owner, sign, bounded, size = self.owner, self.sign, self.bounded, self.penalised.size
         slopes = at.multipliers / at.slacks
         slopes[:bounded] += slopes[owner.size :]
         theta = 1.0 / slopes[: owner.size]

@@ -46,7 +46,7 @@ class RidgeNewtonState(MarginNewtonState):
     Attributes
     ----------
     ridge : float, ridge of this stage of the homotopy, at least the final one
-    every : int, the Hessian of few features is that of every k-th sample
+    stride : int, the Hessian of few features is that of every k-th sample
     hessian : (k, k), of the loss, for few features: of an earlier point, updated by BFGS
     mean : (k,), along a step d the intercept of the model changes by ``-mean' d``
     renews : bool, the next step forms the Hessian of its point
@@ -54,7 +54,7 @@ class RidgeNewtonState(MarginNewtonState):
     """
 
     ridge: float = 0.0
-    every: int = 1
+    stride: int = 1
     hessian: Array = field(default_factory=lambda: np.empty((0, 0)))
     mean: Array = field(default_factory=lambda: np.empty(0))
     renews: bool = True
@@ -73,7 +73,7 @@ class Form(ABC):
     def __init__(self, data: Centred) -> None:
         self.design, self.centre = data
 
-    def every(self) -> int:
+    def stride(self) -> int:
         """The samples of the first Hessian: every k-th one."""
         return 1
 
@@ -113,17 +113,17 @@ class Form(ABC):
         """The Newton step of the coefficients, and of the intercept."""
 
 
-class Narrow(Form):
+class FeatureForm(Form):
     """Few features: the Hessian is formed and factored, first that of some of the samples."""
 
-    def every(self) -> int:
+    def stride(self) -> int:
         least = max(LEAST_SAMPLES, SAMPLES_PER_FEATURE * self.design.n_features)
         return max(1, min(LARGEST_EVERY, self.design.n_samples // least))
 
     def with_hessian(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         design, curvature = self.design, state.at.curvature
-        if state.every > 1:
-            index, factors = problem.remembered(_sample, state.every)
+        if state.stride > 1:
+            index, factors = problem.remembered(_sample, state.stride)
             design, curvature = design.rows(index), curvature[index] * factors
         hessian, mean = intercept_eliminated(problem, design, curvature)
         return state.but(hessian=hessian, mean=mean)
@@ -135,7 +135,7 @@ class Narrow(Form):
         return direction, -float(state.mean @ direction)
 
 
-class Wide(Form):
+class SampleForm(Form):
     """Few samples: ``w = X'a``, with the Gram matrix of the samples in place of the data."""
 
     @cached_property
@@ -205,7 +205,7 @@ class Wide(Form):
         return step, move
 
 
-class Kernel(Wide):
+class KernelForm(SampleForm):
     """A kernel matrix in place of data: the coefficients are a."""
 
     def inner(self, problem: Problem, start: Point) -> Array:
@@ -215,7 +215,7 @@ class Kernel(Wide):
         return inner
 
 
-class Large(Form):
+class IterativeForm(Form):
     """Many samples and many features: preconditioned conjugate gradients."""
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
@@ -277,15 +277,15 @@ def _new_form(problem: Problem, deadline: float) -> Form:
     """
     raw = problem.design
     if isinstance(raw, KernelDesign):
-        return Kernel(problem.centred)
+        return KernelForm(problem.centred)
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)
     if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
-        return Large(problem.centred if dense else Centred(raw, np.zeros(features)))
+        return IterativeForm(problem.centred if dense else Centred(raw, np.zeros(features)))
     few = samples <= features
     if dense and features < samples <= GRAM_SAMPLES_PER_FEATURE * features:
         # rounding of a singular Gram matrix would swamp a weak ridge
         largest = problem.margins.phi.smoothness * problem.slope_size**2
         few = problem.penalty.l2 >= GRAM_MIN_RIDGE * largest
-    return (Wide if few else Narrow)(problem.centred)
+    return (SampleForm if few else FeatureForm)(problem.centred)

@@ -17,7 +17,7 @@ from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.ridge.ridge_forms import (
     MAX_DENSE_SIDE,
     RidgeNewtonState,
-    Wide,
+    SampleForm,
     form_of,
     sampled,
 )
@@ -75,23 +75,23 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
         form = form_of(problem, stop.deadline)
-        if form.every() >= SAMPLES_GROWTH and start.dual is None and not start.coef.any():
-            start = self._rough_solution(sampled(problem, form.every()), start, stop)
+        if form.stride() >= SAMPLES_GROWTH and start.dual is None and not start.coef.any():
+            start = self._rough_solution(sampled(problem, form.stride()), start, stop)
         inner = form.inner(problem, start)
         intercept = float(start.intercept[0] + form.centre @ start.coef[:, 0])
-        share = 1.0 if problem.margins.phi.has_linear_piece else 0.0
-        at = expanded(problem, form.products(inner) + intercept, intercept, share)
+        majoriser = 1.0 if problem.margins.phi.has_linear_piece else 0.0
+        at = expanded(problem, form.products(inner) + intercept, intercept, majoriser)
         state = RidgeNewtonState(
             inner=inner,
             at=at,
             slope=form.gradient(at.dual),
-            share=share,
+            majoriser=majoriser,
             ridge=_first_ridge(problem, form.design, start),
             tol=CLAIM_FRACTION * stop.tol,
-            every=form.every(),
+            stride=form.stride(),
             deadline=stop.deadline,
         )
-        polish = stop.polish and form.every() == 1  # of a sample, a step has no more digits
+        polish = stop.polish and form.stride() == 1  # of a sample, a step has no more digits
         return self.with_gap(problem, state).but(unpolished=polish, idle=0, renews=True)
 
     def _rough_solution(self, problem: Problem, start: Point, stop: Stop) -> Point:
@@ -108,7 +108,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         """The first state for a problem with another ridge, from the solution of this one."""
         fresh = state.but(n_iter=0, ridge=problem.penalty.l2, objective=np.inf, gap=np.inf)
         first = self.with_gap(problem, fresh.but(renews=False))
-        return first.but(unpolished=first.every == 1, idle=0, renews=True)
+        return first.but(unpolished=first.stride == 1, idle=0, renews=True)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         if state.renews:
@@ -155,8 +155,8 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
             objective,
             gap,
             relative_gap,
-            every=max(1, state.every // SAMPLES_GROWTH) if grows else state.every,
-            renews=slow or state.every == 1,
+            stride=max(1, state.stride // SAMPLES_GROWTH) if grows else state.stride,
+            renews=slow or state.stride == 1,
             passing=passing,
             ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
             exact=proved <= EXACT_GAP * least,
@@ -184,7 +184,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
 
     def is_in_samples(self, problem: Problem) -> bool:
         """Whether the samples are so few that only their inner products are used."""
-        return isinstance(form_of(problem), Wide)
+        return isinstance(form_of(problem), SampleForm)
 
 
 def _first_ridge(problem: Problem, design: Design, start: Point) -> float:

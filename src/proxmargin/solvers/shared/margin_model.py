@@ -56,16 +56,18 @@ class MarginExpansion(NamedTuple):
     curvature: Array
 
 
-def expanded(problem: Problem, scores: Array, intercept: float, share: float) -> MarginExpansion:
+def expanded(
+    problem: Problem, scores: Array, intercept: float, majoriser: float
+) -> MarginExpansion:
     """The expansion of the loss at these scores, with the best intercept.
 
     Parameters
     ----------
     scores : (n_samples,)
         Scores with the given ``intercept``.
-    share : float
+    majoriser : float
         Weight of the reweighted least-squares majoriser where the loss has no curvature
-        (`_next_share`).
+        (`_next_majoriser`).
     """
     loss, start = problem.loss, np.array([intercept])
     bare = (scores - intercept)[:, None]
@@ -78,7 +80,7 @@ def expanded(problem: Problem, scores: Array, intercept: float, share: float) ->
         scores,
         value,
         dual[:, 0],
-        _curvatures(problem.margins, scores + problem.offset, share),
+        _curvatures(problem.margins, scores + problem.offset, majoriser),
     )
 
 
@@ -142,7 +144,7 @@ class MarginNewtonState(GapState):
     inner : (k,), the coefficients, in the coordinates of the method
     at : MarginExpansion, with the best intercept (for the centred design, if it is centred)
     slope : (k,), gradient of the loss in the coefficients
-    share : float, weight of the reweighted least-squares majoriser where the loss has no curvature
+    majoriser : float, weight of the reweighted least-squares majoriser where the loss is linear
     multiplier : float, of the last step
     objective : float
     gap : float, smallest duality gap so far
@@ -152,7 +154,7 @@ class MarginNewtonState(GapState):
     inner: Array
     at: MarginExpansion
     slope: Array
-    share: float = 0.0
+    majoriser: float = 0.0
     multiplier: float = 0.0
     objective: float = np.inf
     gap: float = np.inf
@@ -166,8 +168,8 @@ S = TypeVar("S", bound=MarginNewtonState)
 class MarginNewton(Solver[S]):
     """Newton steps on a sum of margin losses and a penalty, with an exact line search.
 
-    Samples on a linear piece of the loss get a share of the reweighted least-squares majoriser as
-    curvature; the share goes to zero.
+    Samples on a linear piece of the loss get the curvature of the reweighted least-squares
+    majoriser, times a weight that goes to zero.
 
     Parameters
     ----------
@@ -202,16 +204,16 @@ class MarginNewton(Solver[S]):
     def step(self, problem: Problem, state: S) -> S:
         at, step = state.at, self.newton(problem, state)
         length = min(_line_search(problem, at, step), self.longest)
-        share = _next_share(state.share, length)
+        majoriser = _next_majoriser(state.majoriser, length)
         scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
-        there = expanded(problem, scores, intercept, share)
+        there = expanded(problem, scores, intercept, majoriser)
         change = length * float(np.linalg.norm(step.direction))
         reached = state.but(
             n_iter=state.n_iter + 1,
             inner=state.inner + length * step.direction,
             at=there,
             slope=self.gradient(problem, there.dual),
-            share=share,
+            majoriser=majoriser,
             multiplier=step.multiplier,
             point_change=change / (1.0 + float(np.linalg.norm(state.inner))),
         )
@@ -235,7 +237,10 @@ class MarginNewton(Solver[S]):
         better = passing or gap < GAP_REDUCTION * state.gap or state.objective - objective > gained
         idle = 0 if better else state.idle + 1
         still = (
-            state.n_iter > 0 and state.point_change == 0.0 and not passing and state.share == 0.0
+            state.n_iter > 0
+            and state.point_change == 0.0
+            and not passing
+            and state.majoriser == 0.0
         )
         return state.but(
             objective=objective,
@@ -264,7 +269,7 @@ def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> flo
     return length
 
 
-def _next_share(before: float, step: float) -> float:
+def _next_majoriser(before: float, step: float) -> float:
     """The next weight of the majoriser: smaller after a good step, larger after a short one."""
     if step >= GOOD_STEP_LENGTH:
         return MAJORISER_DECREASE * before if before > SMALLEST_MAJORISER else 0.0
@@ -275,10 +280,10 @@ def _next_share(before: float, step: float) -> float:
     )
 
 
-def _curvatures(loss: MarginSum, scores: Array, share: float) -> Array:
+def _curvatures(loss: MarginSum, scores: Array, majoriser: float) -> Array:
     """Second derivative of the loss in each score including the offset, (n_samples,).
 
-    Where it vanishes but the loss does not: ``share`` times the curvature of the parabola that
+    Where it vanishes but the loss does not: ``majoriser`` times the curvature of the parabola that
     touches the loss there and has its vertex at zero. For a capped quadratic that is the majoriser
     of reweighted least squares.
     """
@@ -289,11 +294,11 @@ def _curvatures(loss: MarginSum, scores: Array, share: float) -> Array:
     else:
         curvature = np.empty(scores.size)
         compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, curvature)
-    if share > 0:
+    if majoriser > 0:
         flat = np.flatnonzero((curvature == 0) & (weights > 0))
         slope, value = phi.descent(t[flat]), phi.value(t[flat])
         missing = np.divide(slope**2, 2.0 * value, out=np.zeros(flat.size), where=value > 0)
-        curvature[flat] = share * weights[flat] * missing
+        curvature[flat] = majoriser * weights[flat] * missing
     return curvature
 
 

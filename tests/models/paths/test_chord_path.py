@@ -21,7 +21,7 @@ from proxmargin import (
     margin_path,
 )
 from proxmargin.data.designs import SparseDesign
-from proxmargin.models.paths.engine import NAME, Engine
+from proxmargin.models.paths.chord_path import NAME, ChordPath
 from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.solvers.l1 import chord_engine as engine
 
@@ -250,8 +250,8 @@ def test_of_large_data_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wide()
     monkeypatch.setattr(engine, "COPY_BYTES", 8 * X.size - 1)
     model = SparseLogisticRegression(tol=1e-8)
-    assert not Engine.takes(model._assemble(X.astype(np.float32), y, None).problems[0])
-    assert Engine.takes(model._assemble(X, y, None).problems[0])
+    assert not ChordPath.takes(model._assemble(X.astype(np.float32), y, None).problems[0])
+    assert ChordPath.takes(model._assemble(X, y, None).problems[0])
 
 
 @pytest.mark.parametrize("data", [wide, tall])
@@ -267,15 +267,15 @@ def test_the_path_goes_on_after_a_strength_that_was_given_up(
     data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = data()
-    whole, calls = Engine.solved, []
+    whole, calls = ChordPath.solved, []
 
-    def given_up(self: Engine, l1: np.ndarray, l2: np.ndarray) -> Any:
+    def given_up(self: ChordPath, l1: np.ndarray, l2: np.ndarray) -> Any:
         calls.append(l1.size)
         count = 0 if len(calls) % 2 == 0 else 3
         return whole(self, l1[:count], l2[:count])
 
     expected = margin_path(SparseLogisticRegression(tol=1e-10), X, y, n_alphas=9, eps=0.05)
-    monkeypatch.setattr(Engine, "solved", given_up)
+    monkeypatch.setattr(ChordPath, "solved", given_up)
     path = margin_path(SparseLogisticRegression(tol=1e-10), X, y, n_alphas=9, eps=0.05)
     assert len({one.solver for one in path.certificates}) == 2
     np.testing.assert_allclose(path.coefs, expected.coefs, atol=2e-4)
@@ -389,7 +389,7 @@ def test_strengths_that_are_far_apart_or_tiny(alphas: list[float]) -> None:
 
 def test_a_strength_far_below_the_last_one_is_left_to_a_single_fit() -> None:
     (problem,) = SparseLogisticRegression(l1_ratio=1.0)._assemble(*wide(), None).problems
-    path, top = Engine(problem, 1e-6), smooth_critical_strength(problem)
+    path, top = ChordPath(problem, 1e-6), smooth_critical_strength(problem)
     strengths = top * np.array([0.5, 0.25, 1e-7])
     assert path.solved(strengths, np.zeros(3)).count == 2
     assert path.solved(strengths[2:], np.zeros(1)).count == 0
@@ -404,7 +404,7 @@ def test_a_revised_model_is_that_of_its_curvatures(
     X, y = data(layout)
     model = SquaredHingeSVC(standardize=True, fit_intercept=fit_intercept)
     (problem,) = model._assemble(X, y, None).problems
-    path = Engine(problem, 1e-6)
+    path = ChordPath(problem, 1e-6)
     strengths = smooth_critical_strength(problem) * np.geomspace(1.0, 0.2, 12)
     assert path.solved(strengths, np.zeros(12)).count == 12
     quadratic, candidates = path.progress.model, path.progress.candidates
@@ -436,7 +436,7 @@ def test_the_effort_before_there_was_room_is_told(
     X, y = wide()
     model = SparseLogisticRegression(l1_ratio=l1_ratio)
     (problem,) = model._assemble(X, y, None).problems
-    path = Engine(problem, 1e-6)
+    path = ChordPath(problem, 1e-6)
     begun = float(path.progress.scalars["read"])
     strengths = smooth_critical_strength(problem) * np.geomspace(1.0, 0.1, 12)
     found = path.solved(strengths, strengths / l1_ratio - strengths)

@@ -27,7 +27,7 @@ NAME = ChordNewton.name
 BECAUSE = "on a path of strengths chord Newton steps and former dual points read the data least"
 
 
-class Engine(ChordEngine):
+class ChordPath(ChordEngine):
     """A path in progress, from the null model.
 
     Parameters
