@@ -39,7 +39,7 @@ class Inner:
 def inner(monkeypatch) -> Inner:
     seen = Inner()
     for name in MODULES:
-        module = importlib.import_module(f"proxmargin.solvers.ridge.{name}")
+        module = importlib.import_module(f"proxmargin.solvers.l1.{name}")
         monkeypatch.setattr(module, "minimize", seen.watched(module.minimize))
     return seen
 
