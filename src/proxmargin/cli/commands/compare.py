@@ -56,8 +56,29 @@ def register(commands: options.Commands) -> None:
     add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
     add("--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds")
     _add_protocol(parser)
-    _add_work(parser)
-    _add_files(parser)
+    add = parser.add_argument_group("work").add_argument
+    add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
+    add("--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun")
+    add(
+        "--run",
+        dest="run_dir",
+        metavar="DIR",
+        help="keep finished work there, and continue from it",
+    )
+    group = parser.add_argument_group("files")
+    add = group.add_argument
+    add("--output", "-o", metavar="FILE", help="save the recommended model, fitted on all samples")
+    add(
+        "--save",
+        choices=SAVED,
+        default=RECOMMENDED,
+        help="which model --output saves: the recommended one, the simplest of those not "
+        "distinguishable from the best (default), or the one with the best mean",
+    )
+    add("--report", metavar="FILE", help="write a report: one page of HTML")
+    output.add_plot(
+        group, "the intervals of the scores, or of several data sets the average ranks,"
+    )
     options.add_common(parser)
 
 
@@ -82,35 +103,6 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     add("--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)")
     options.add_scaling(group)
     add("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
-
-
-def _add_work(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("work").add_argument
-    add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
-    add("--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun")
-    add(
-        "--run",
-        dest="run_dir",
-        metavar="DIR",
-        help="keep finished work there, and continue from it",
-    )
-
-
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("files")
-    add = group.add_argument
-    add("--output", "-o", metavar="FILE", help="save the recommended model, fitted on all samples")
-    add(
-        "--save",
-        choices=SAVED,
-        default=RECOMMENDED,
-        help="which model --output saves: the recommended one, the simplest of those not "
-        "distinguishable from the best (default), or the one with the best mean",
-    )
-    add("--report", metavar="FILE", help="write a report: one page of HTML")
-    output.add_plot(
-        group, "the intervals of the scores, or of several data sets the average ranks,"
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -237,7 +229,13 @@ class Collected:
 
 def run_several(arguments: argparse.Namespace) -> int:
     """Compare on every data set, then over all of them."""
-    _check_several(arguments)
+    for option in ("output", "report"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(
+                f"--{option} is for one data set, and there are {len(arguments.data)}: keep the "
+                "runs with --run DIR, which has the models of each and what a report needs"
+            )
+    output.check_plot(arguments.plot)
     names = _named_sources(arguments.data)
     asked = dict(zip(names, (_asked(arguments, *pair) for pair in names.items()), strict=True))
     for each in asked.values():  # unusable data are told before hours of work
@@ -288,16 +286,6 @@ def _show(several: SeveralComparisons, found: Collected, arguments: argparse.Nam
         print(f"\nRuns: {arguments.run_dir}; a report of each: proxmargin report RUN_DIR")
     if drawn:
         print(f"\nAverage ranks drawn in {drawn}")
-
-
-def _check_several(arguments: argparse.Namespace) -> None:
-    for option in ("output", "report"):
-        if getattr(arguments, option) is not None:
-            raise ValueError(
-                f"--{option} is for one data set, and there are {len(arguments.data)}: keep the "
-                "runs with --run DIR, which has the models of each and what a report needs"
-            )
-    output.check_plot(arguments.plot)
 
 
 def _named_sources(sources: Sequence[str]) -> dict[str, str]:

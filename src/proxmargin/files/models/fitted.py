@@ -113,9 +113,6 @@ def form_of(estimator: Any) -> ModelForm:
     return replace(form, required=(*form.required, *_SCALING)) if estimator.standardize else form
 
 
-# -- checks ---------------------------------------------------------------------------------------
-
-
 def _check_support(fitted: Fitted) -> None:
     index = fitted["support_"]
     rising = _is_array(index, "iu", 1) and bool(np.all(np.diff(index.astype(np.int64)) > 0))
@@ -188,9 +185,6 @@ def _is_array(value: Any, kinds: str, ndim: int) -> bool:
 def _demand(holds: bool, sentence: str) -> None:
     if not holds:
         raise ModelFileError(sentence)
-
-
-# -- as JSON and arrays ---------------------------------------------------------------------------
 
 
 def collect(estimator: Any, form: ModelForm) -> Fitted:

@@ -124,21 +124,17 @@ def refuse_invalid(estimator: Any) -> None:
     try:
         estimator._check_parameters()
         estimator._check_model()
-        _check_class_weight(estimator.class_weight)
+        weights = estimator.class_weight
+        if isinstance(weights, Mapping):
+            for label, weight in weights.items():
+                check_number(f"class_weight[{label!r}]", weight, low=0.0)
+        elif not (weights is None or (isinstance(weights, str) and weights == "balanced")):
+            raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {weights!r}")
         if hasattr(estimator, "kernel"):
             _check_kernel(estimator)
     except Exception as error:  # values of any type meet comparisons not made for them
         name = type(estimator).__name__
         raise ModelFileError(f"its settings are none of a {name}: {brief(error, 400)}") from error
-
-
-def _check_class_weight(weights: Any) -> None:
-    if weights is None or (isinstance(weights, str) and weights == "balanced"):
-        return
-    if not isinstance(weights, Mapping):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {weights!r}")
-    for label, weight in weights.items():
-        check_number(f"class_weight[{label!r}]", weight, low=0.0)
 
 
 def _check_kernel(estimator: Any) -> None:

@@ -141,8 +141,6 @@ class CrossValidated(
             given = constructor(own, plain, cls._replaced_parameters)
             cls.__init__ = given  # type: ignore[method-assign]
 
-    # -- fitting ----------------------------------------------------------------------------
-
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> Self:
@@ -330,8 +328,6 @@ class CrossValidated(
             own = chosen._reassembled(assembly)
             self.gamma_ = mixed_models(best, path, own, column, self.gamma_)
         return best, fits, short
-
-    # -- what is fitted ---------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_choice("selection", self.selection, CHOICES)

@@ -185,8 +185,6 @@ class PublishesResults:
         )
         return frame
 
-    # -- predictions by the chosen model ----------------------------------------------------
-
     def _by_best(self, method: str, X: Any, offset: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):

@@ -207,8 +207,6 @@ class Comparison(Ranking, Plots):
         rows = _features(self, self.best_name_ if model is None else model, limit)
         return [(row["feature"], row["weight"], row["class"]) for row in rows]
 
-    # -- shown and written ------------------------------------------------------------------
-
     def __str__(self) -> str:
         return present.text(self.facts)
 
@@ -261,9 +259,6 @@ def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
         **{name: getattr(result, name) for name in costs},
         **result.settings,
     }
-
-
-# -- plain values: the contract of JSON files, of reports and of what is printed ---------------
 
 
 def _facts(found: Comparison) -> dict[str, Any]:

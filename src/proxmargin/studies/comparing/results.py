@@ -101,8 +101,15 @@ class Ranking:
     @cached_property
     def results(self) -> list[ModelResult]:
         """One a model, the best first; models without a finished fold last."""
-        sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
-        return sorted(results_of(self.outcomes, self.setup), key=lambda each: _rank(each, sign))
+        sign = -1.0 if self.setup.protocol.scoring.larger_is_better else 1.0
+
+        def rank(result: ModelResult) -> tuple[bool, float, float]:
+            unknown = bool(np.isnan(result.score_mean))
+            # rounding, so that equal means of the same fractions count as equal
+            score = 0.0 if unknown else sign * round(result.score_mean, 12)
+            return unknown, score, result.features_used
+
+        return sorted(results_of(self.outcomes, self.setup), key=rank)
 
     @property
     def names(self) -> list[str]:
@@ -171,13 +178,6 @@ class Ranking:
         if self.tally.unmet:
             notes.append(str(self.tally))
         return list(dict.fromkeys(notes))
-
-
-def _rank(result: ModelResult, sign: float) -> tuple[bool, float, float]:
-    unknown = np.isnan(result.score_mean)
-    # rounding, so that equal means of the same fractions count as equal
-    score = 0.0 if unknown else -sign * round(result.score_mean, 12)
-    return bool(unknown), score, result.features_used
 
 
 def results_of(outcomes: Sequence[Outcome], setup: Setup) -> list[ModelResult]:

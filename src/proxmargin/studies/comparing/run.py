@@ -381,9 +381,6 @@ class Performance:
             yield task
 
 
-# -- the order of tasks -------------------------------------------------------------------------
-
-
 def tasks_of(
     candidates: Sequence[Candidate], splits: Sequence[TrainTestRows], seed: int
 ) -> Iterator[FoldTask]:
@@ -415,9 +412,6 @@ def unhindered(
 
 def _follows_path(task: FoldTask) -> bool:
     return isinstance(task.candidate.search, AlphaPath)
-
-
-# -- processes that end when their parent does ---------------------------------------------------
 
 
 def _performed(

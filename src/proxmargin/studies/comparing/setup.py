@@ -322,9 +322,6 @@ def _read_facts(path: Path) -> Mapping[str, Any]:
     return dict(facts)
 
 
-# -- tasks ------------------------------------------------------------------------------------
-
-
 def _task_file(path: Path, number: int) -> Path:
     return path / TASKS / f"{number:05d}.json"
 

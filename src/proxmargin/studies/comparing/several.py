@@ -232,7 +232,11 @@ def compare_several(
     }
     if not facts:
         raise ValueError("comparisons is empty: it must have a comparison for each data set")
-    metric = _agreed_metric(facts) if metric is None else metric
+    if metric is None:  # that by which the models of all comparisons were ordered
+        metric, *others = sorted({str(each["protocol"]["scoring"]) for each in facts.values()})
+        if others:
+            names = ", ".join([metric, *others])
+            raise ValueError(f"comparisons are ordered by several metrics: {names}; give metric=")
     larger = _agreed_direction(facts, metric)
     means = {name: _means(each, metric) for name, each in facts.items()}
     models = list(dict.fromkeys(model for found in means.values() for model in found))
@@ -293,15 +297,6 @@ def _notes(scores: Floats, missing: Sequence[str], datasets: Sequence[str]) -> I
             f"tests of ranks need more data sets: with fewer than {FEW_SETS} no two models can be "
             "told apart by Wilcoxon's signed ranks"
         )
-
-
-def _agreed_metric(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """The metric that the models of all comparisons were ordered by."""
-    found = {str(each["protocol"]["scoring"]) for each in facts.values()}
-    if len(found) > 1:
-        names = ", ".join(sorted(found))
-        raise ValueError(f"comparisons are ordered by several metrics: {names}; give metric=")
-    return found.pop()
 
 
 def _agreed_direction(facts: Mapping[str, Mapping[str, Any]], metric: str) -> bool:

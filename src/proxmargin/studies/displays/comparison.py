@@ -186,9 +186,6 @@ def height_of(models: int) -> float:
     return FRAME + ROW * max(models, FEWEST)
 
 
-# -- rows -----------------------------------------------------------------------------------
-
-
 def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
     marks = _draw_rows(drawn, ax, *drawn.numbers("mean", "low", "high"))
     majority = _number((drawn.facts.get("majority") or {}).get(drawn.metric))
@@ -260,9 +257,6 @@ def _name_rows(drawn: Drawn, ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-# -- costs ----------------------------------------------------------------------------------
-
-
 def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
     counts = np.array([_number(model.get("n_features")) for model in drawn.models])
     if np.nanmax(counts, initial=0.0) > WIDE * np.nanmin(counts, initial=np.inf):
@@ -301,9 +295,6 @@ def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": "0.8", "linewidth": 0.5},
         )
-
-
-# -- curves ---------------------------------------------------------------------------------
 
 
 class Curve(NamedTuple):
@@ -378,9 +369,6 @@ def _classes(labels: Sequence[str], label: Any) -> list[int]:
         check_choice("label", str(label), labels)
         return [labels.index(str(label))]
     return [1] if len(labels) == 2 else list(range(len(labels)))
-
-
-# -- shared ---------------------------------------------------------------------------------
 
 
 def _known(facts: Facts, metric: str) -> Facts:

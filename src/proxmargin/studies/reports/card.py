@@ -176,20 +176,18 @@ def _separators(
             continue
         found = mannwhitneyu(column[inside], column[~inside], nan_policy="omit")
         if found.pvalue * areas.size < CHANCE:
-            yield _separator(names[j], str(label), labels.size, float(sides[k, j]))
-
-
-def _separator(name: str, label: str, n_classes: int, auc: float) -> dict[str, Any]:
-    between = "the two classes" if n_classes == 2 else f"{label} from the other classes"
-    how = "perfectly" if auc == 1 else "almost perfectly"
-    return {
-        "feature": name,
-        "what": f"alone separates {between} {how} (AUC {auc:.3f})",
-        "class": label,
-        "auc": auc,
-        "advice": "Leave such features out if they become known only with the class (a result of "
-        "the diagnosis, a code of the label); real measurements are strong markers.",
-    }
+            auc = float(sides[k, j])
+            between = "the two classes" if labels.size == 2 else f"{label} from the other classes"
+            how = "perfectly" if auc == 1 else "almost perfectly"
+            yield {
+                "feature": names[j],
+                "what": f"alone separates {between} {how} (AUC {auc:.3f})",
+                "class": str(label),
+                "auc": auc,
+                "advice": "Leave such features out if they become known only with the class (a "
+                "result of the diagnosis, a code of the label); real measurements are strong "
+                "markers.",
+            }
 
 
 def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -73,9 +73,6 @@ def joined(words: list[str]) -> str:
     return f"{', '.join(first)} and {final}" if first else final
 
 
-# -- tables -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Cell:
     """The words in a cell, and the number that they are sorted and downloaded by, if any."""

@@ -161,8 +161,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
     verbose: int = 0
     min_features: int = 0
 
-    # -- fitting ----------------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit the paths of all half-samples, and find the stable features.
 
@@ -282,8 +280,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
         grid = strength.checked(self.alphas)
         return grid[strength.order(grid)]
 
-    # -- publishing -------------------------------------------------------------------------
-
     def _publish(
         self, task: HalfSampleTask, terms: SelectionTerms, entries: list[PathEntry], n_units: int
     ) -> None:
@@ -341,8 +337,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 ConvergenceWarning,
                 stacklevel=users_level(),
             )
-
-    # -- results ----------------------------------------------------------------------------
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "max_frequencies_")
