@@ -1,7 +1,9 @@
 """The rules of ``solver='auto'``: a table by the kind of problem, each row with its reason.
 
 Of the rows of a kind (`rules_for`) the first that matches and whose solver takes the problem is
-used. If it stalls, the next row goes on. The thresholds are crossovers between solvers, measured
+used, and its ``because`` is that of the certificate. If it stalls, the next row goes on. A row
+above it was passed over because ``when`` does not hold, because `Solver.objection` says why not, or
+because a step would exceed the time limit. The thresholds are crossovers between solvers, measured
 on the data sets of ``benchmarks/``.
 """
 
