@@ -101,10 +101,11 @@ def test_states_come_back_bit_for_bit() -> None:
         "stop": Stop(tol=1e-3, max_iter=7),
     }
     plain = json.loads(json.dumps(StateCodec(arrays).encode(value), allow_nan=False))
-    found = StateCodec(arrays, Stop(deadline=5.0)).decode(plain)
+    # a limit that was one below that of its run is one below that of the run that goes on
+    found = StateCodec(arrays, Stop(max_iter=20, deadline=5.0), 8).decode(plain)
     assert repr(found["numbers"]) == repr(value["numbers"])
     assert found["twice"][0] is found["twice"][1].coef is twice
-    assert (found["stop"].tol, found["stop"].max_iter, found["stop"].deadline) == (1e-3, 7, 5.0)
+    assert (found["stop"].tol, found["stop"].max_iter, found["stop"].deadline) == (1e-3, 19, 5.0)
     assert isinstance(found["matrix"], sp.csc_matrix)
     for unfit in (object(), np.array([{}]), 1j, len):
         with pytest.raises(EncodingError):

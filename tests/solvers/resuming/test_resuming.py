@@ -18,7 +18,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from proxmargin import Checkpoint, HuberizedSVC, MulticlassSVC, NuSVC, SquaredHingeSVC
+from proxmargin import (
+    Checkpoint,
+    ElasticNetSVC,
+    HuberizedSVC,
+    MulticlassSVC,
+    NuSVC,
+    SquaredHingeSVC,
+)
 from proxmargin.optimality.certificates.certificate import Certificate
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import RunCheckpoint
@@ -143,6 +150,27 @@ def test_more_iterations_go_on_where_the_limit_was(tmp_path) -> None:
     assert more.certificate_.converged
     # the last class has its state, the others start at their points
     assert facts(more.certificate_)[-1] == facts(whole.certificate_)[-1]
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_iter": 500, "time_limit": 100.0}], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ElasticNetSVC(alpha=0.01, l1_ratio=0.9, solver="multiplier-newton"),
+        HuberizedSVC(alpha=0.01, solver="ssnal"),
+        HuberizedSVC(alpha=0.01, solver="fapg-ssnal"),
+        MulticlassSVC(C=0.05, solver="multiplier-newton"),
+        SquaredHingeSVC(alpha=0.01, solver="fapg-ws"),
+    ],
+    ids=repr,
+)
+def test_a_state_with_limits_of_its_own_has_those_of_the_fit_that_goes_on(
+    model, limits, tmp_path
+) -> None:
+    path = tmp_path / "fit.npz"
+    limited = clone(model).set_params(max_iter=3, time_limit=60.0)
+    assert not fitted(limited, Checkpoint(path, 0.0)).certificate_.converged
+    assert fitted(model.set_params(**limits), resume_from=path).certificate_.converged
 
 
 def test_a_fit_that_ran_out_of_time_goes_on(tmp_path) -> None:

@@ -34,7 +34,9 @@ SPARSE: Mapping[str, Any] = {
 }
 PARTS = ("data", "indices", "indptr")  # of a sparse matrix
 # fields of a `Stop` that belong to the run and not to its state
-OF_THE_RUN = frozenset({"deadline", "most_work", "effort", "most_further_work", "callbacks"})
+OF_THE_RUN = frozenset(
+    {"time_limit", "deadline", "most_work", "effort", "most_further_work", "callbacks"}
+)
 
 
 class EncodingError(ValueError):
@@ -140,6 +142,7 @@ class StateCodec(Codec):
 
     arrays: dict[str, NDArray[Any]]  # those that are encoded are added, each once
     stop: Stop = dataclasses.field(default_factory=Stop)  # this run's, in place of the encoded one
+    limit: int | None = None  # of the iterations of the run that was encoded
     _names: dict[int, str] = dataclasses.field(default_factory=dict)
 
     Error = EncodingError
@@ -191,9 +194,18 @@ class StateCodec(Codec):
         return SPARSE[plain["sparse"]](parts, shape=(*plain["shape"],))
 
     def _decode_stop(self, where: str, plain: dict[str, Any]) -> Stop:
-        kept = {name: self.decode(each, where) for name, each in plain["stop"].items()}
+        fields = {name: each for name, each in plain["stop"].items() if name not in OF_THE_RUN}
+        kept = {name: self.decode(each, where) for name, each in fields.items()}
+        kept["max_iter"] = self._moved(kept["max_iter"])
         callbacks = self.stop.callbacks if plain["tells"] else ()
         return dataclasses.replace(self.stop, **kept, callbacks=callbacks)
+
+    def _moved(self, limit: int | None) -> int | None:
+        """The iteration limit of a part of a run, as far from that of this run as it was before."""
+        now = self.stop.max_iter
+        if limit is None or now is None or self.limit is None:
+            return now
+        return limit + now - self.limit
 
     def _decode_member(self, where: str, plain: dict[str, Any]) -> Any:
         kind = _class(plain["member"][0])

@@ -57,8 +57,8 @@ class Journal:
         self.records = False
         self._entries: dict[int, JournalEntry] = {}
         self._begun = 0
-        self._going: tuple[int, list[Any]] = (0, [])
-        self._noted: tuple[int, list[Any], Report] | None = None
+        self._going: tuple[int, list[Any], int | None] = (0, [], None)
+        self._noted: tuple[int, list[Any], int | None, Report] | None = None
         self._over = False
 
     def begin(self, identity: Callable[[], Identity]) -> None:
@@ -96,7 +96,7 @@ class Journal:
                 return known.solution
             options["start"] = known.solution.point
         options.update(self._resumption(number, title))
-        self._going = number, title
+        self._going = number, title, stop.max_iter
         solution = minimize(problem, solver, **options)
         self._over |= solution.status in CUT_SHORT
         if self._checkpoints and not self._over:
@@ -138,7 +138,7 @@ class Journal:
     def _write(self, checkpoint: Checkpoint) -> None:
         if self._noted is None:
             return
-        number, title, report = self._noted
+        number, title, limit, report = self._noted
         arrays: dict[str, NDArray[Any]] = {}
         codec = StateCodec(arrays)
         try:
@@ -150,6 +150,7 @@ class Journal:
             "entries": codec.encode(list(self._entries.items())),
             "number": number,
             "title": title,
+            "limit": limit,
             "point": codec.encode(report.gap.point),
             "run": run,
         }
@@ -158,7 +159,8 @@ class Journal:
     def _read(self, plain: Any, stop: Stop) -> Any:
         assert self._stored is not None
         try:
-            return StateCodec(dict(self._stored.arrays), stop).decode(plain)
+            limit = (self._stored.fit or {}).get("limit")
+            return StateCodec(dict(self._stored.arrays), stop, limit).decode(plain)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"cannot resume from {self._source}: it holds a state that this version cannot "
