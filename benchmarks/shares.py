@@ -13,9 +13,10 @@ import sklearn
 
 SLOWER = 1.1  # ratio to another package from which a row is explained
 # files and folders of the library that a part of the time is spent in
-KERNEL = ("kernels", "designs/samples.py")
+CHECKS = ("data/inputs",)
+KERNEL = ("data/kernels", "data/designs/samples.py")
 STEPS = ("compiled/solvers",)
-CERTIFICATES = ("certificates",)
+CERTIFICATES = ("optimality/certificates",)
 
 Stats = dict[Any, tuple[int, int, float, float, dict[Any, tuple[int, int, float, float]]]]
 
@@ -65,13 +66,11 @@ def shares(fit: Callable[[], Any]) -> Shares:
     total = max(float(stats.total_tt), 1e-9)  # type: ignore[attr-defined]
     library = Path(proxmargin.__file__).parent
 
-    def part(*folders: Path) -> float:
-        return _entered(known, library, folders) / total
+    def part(names: tuple[str, ...], *beside: Path) -> float:
+        return _entered(known, library, (*(library / name for name in names), *beside)) / total
 
-    return Shares(
-        part(library / "inputs", Path(sklearn.__file__).parent),
-        *(part(*(library / name for name in names)) for names in (CERTIFICATES, KERNEL, STEPS)),
-    )
+    checks = part(CHECKS, Path(sklearn.__file__).parent)
+    return Shares(checks, *map(part, (CERTIFICATES, KERNEL, STEPS)))
 
 
 def _entered(stats: Stats, library: Path, folders: tuple[Path, ...]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from benchmarks.measure import Climb, Limits, Trial
 from benchmarks.objective import Hinge, Logistic
 from benchmarks.peers import Fitted, absent
 from benchmarks.peers.family import OwnFamilyPeer
-from benchmarks.shares import Shares, shares
+from benchmarks.shares import CERTIFICATES, CHECKS, KERNEL, STEPS, Shares, shares
 from sklearn.svm import SVC
 
+import proxmargin
 from benchmarks import cells
 
 MODEL = OneVsRest(Regularized(Hinge(), 0.3))
@@ -169,6 +171,12 @@ def test_each_profiled_line_tells_its_bound() -> None:
     slow = [line for line in text.splitlines() if line.startswith(f"- {DATA}, logistic")]
     assert slow
     assert all("Bound: the memory" in line for line in slow)
+
+
+def test_the_folders_that_time_is_shared_among_exist() -> None:
+    library = Path(proxmargin.__file__).parent
+    named = (*CHECKS, *CERTIFICATES, *KERNEL, *STEPS)
+    assert [each for each in named if not (library / each).exists()] == []
 
 
 def test_shares_of_a_fit_are_parts_of_its_time() -> None:
