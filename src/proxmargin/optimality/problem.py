@@ -44,16 +44,10 @@ class Point(NamedTuple):
 
 
 class Centred(NamedTuple):
-    """A centred design; the intercept of centred features is ``intercept + centre' coef``.
-
-    Attributes
-    ----------
-    design : Design
-    centre : (n_features,)
-    """
+    """A centred design; the intercept of centred features is ``intercept + centre' coef``."""
 
     design: Design
-    centre: Array
+    centre: Array  # (n_features,)
 
     def intercept(self, point: Point) -> Array:
         """The intercept of centred features, (n_outputs,)."""
@@ -65,25 +59,19 @@ class Centred(NamedTuple):
 
 
 class UnitColumns(NamedTuple):
-    """Columns of some features, ``(x_j - mean_j) / unit_j``.
+    """Columns of some features, ``(x_j - mean_j) / unit_j``."""
 
-    Attributes
-    ----------
-    matrix : (n_samples, k)
-        Centred if the intercept is free, which absorbs the shift; of unit weighted mean square.
-    mean, unit : (k,)
-    lower, upper : (k,)
-        Bounds of the coefficients of these columns.
-    least : float
-        Their least singular value, over the root of the sum of the shares: coefficients u of these
-        columns are at most the root mean square of the scores ``matrix u`` over it.
-    """
-
+    # (n_samples, k); centred if the intercept is free, which absorbs the shift; of unit weighted
+    # mean square
     matrix: Array
+    # (k,)
     mean: Array
     unit: Array
+    # (k,); bounds of the coefficients of these columns
     lower: Array
     upper: Array
+    # their least singular value, over the root of the sum of the shares: coefficients u of these
+    # columns are at most the root mean square of the scores ``matrix u`` over it
     least: float
 
 

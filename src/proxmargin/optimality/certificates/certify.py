@@ -177,23 +177,14 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
 
 
 class _LossTerm(NamedTuple):
-    """The loss's part of a gap.
-
-    Attributes
-    ----------
-    value : float
-    dual : (n_samples, n_outputs)
-        Feasible: in the domain of the conjugate, with column sums that the intercept allows.
-    slope : (1, n_outputs)
-        Column sums of the dual point before it was balanced.
-    growth : float
-        Bound on what the error of the scores adds to the Fenchel-Young terms.
-    """
+    """The loss's part of a gap."""
 
     value: float
+    # (n_samples, n_outputs); feasible: in the domain of the conjugate, with column sums that the
+    # intercept allows
     dual: Array
-    slope: Array
-    growth: float
+    slope: Array  # (1, n_outputs); column sums of the dual point before it was balanced
+    growth: float  # bound on what the error of the scores adds to the Fenchel-Young terms
 
     def times(self, multiple: float) -> _LossTerm:
         """The same part at a multiple of the scores; for homogeneous losses."""

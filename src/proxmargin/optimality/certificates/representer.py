@@ -31,40 +31,20 @@ CANCELLATION_SHARE = 0.9  # |merged| over |weights|, below which equal samples a
 
 @dataclass(frozen=True, eq=False)
 class ScoredGap(Gap):
-    """A certificate with the scores that it was computed from.
+    """A certificate with the scores that it was computed from."""
 
-    Attributes
-    ----------
-    scores : (n_samples, 1)
-        Of the training samples at ``point``, intercept included.
-    score_error : (n_samples, 1)
-        A bound on their rounding.
-    """
-
-    scores: Array
-    score_error: Array
+    scores: Array  # (n_samples, 1); of the training samples at ``point``, intercept included
+    score_error: Array  # (n_samples, 1); a bound on their rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Representer:
-    """A kernel model with its certificate.
+    """A kernel model with its certificate."""
 
-    Attributes
-    ----------
-    weights : (n_samples,)
-        beta, the weight of each training sample.
-    scores : (n_samples, 1)
-        Of the training samples, intercept included.
-    gap : Gap
-        ``gap.point`` holds beta as its coefficients.
-    factor : float
-        r, if the weights come from a dual point.
-    """
-
-    weights: Array
-    scores: Array
-    gap: ScoredGap
-    factor: float = 1.0
+    weights: Array  # (n_samples,); beta, the weight of each training sample
+    scores: Array  # (n_samples, 1); of the training samples, intercept included
+    gap: ScoredGap  # ``gap.point`` holds beta as its coefficients
+    factor: float = 1.0  # r, if the weights come from a dual point
 
 
 def certify_represented(
@@ -264,31 +244,15 @@ def _merge_cancelling(kernel: KernelMatrix, dual: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The product ``v = -sum_i parts_i phi(x_i)`` of a dual point, with its error bounds.
-
-    Attributes
-    ----------
-    kernel : KernelMatrix
-    dual : (n_samples, 1)
-    parts : (n_samples, 1)
-        The dual point, perhaps with equal samples merged.
-    values : (n_samples, 1)
-        ``-K parts`` as computed.
-    relative : float
-        Error bound of the sums in it, relative to the sums of absolute values.
-    lost : Lost
-        Error bounds of the kernel values in it.
-    off : float
-        `_mass` of the change of the dual point since the product was computed.
-    """
+    """The product ``v = -sum_i parts_i phi(x_i)`` of a dual point, with its error bounds."""
 
     kernel: KernelMatrix
-    dual: Array
-    parts: Array
-    values: Array
-    relative: float
-    lost: Lost
-    off: float = 0.0
+    dual: Array  # (n_samples, 1)
+    parts: Array  # (n_samples, 1); the dual point, perhaps with equal samples merged
+    values: Array  # (n_samples, 1); ``-K parts`` as computed
+    relative: float  # error bound of the sums in it, relative to the sums of absolute values
+    lost: Lost  # error bounds of the kernel values in it
+    off: float = 0.0  # `_mass` of the change of the dual point since the product was computed
 
     @cached_property
     def square(self) -> float:

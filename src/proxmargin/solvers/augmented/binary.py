@@ -50,25 +50,13 @@ COPIED_ENTRIES = 1 << 21  # entries up to which a working set is copied: 16 MB
 
 
 class HingePoint(NamedTuple):
-    """A point of a smoothed problem.
+    """A point of a smoothed problem."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    intercept : float
-    scores : (n_samples,)
-    dual : (n_samples,)
-        The maximisers, which are the multipliers at this point.
-    free : integers
-        Samples whose maximiser is strictly inside its box.
-    value : float
-    """
-
-    coef: Array
+    coef: Array  # (n_features,)
     intercept: float
-    scores: Array
-    dual: Array
-    free: NDArray[np.intp]
+    scores: Array  # (n_samples,)
+    dual: Array  # (n_samples,); the maximisers, which are the multipliers at this point
+    free: NDArray[np.intp]  # samples whose maximiser is strictly inside its box
     value: float
 
     @property
@@ -77,26 +65,13 @@ class HingePoint(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The gradient of the smooth part at a point, and the residual of the optimality conditions.
+    """The gradient of the smooth part at a point, and the residual of the optimality conditions."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    intercept : float
-        The derivative in the intercept.
-    residual : float
-        Largest violation of the optimality conditions, relative to ``max |X'(y a)|``.
-    least : float
-        The part of the residual that is explained by rounding of the scores.
-    pulled : (n_features,)
-        ``X'(y a)`` for the multipliers a.
-    """
-
-    coef: Array
-    intercept: float
-    residual: float
-    least: float
-    pulled: Array
+    coef: Array  # (n_features,)
+    intercept: float  # the derivative in the intercept
+    residual: float  # largest violation of the optimality conditions, relative to ``max |X'(y a)|``
+    least: float  # the part of the residual that is explained by rounding of the scores
+    pulled: Array  # (n_features,); ``X'(y a)`` for the multipliers a
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,39 +82,22 @@ class SmoothedHinge:
 
     with the elastic net G, the proximal terms being ``|w - centre|^2_D / 2`` and
     ``proximal_b/2 (b - centre)^2``.
-
-    Attributes
-    ----------
-    design : Design
-    signs, upper, widths, offset : (n_samples,)
-    net : Net
-        Bounds are zero or infinite.
-    level : float
-        A typical l1 strength.
-    coef : (n_features,)
-    intercept : float
-    multipliers : (n_samples,)
-        The centre.
-    proximal : float > 0
-        The diagonal of D.
-    ridge : float
-    intercept_proximal : float > 0, or None
-        None without intercept.
     """
 
     design: Design
+    # (n_samples,)
     signs: Array
     upper: Array
     widths: Array
     offset: Array
-    net: Net
-    level: float
-    coef: Array
+    net: Net  # bounds are zero or infinite
+    level: float  # a typical l1 strength
+    coef: Array  # (n_features,)
     intercept: float
-    multipliers: Array
-    proximal: float
+    multipliers: Array  # (n_samples,); the centre
+    proximal: float  # the diagonal of D
     ridge: float
-    intercept_proximal: float | None
+    intercept_proximal: float | None  # None without intercept
 
     @cached_property
     def rows(self) -> NewtonRows:

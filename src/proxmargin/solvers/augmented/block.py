@@ -33,18 +33,11 @@ class CurvedSamples(NamedTuple):
 
     The curvature of a sample in its scores is ``weight (diag(A) - A A' / |A|)``, A the support of
     its multipliers, of two classes at least.
-
-    Attributes
-    ----------
-    samples : (n_curved,) integers
-    inside : (n_curved, n_classes) of bool
-        The supports.
-    weights : (n_curved,)
     """
 
-    samples: Ids
-    inside: NDArray[np.bool_]
-    weights: Array
+    samples: Ids  # (n_curved,) integers
+    inside: NDArray[np.bool_]  # (n_curved, n_classes) of bool; the supports
+    weights: Array  # (n_curved,)
 
     @property
     def contrasts(self) -> int:

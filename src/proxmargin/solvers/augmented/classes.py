@@ -29,22 +29,13 @@ INTERCEPT_PROXIMAL = 1e-6  # proximal curvature of the intercept, absolute
 
 
 class ClassPoint(NamedTuple):
-    """A point of a smoothed problem.
+    """A point of a smoothed problem."""
 
-    Attributes
-    ----------
-    stacked : (n_columns + 1, n_classes)
-        Coefficients, and the intercept as last row.
-    scores, multipliers : (n_samples, n_classes)
-        The multipliers are the maximisers q, in the unit simplex.
-    curved : (n_curved,) integers
-        Samples whose maximiser has at least two positive entries.
-    value : float
-    """
-
-    stacked: Array
+    stacked: Array  # (n_columns + 1, n_classes); coefficients, and the intercept as last row
+    # (n_samples, n_classes); the multipliers are the maximisers q, in the unit simplex
     scores: Array
     multipliers: Array
+    # (n_curved,) integers; samples whose maximiser has at least two positive entries
     curved: NDArray[np.intp]
     value: float
 
@@ -54,19 +45,11 @@ class ClassPoint(NamedTuple):
 
 
 class ClassSlopes(NamedTuple):
-    """The gradient of the smooth part, and the residual of the optimality conditions.
+    """The gradient of the smooth part, and the residual of the optimality conditions."""
 
-    Attributes
-    ----------
-    slope : (n_columns + 1, n_classes)
-    residual : float
-    least : float
-        The part of the residual that is rounding; not known, hence zero.
-    """
-
-    slope: Array
+    slope: Array  # (n_columns + 1, n_classes)
     residual: float
-    least: float = 0.0
+    least: float = 0.0  # the part of the residual that is rounding; not known, hence zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,30 +62,18 @@ class SmoothedMulticlass:
         + l1 |W|_1 + l2/2 |W|^2 + |W - W_centre|^2_D / 2,
 
     m the margins ``z_ik - z_iy + [k != y_i]`` and q in the unit simplex.
-
-    Attributes
-    ----------
-    block : Block
-    loss : CrammerSinger
-    l1, l2, proximal : (n_columns + 1, 1)
-        Strengths, and the diagonal D; the last row belongs to the intercept.
-    stacked : (n_columns + 1, n_classes)
-        The centre's coefficients and intercept.
-    multipliers : (n_samples, n_classes)
-        The centre's multipliers.
-    sharpness : float
-    movable : (n_columns + 1, 1) of bool
-        What may change: everything except an absent intercept.
     """
 
     block: Block
     loss: CrammerSinger
+    # (n_columns + 1, 1); strengths, and the diagonal D; the last row belongs to the intercept
     l1: Array
     l2: Array
     proximal: Array
-    stacked: Array
-    multipliers: Array
+    stacked: Array  # (n_columns + 1, n_classes); the centre's coefficients and intercept
+    multipliers: Array  # (n_samples, n_classes); the centre's multipliers
     sharpness: float
+    # (n_columns + 1, 1) of bool; what may change: everything except an absent intercept
     movable: NDArray[np.bool_]
 
     def at(self, stacked: Array, scores: Array | None = None) -> ClassPoint:

@@ -36,32 +36,20 @@ LARGEST_RANK = 8 * MAX_SIDE  # active coefficients above which the rank is not c
 
 @dataclass(frozen=True, eq=False)
 class DualNewtonSystem:
-    """The Jacobians of the proximal maps at a dual point, and the step sizes of the subproblem.
-
-    Attributes
-    ----------
-    design : Design
-    coef, intercept : ProxJacobian
-        J, (n_features, n_outputs), and B, (1, n_outputs).
-    dual : ProxJacobian
-        P, (n_samples, n_outputs).
-    support : (n_samples, n_outputs) booleans
-        Where dual points can be nonzero; V is restricted to it.
-    tau, tau_b, ts : float > 0
-        Proximal steps of coefficients, intercept and scores.
-    floor : float in (0, 1)
-        eps.
-    """
+    """The Jacobians of the proximal maps at a dual point, and the step sizes of the subproblem."""
 
     design: Design
+    # J, (n_features, n_outputs), and B, (1, n_outputs)
     coef: ProxJacobian
     intercept: ProxJacobian
-    dual: ProxJacobian
+    dual: ProxJacobian  # P, (n_samples, n_outputs)
+    # (n_samples, n_outputs) booleans; where dual points can be nonzero; V is restricted to it
     support: NDArray[np.bool_]
+    # proximal steps of coefficients, intercept and scores
     tau: float
     tau_b: float
     ts: float
-    floor: float
+    floor: float  # eps
 
     @cached_property
     def active(self) -> NDArray[np.intp]:

@@ -36,22 +36,14 @@ SMALL_MATRIX = 500_000  # entries up to which a matrix may be larger than the da
 
 @dataclass(frozen=True, eq=False)
 class HessianTerms:
-    """The terms of the Hessian, the matrix of the system.
+    """The terms of the Hessian, the matrix of the system."""
 
-    Attributes
-    ----------
-    design : Design
-        The free samples and features of the data.
-    curvature : (n_samples,) >= 0
-        Curvatures of the samples; all positive if there are fewer samples than features.
-    diagonal : (n_features,) > 0
-    intercept_curvature : float >= 0, or None
-        Curvature of the intercept in addition to the samples'; None without intercept.
-    """
-
-    design: Design
+    design: Design  # the free samples and features of the data
+    # (n_samples,) >= 0; curvatures of the samples; all positive if there are fewer samples than
+    # features
     curvature: Array
-    diagonal: Array
+    diagonal: Array  # (n_features,) > 0
+    # curvature of the intercept in addition to the samples'; None without intercept
     intercept_curvature: float | None
 
 

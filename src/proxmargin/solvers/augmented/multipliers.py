@@ -25,66 +25,35 @@ OUTSIDE_VIOLATION = 0.1  # over l1, above which the same problem is solved on mo
 
 
 class Centre(NamedTuple):
-    """Coefficients, intercept and multipliers, around which a smoothed problem is built.
+    """Coefficients, intercept and multipliers, around which a smoothed problem is built."""
 
-    Attributes
-    ----------
-    coef : (n_features, n_outputs)
-    intercept : (n_outputs,)
-    multipliers : (n_samples, n_outputs)
-    """
-
-    coef: Array
-    intercept: Array
-    multipliers: Array
+    coef: Array  # (n_features, n_outputs)
+    intercept: Array  # (n_outputs,)
+    multipliers: Array  # (n_samples, n_outputs)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MultiplierState(State):
-    """The state of the augmented Lagrangian method, with its own estimate of the gap.
+    """The state of the augmented Lagrangian method, with its own estimate of the gap."""
 
-    Attributes
-    ----------
-    at, centre : Centre
-        The solution of the last smoothed problem, and the point around which that was built, in
-        the coordinates of the `HingeModel`.
-    scores : (n_samples, n_outputs)
-        Scores of ``at``.
-    violations : (n_features,)
-        Violations of the optimality conditions at zero by the multipliers.
-    members : integers
-        Features of the working set, sorted.
-    sharpness : float
-        Penalty parameter of the augmented Lagrangian, the inverse width of the smoothing.
-    sharpest : float
-        Its upper bound, lowered if rounding ended a line search.
-    proximal : float
-        Curvature of the proximal term of the coefficients, relative to the penalty; one at first.
-    residual : float
-        Relative residual to which the next smoothed problem is solved.
-    solved : bool
-        Whether the last smoothed problem was solved to its residual.
-    steps : int
-        Newton steps for it.
-    best : float
-        Smallest relative gap so far.
-    idle : int
-        Steps at the largest sharpness since then.
-    """
-
+    # the solution of the last smoothed problem, and the point around which that was built, in the
+    # coordinates of the `HingeModel`
     at: Centre
     centre: Centre
-    scores: Array
+    scores: Array  # (n_samples, n_outputs); scores of ``at``
+    # (n_features,); violations of the optimality conditions at zero by the multipliers
     violations: Array
-    members: NDArray[np.intp]
+    members: NDArray[np.intp]  # features of the working set, sorted
+    # penalty parameter of the augmented Lagrangian, the inverse width of the smoothing
     sharpness: float
-    sharpest: float
+    sharpest: float  # its upper bound, lowered if rounding ended a line search
+    # curvature of the proximal term of the coefficients, relative to the penalty; one at first
     proximal: float = 1.0
-    residual: float
-    solved: bool = False
-    steps: int = 0
-    best: float = np.inf
-    idle: int = 0
+    residual: float  # relative residual to which the next smoothed problem is solved
+    solved: bool = False  # whether the last smoothed problem was solved to its residual
+    steps: int = 0  # newton steps for it
+    best: float = np.inf  # smallest relative gap so far
+    idle: int = 0  # steps at the largest sharpness since then
     stop: Stop = field(default_factory=Stop)
 
     @property
@@ -134,27 +103,18 @@ class MultiplierState(State):
 
 
 class HingeModel(Remembers, ABC):
-    """A hinge with an elastic net, in the coordinates of its Newton systems.
-
-    Attributes
-    ----------
-    design : Design
-        The data in these coordinates.
-    least_sharpness, max_sharpness : float
-        Moves of a multiplier, over its upper bound, per unit of margin deficit. Beyond the second
-        the rounding of scores dominates the multipliers.
-    first_residual, residual_reduction : float
-        The relative residual of the first smoothed problem, and its factor from one to the next.
-    growths : pair of floats
-        Least and largest factor on the sharpness from one smoothed problem to the next.
-    """
+    """A hinge with an elastic net, in the coordinates of its Newton systems."""
 
     problem: Problem
-    design: Design
+    design: Design  # the data in these coordinates
+    # moves of a multiplier, over its upper bound, per unit of margin deficit. Beyond the second the
+    # rounding of scores dominates the multipliers
     least_sharpness: float
     max_sharpness: float
+    # the relative residual of the first smoothed problem, and its factor from one to the next
     first_residual: ClassVar[float]
     residual_reduction: ClassVar[float]
+    # least and largest factor on the sharpness from one smoothed problem to the next
     growths: ClassVar[tuple[float, float]]
 
     @abstractmethod

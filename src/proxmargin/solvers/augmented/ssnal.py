@@ -48,41 +48,26 @@ MAX_DAMPING = 0.5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SemismoothNewtonState(State):
-    """The state of the augmented Lagrangian method.
+    """The state of the augmented Lagrangian method."""
 
-    Attributes
-    ----------
-    coef, intercept, scores : arrays
-        Centre of the proximal terms; scores include the intercept, which is that of centred
-        features if they are centred.
-    image : (n_samples, n_outputs)
-        ``X coef + intercept``, equal to the scores at the solution.
-    dual : (n_samples, n_outputs)
-        Start of the next Newton iteration.
-    proven : (n_samples, n_outputs)
-        A point in the domain of the loss's conjugate, for the certificate.
-    tau, tau_b, ts : float
-        Steps of coefficients, intercept and scores.
-    residual : float
-        The root mean square of ``image - scores`` to which the next subproblem is solved.
-    gap : float
-        Smallest duality gap so far.
-    idle : int
-        Subproblems without progress.
-    """
-
+    # centre of the proximal terms; scores include the intercept, which is that of centred features
+    # if they are centred
     coef: Array
     intercept: Array
     scores: Array
+    # (n_samples, n_outputs); ``X coef + intercept``, equal to the scores at the solution
     image: Array
-    dual: Array
+    dual: Array  # (n_samples, n_outputs); start of the next Newton iteration
+    # (n_samples, n_outputs); a point in the domain of the loss's conjugate, for the certificate
     proven: Array
+    # steps of coefficients, intercept and scores
     tau: float = 1.0
     tau_b: float = 1.0
     ts: float = 1.0
+    # the root mean square of ``image - scores`` to which the next subproblem is solved
     residual: float = FIRST_RESIDUAL
-    gap: float = np.inf
-    idle: int = 0
+    gap: float = np.inf  # smallest duality gap so far
+    idle: int = 0  # subproblems without progress
     stop: Stop = field(default_factory=Stop)
 
 

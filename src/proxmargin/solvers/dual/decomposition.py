@@ -69,50 +69,32 @@ PATIENCE = 50  # steps without progress between two certificates: each costs a p
 
 
 class BoxedDual(NamedTuple):
-    """The dual problem, as stated at the top of the module.
+    """The dual problem, as stated at the top of the module."""
 
-    Attributes
-    ----------
-    low, high, curvature, linear : (n_samples,), ``linear`` is ``target y``
-    groups : (n_samples,) bool, the samples of the first sum; none if there is only one sum
-    sums : (float, float), sums of beta over the second and over the first group
-    """
-
+    # (n_samples,), ``linear`` is ``target y``
     low: Array
     high: Array
     curvature: Array
     linear: Array
+    # (n_samples,) bool, the samples of the first sum; none if there is only one sum
     groups: NDArray[np.bool_]
-    sums: tuple[float, float]
+    sums: tuple[float, float]  # sums of beta over the second and over the first group
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks(GapState):
-    """The state of the decomposition.
+    """The state of the decomposition."""
 
-    Attributes
-    ----------
-    weights : (n_samples,), beta
-    product : (n_samples,), ``K beta``
-    block : (n_block,) int, the last block, in increasing order
-    travel : float, sum of the absolute changes of beta since the product was last recomputed
-    pairs : int, number of SMO steps so far
-    violation : float
-        Smallest value so far of the largest violation of the optimality conditions by a pair.
-    idle : int, steps over the whole problem that did not halve the violation
-    single : bool, whether blocks of the kernel are stored in single precision
-    deadline : float, when the fit ends, on the clock of `proxmargin.compiled.clock`
-    """
-
-    weights: Array
-    product: Array
-    block: Index
-    travel: float = 0.0
-    pairs: int = 0
+    weights: Array  # (n_samples,), beta
+    product: Array  # (n_samples,), ``K beta``
+    block: Index  # (n_block,) int, the last block, in increasing order
+    travel: float = 0.0  # sum of the absolute changes of beta since the product was last recomputed
+    pairs: int = 0  # number of SMO steps so far
+    # smallest value so far of the largest violation of the optimality conditions by a pair
     violation: float = np.inf
-    idle: int = 0
-    single: bool = True
-    deadline: float = np.inf
+    idle: int = 0  # steps over the whole problem that did not halve the violation
+    single: bool = True  # whether blocks of the kernel are stored in single precision
+    deadline: float = np.inf  # when the fit ends, on the clock of `proxmargin.compiled.clock`
 
 
 @dataclass(frozen=True)

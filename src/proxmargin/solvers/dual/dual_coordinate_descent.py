@@ -64,69 +64,49 @@ SEED = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoordinateDescentState(GapState):
-    """The state of dual coordinate descent.
+    """The state of dual coordinate descent."""
 
-    Attributes
-    ----------
-    a : (n_samples,), dual points in the box
-    v : (n_features,)
-        ``metric * sum_i y_i a_i x_i``, see `proxmargin.compiled.solvers.dual_coordinates`.
-    active : (n_live,) int
-        The samples with a positive weight, the first ``n_active`` of them active.
-    residual, moment : float, ``y'a`` and ``centre'v``
-    stiffness, multiplier : float
-        Penalty parameter and multiplier of ``y'a = 0`` for a free intercept; otherwise the
-        curvature of its ridge, or zero, and zero.
-    least, most : float, range of the violations in the last sweep, infinite where they are unknown
-    value, excess : float, the dual objective, and the duality gap by the last sweep
-    share : float, the relative gap by a sweep at which the inner problem counts as solved
-    solved : bool, it is solved: the multiplier is due
-    sweeps : int, sweeps over this inner problem
-    blocked : bool, a step on a face of this inner problem did not decrease its objective
-    faces : int, steps on faces of this inner problem
-    anchor : float, the multiplier when all samples were active last
-    calm : float, smallest gap by a sweep while the multiplier moves after each
-    restless : int, calls of the kernel since it fell by much
-    steady : bool, the multiplier moves after inner problems only, as it did not settle otherwise
-    seed : int, state of the random numbers
-    coef, products : (n_features,) and (n_samples,), optional
-        Coefficients, and their products with the data; known after an inner problem.
-    intercept : float, of centred features, if the intercept is free
-    best : float, smallest relative gap so far
-    idle : int, inner problems since then
-    unbalanced : bool, most of the gap comes from ``y'a != 0``
-    last : float, sweeps after which the method ends
-    """
-
-    a: Array
+    a: Array  # (n_samples,), dual points in the box
+    # (n_features,); ``metric * sum_i y_i a_i x_i``, see
+    # `proxmargin.compiled.solvers.dual_coordinates`
     v: Array
+    # (n_live,) int; the samples with a positive weight, the first ``n_active`` of them active
     active: NDArray[np.int64]
     n_active: int
+    # ``y'a`` and ``centre'v``
     residual: float
     moment: float
+    # penalty parameter and multiplier of ``y'a = 0`` for a free intercept; otherwise the curvature
+    # of its ridge, or zero, and zero
     stiffness: float
     multiplier: float = 0.0
+    # range of the violations in the last sweep, infinite where they are unknown
     least: float = -np.inf
     most: float = np.inf
+    # the dual objective, and the duality gap by the last sweep
     value: float = 0.0
     excess: float = np.inf
+    # the relative gap by a sweep at which the inner problem counts as solved
     share: float = FIRST_SHARE
-    solved: bool = False
-    sweeps: int = 0
-    blocked: bool = False
-    faces: int = 0
-    anchor: float = 0.0
-    calm: float = np.inf
-    restless: int = 0
+    solved: bool = False  # it is solved: the multiplier is due
+    sweeps: int = 0  # sweeps over this inner problem
+    blocked: bool = False  # a step on a face of this inner problem did not decrease its objective
+    faces: int = 0  # steps on faces of this inner problem
+    anchor: float = 0.0  # the multiplier when all samples were active last
+    calm: float = np.inf  # smallest gap by a sweep while the multiplier moves after each
+    restless: int = 0  # calls of the kernel since it fell by much
+    # the multiplier moves after inner problems only, as it did not settle otherwise
     steady: bool = False
-    seed: int = SEED
+    seed: int = SEED  # state of the random numbers
+    # (n_features,) and (n_samples,), optional; coefficients, and their products with the data;
+    # known after an inner problem
     coef: Array | None = None
     products: Array | None = None
-    intercept: float = 0.0
-    best: float = np.inf
-    idle: int = 0
-    unbalanced: bool = False
-    last: float = np.inf
+    intercept: float = 0.0  # of centred features, if the intercept is free
+    best: float = np.inf  # smallest relative gap so far
+    idle: int = 0  # inner problems since then
+    unbalanced: bool = False  # most of the gap comes from ``y'a != 0``
+    last: float = np.inf  # sweeps after which the method ends
 
 
 @dataclass(frozen=True)

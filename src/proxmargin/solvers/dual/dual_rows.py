@@ -25,27 +25,18 @@ KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a
 
 
 class Rows(NamedTuple):
-    """The data by rows, and what coordinate descent needs of them; remembered with the design.
+    """The data by rows, and what coordinate descent needs of them; remembered with the design."""
 
-    Attributes
-    ----------
-    base : Design, the data before any centring and scaling
-    stored : StoredRows
-        Their rows, with ``metric = 1 / (l2 scale^2)``, ``pull_i = x_i'(metric centre)`` and
-        ``square = centre'(metric centre)``.
-    norms : (n_samples,), squared norms of the centred samples over l2
-    centre, scale : (n_features,)
-    shift : (n_features,), the intercept is that of centred features less ``shift'w``
-    plain : bool, features are the data themselves, neither centred nor scaled
-    """
-
-    base: Design
+    base: Design  # the data before any centring and scaling
+    # their rows, with ``metric = 1 / (l2 scale^2)``, ``pull_i = x_i'(metric centre)`` and ``square
+    # = centre'(metric centre)``
     stored: StoredRows
-    norms: Array
+    norms: Array  # (n_samples,), squared norms of the centred samples over l2
+    # (n_features,)
     centre: Array
     scale: Array
-    shift: Array
-    plain: bool
+    shift: Array  # (n_features,), the intercept is that of centred features less ``shift'w``
+    plain: bool  # features are the data themselves, neither centred nor scaled
 
     def coef(self, v: Array, residual: float) -> Array:
         """w, (n_features,), for the weighted sum v of the rows and ``residual = y'a``."""

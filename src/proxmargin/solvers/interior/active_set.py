@@ -37,27 +37,15 @@ PROXIMAL = 1e-13  # added to the diagonal of K, relative: repeated samples share
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActiveSetState(GapState):
-    """The state of `ActiveSet`, in units of `BoxProgram`, for the samples with positive weight.
+    """The state of `ActiveSet`, in units of `BoxProgram`, for the samples with positive weight."""
 
-    Attributes
-    ----------
-    partition : (n_samples,) of `AT_LOWER`, `INSIDE`, `AT_UPPER`
-        The face of the box for the next step.
-    signed : (n_samples,)
-        The dual point v: ``w = X'v / l2``.
-    free : (n_free,)
-        Intercept and threshold, as far as the model has them.
-    wrong : int
-        Smallest number of samples on wrong sides of a face so far.
-    idle : int
-        Faces since then.
-    """
-
+    # (n_samples,) of `AT_LOWER`, `INSIDE`, `AT_UPPER`; the face of the box for the next step
     partition: Partition
-    signed: Array
-    free: Array
+    signed: Array  # (n_samples,); the dual point v: ``w = X'v / l2``
+    free: Array  # (n_free,); intercept and threshold, as far as the model has them
+    # smallest number of samples on wrong sides of a face so far
     wrong: int = np.iinfo(np.int64).max
-    idle: int = 0
+    idle: int = 0  # faces since then
 
 
 class _FaceSolution(NamedTuple):

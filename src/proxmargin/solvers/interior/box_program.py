@@ -30,36 +30,24 @@ class BoxProgram(NamedTuple):
     """The program in units in which the largest upper bound and the typical margin are one.
 
     ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
-
-    Attributes
-    ----------
-    signs, upper, curvature, target : (n_samples,)
-        Labels, upper bounds of the dual coordinates, curvatures of their terms and target margins,
-        of the samples with positive weight.
-    borders : (n_samples, n_free)
-        Columns of the free parameters f: intercept and threshold.
-    pull, ridge : (n_free,)
-    l2 : float
-    dual_unit, coef_unit : float
-        Units: dual coordinate, and coefficient or intercept, of the problem for one of the program.
-    design : Design
-        The data of these samples, centred if the intercept is free.
-    is_wide : bool
-        Whether linear systems are formed over the samples.
     """
 
+    # (n_samples,); labels, upper bounds of the dual coordinates, curvatures of their terms and
+    # target margins, of the samples with positive weight
     signs: Array
     upper: Array
     curvature: Array
     target: Array
-    borders: Array
+    borders: Array  # (n_samples, n_free); columns of the free parameters f: intercept and threshold
+    # (n_free,)
     pull: Array
     ridge: Array
     l2: float
+    # units: dual coordinate, and coefficient or intercept, of the problem for one of the program
     dual_unit: float
     coef_unit: float
-    design: Design
-    is_wide: bool
+    design: Design  # the data of these samples, centred if the intercept is free
+    is_wide: bool  # whether linear systems are formed over the samples
 
     def scores(self, coef: Array) -> Array:
         """``X coef``, (n_samples,)."""

@@ -33,18 +33,10 @@ PenaltyNewton = Callable[[Array, Array, Array], PenaltyStep]
 
 
 class PenaltyModel(ABC):
-    """A penalty in an interior point method.
+    """A penalty in an interior point method."""
 
-    Attributes
-    ----------
-    program : BoxProgram
-        The loss, with the free parameters that the penalty adds.
-    first : Iterate
-        Its own variables, of which coefficients come first, and pairs.
-    """
-
-    program: BoxProgram
-    first: Iterate
+    program: BoxProgram  # the loss, with the free parameters that the penalty adds
+    first: Iterate  # its own variables, of which coefficients come first, and pairs
 
     @abstractmethod
     def newton(self, at: Iterate, pulled: Array, factored: Factored) -> PenaltyNewton | None:

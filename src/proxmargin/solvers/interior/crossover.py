@@ -33,37 +33,24 @@ ROUNDING_TOLERANCE = 1e-9
 
 
 class Face(NamedTuple):
-    """A guess of the face of the box with the optimum, and a point to start from.
+    """A guess of the face of the box with the optimum, and a point to start from."""
 
-    Attributes
-    ----------
-    partition : (n_samples,)
-    dual : (n_samples,)
-        In the interior of the box. If the optimal dual point is not unique, the proximal steps find
-        one close to this one, which tends to lie in the relative interior of the face.
-    free : (n_free,)
-    """
-
-    partition: Partition
+    partition: Partition  # (n_samples,)
+    # (n_samples,); in the interior of the box. If the optimal dual point is not unique, the
+    # proximal steps find one close to this one, which tends to lie in the relative interior of the
+    # face
     dual: Array
-    free: Array
+    free: Array  # (n_free,)
 
 
 class ExactSolution(NamedTuple):
-    """A solution of the optimality conditions.
+    """A solution of the optimality conditions."""
 
-    Attributes
-    ----------
-    coef, free, dual : arrays
-        In units of the program; bounds are exact.
-    gap : float
-        Sum of the Fenchel-Young terms of the boxes, in units of the program.
-    """
-
+    # in units of the program; bounds are exact
     coef: Array
     free: Array
     dual: Array
-    gap: float
+    gap: float  # sum of the Fenchel-Young terms of the boxes, in units of the program
 
 
 def partition_of(lower: NDArray[np.bool_], upper: NDArray[np.bool_]) -> Partition:

@@ -46,33 +46,17 @@ CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InteriorPointState(State):
-    """The state of `InteriorPoint`, in units of `BoxProgram`.
+    """The state of `InteriorPoint`, in units of `BoxProgram`."""
 
-    Attributes
-    ----------
-    at : Iterate
-        Variables, slacks and multipliers of `BoxModel`.
-    best : float
-        Smallest gap so far.
-    residual : float
-        Residuals of the equations over the first ones; a step of length s leaves 1 - s of them.
-    relative : float
-        The last relative gap.
-    idle : int
-        Certificates in a row without progress because of rounding.
-    solution : ExactSolution, optional
-        The exact solution on the face of the box that the last crossover found.
-    spent : float
-        Work of all crossovers so far, in interior point iterations.
-    """
-
-    at: Iterate
-    best: float = np.inf
+    at: Iterate  # variables, slacks and multipliers of `BoxModel`
+    best: float = np.inf  # smallest gap so far
+    # residuals of the equations over the first ones; a step of length s leaves 1 - s of them
     residual: float = 1.0
-    relative: float = np.inf
-    idle: int = 0
+    relative: float = np.inf  # the last relative gap
+    idle: int = 0  # certificates in a row without progress because of rounding
+    # the exact solution on the face of the box that the last crossover found
     solution: ExactSolution | None = None
-    spent: float = 0.0
+    spent: float = 0.0  # work of all crossovers so far, in interior point iterations
 
 
 @dataclass(frozen=True)

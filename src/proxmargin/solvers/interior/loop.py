@@ -38,17 +38,10 @@ NewtonStep = Callable[[Array], tuple[Array, Array]]
 
 
 class PrimalDualModel(ABC):
-    """The optimality conditions of a convex program.
+    """The optimality conditions of a convex program."""
 
-    Attributes
-    ----------
-    first : Iterate
-        Where to begin: inside the boundary, whatever its residuals.
-    corrections : int
-        Centrality corrections in an iteration, at most: they pay if a factor costs more than them.
-    """
-
-    first: Iterate
+    first: Iterate  # where to begin: inside the boundary, whatever its residuals
+    # centrality corrections in an iteration, at most: they pay if a factor costs more than them
     corrections: ClassVar[int] = 2
 
     @abstractmethod

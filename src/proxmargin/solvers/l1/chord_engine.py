@@ -64,20 +64,11 @@ NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | T
 
 
 class Advance(NamedTuple):
-    """What a call of the kernel has reached.
-
-    Attributes
-    ----------
-    found : Strengths
-    first : int
-        The first strength that is not solved.
-    unfinished : bool
-        That one needs more steps than were allowed.
-    """
+    """What a call of the kernel has reached."""
 
     found: Strengths
-    first: int
-    unfinished: bool
+    first: int  # the first strength that is not solved
+    unfinished: bool  # that one needs more steps than were allowed
 
 
 @dataclass(eq=False)

@@ -22,22 +22,12 @@ LEAST_TOLERANCE = 1e-15  # relative gap: below it the kernels would step on with
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChordState(GapState):
-    """The state of `ChordNewton`.
+    """The state of `ChordNewton`."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    intercept : float
-    objective : float
-        Of the last step of the solver, if that met its tolerance.
-    last : float
-        Newton steps after which the method ends.
-    """
-
-    coef: Array
+    coef: Array  # (n_features,)
     intercept: float
-    objective: float = np.inf
-    last: int
+    objective: float = np.inf  # of the last step of the solver, if that met its tolerance
+    last: int  # newton steps after which the method ends
 
 
 @dataclass(frozen=True)

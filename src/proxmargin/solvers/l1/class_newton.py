@@ -50,43 +50,22 @@ EXACT_VIOLATION = 1e-9  # over the l1 strength, with all features: more steps ga
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassNewtonState(GapState):
-    """The state of `ClassNewton`.
+    """The state of `ClassNewton`."""
 
-    Attributes
-    ----------
-    coef : (n_features, n_classes)
-    intercept : (n_classes,)
-    scores : (n_classes, n_samples)
-        With the offset.
-    working : ColumnSet
-    loss : float
-    dual : (n_samples, n_classes)
-        Gradient of the loss in the scores.
-    slope : (n_features, n_classes)
-        Gradient of the loss in the coefficients.
-    violations : (n_features, n_classes)
-        Violations of the optimality conditions.
-    violation, least : float
-        The largest violation, and its smallest value since the working set last grew.
-    limit : int
-        Iteration limit of the run.
-    idle : int
-        Iterations without a smaller violation or a new coefficient in the working set.
-    """
-
-    coef: Array
-    intercept: Array
-    scores: Array
+    coef: Array  # (n_features, n_classes)
+    intercept: Array  # (n_classes,)
+    scores: Array  # (n_classes, n_samples); with the offset
     working: ColumnSet
     loss: float = np.inf
-    dual: Array
-    slope: Array
-    violations: Array
+    dual: Array  # (n_samples, n_classes); gradient of the loss in the scores
+    slope: Array  # (n_features, n_classes); gradient of the loss in the coefficients
+    violations: Array  # (n_features, n_classes); violations of the optimality conditions
+    # the largest violation, and its smallest value since the working set last grew
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
-    limit: int = 0
-    idle: int = 0
+    limit: int = 0  # iteration limit of the run
+    idle: int = 0  # iterations without a smaller violation or a new coefficient in the working set
 
 
 @dataclass(frozen=True)

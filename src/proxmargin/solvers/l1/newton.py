@@ -48,22 +48,15 @@ def readable(problem: Problem) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSet:
-    """Columns ``(x_j - mean_j) / unit_j`` of some features.
+    """Columns ``(x_j - mean_j) / unit_j`` of some features."""
 
-    Attributes
-    ----------
-    members : (k,) integers, the features, in the order of the columns
-    columns : (n_samples, k) matrix in Fortran order, or sparse by columns
-    mean, unit : (k,)
-        A free intercept absorbs the mean. Dense columns are centred: with the intercept eliminated
-        the Hessian is a covariance, which would cancel if means were large. Of sparse columns only
-        full ones are centred; others would become dense, and their standard deviation is of the
-        order of their mean. For sparse standardised data ``mean`` is minus the centre over the
-        scale, so that the stored columns need not be centred.
-    """
-
-    members: NDArray[np.intp]
-    columns: Any
+    members: NDArray[np.intp]  # (k,) integers, the features, in the order of the columns
+    columns: Any  # (n_samples, k) matrix in Fortran order, or sparse by columns
+    # (k,); a free intercept absorbs the mean. Dense columns are centred: with the intercept
+    # eliminated the Hessian is a covariance, which would cancel if means were large. Of sparse
+    # columns only full ones are centred; others would become dense, and their standard deviation is
+    # of the order of their mean. For sparse standardised data ``mean`` is minus the centre over the
+    # scale, so that the stored columns need not be centred
     mean: Array
     unit: Array
 
@@ -184,40 +177,23 @@ STAGE_WEIGHT = 0.1  # first majoriser weight of a stage, which starts close to i
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProximalNewtonState(GapState):
-    """The state of `ProximalNewton`.
+    """The state of `ProximalNewton`."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    intercept : float
-    scores : (n_samples,)
-    working : ColumnSet
-    violations : (n_features,)
-        Violations of the optimality conditions of the current stage.
-    violation, least : float
-        The largest violation, and its smallest value since the working set last grew.
-    weight : float
-        Weight of the reweighted least-squares majoriser where the loss has no curvature.
-    width : float
-        Width of the loss's quadratic zone at this stage; infinite if the loss has no linear piece.
-    limit : int
-        Iteration limit of the run.
-    idle : int
-        Iterations without a smaller violation or a new feature in the working set.
-    """
-
-    coef: Array
+    coef: Array  # (n_features,)
     intercept: float = 0.0
-    scores: Array
+    scores: Array  # (n_samples,)
     working: ColumnSet
-    violations: Array
+    violations: Array  # (n_features,); violations of the optimality conditions of the current stage
+    # the largest violation, and its smallest value since the working set last grew
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
+    # weight of the reweighted least-squares majoriser where the loss has no curvature
     weight: float = 1.0
+    # width of the loss's quadratic zone at this stage; infinite if the loss has no linear piece
     width: float = np.inf
-    limit: int = 0
-    idle: int = 0
+    limit: int = 0  # iteration limit of the run
+    idle: int = 0  # iterations without a smaller violation or a new feature in the working set
 
 
 @dataclass(frozen=True)

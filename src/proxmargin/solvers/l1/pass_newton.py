@@ -61,13 +61,9 @@ ALMOST_ALL = 1e-12  # share of a step's square outside of the active features, u
 
 
 class Secants(NamedTuple):
-    """The last steps of coefficients and intercept, and the changes of the slope in them.
+    """The last steps of coefficients and intercept, and the changes of the slope in them."""
 
-    Attributes
-    ----------
-    steps, changes : (k, n_features + 1)
-    """
-
+    # (k, n_features + 1)
     steps: Array
     changes: Array
 
@@ -105,48 +101,26 @@ class Secants(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PassState(State):
-    """The state of `PassNewton`.
+    """The state of `PassNewton`."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    intercept : float
-        Of the centred features, if they are centred.
-    objective : float
-    scores, dual : (n_samples,)
-        Scores without the offset, and derivatives of the loss.
-    slope, cross : (n_features,)
-        ``X'dual`` and ``X'curvature`` for the second derivatives of the loss.
-    sums : (2,)
-        Of dual and curvature.
-    active : (k,)
-        Features that the next step may change.
-    gram : (k, k), optional
-        The last Hessian of the loss in them that a pass has formed, with the intercept eliminated.
-    damping : float
-        Regularisation of the Hessian.
-    secants : Secants
-        Steps, and the changes of the slope that they made.
-    gap : float
-        Of the last certificate.
-    is_slow : bool
-        The last step reduced it by little: the next pass forms the Hessian.
-    """
-
-    coef: Array
-    intercept: float
+    coef: Array  # (n_features,)
+    intercept: float  # of the centred features, if they are centred
     objective: float
+    # (n_samples,); scores without the offset, and derivatives of the loss
     scores: Array
     dual: Array
+    # (n_features,); ``X'dual`` and ``X'curvature`` for the second derivatives of the loss
     slope: Array
     cross: Array
-    sums: Array
-    active: Index
+    sums: Array  # (2,); of dual and curvature
+    active: Index  # (k,); features that the next step may change
+    # (k, k), optional; the last Hessian of the loss in them that a pass has formed, with the
+    # intercept eliminated
     gram: Array | None
-    secants: Secants
-    damping: float = FIRST_DAMPING
-    gap: float = np.inf
-    is_slow: bool = False
+    secants: Secants  # steps, and the changes of the slope that they made
+    damping: float = FIRST_DAMPING  # regularisation of the Hessian
+    gap: float = np.inf  # of the last certificate
+    is_slow: bool = False  # the last step reduced it by little: the next pass forms the Hessian
 
 
 @dataclass(frozen=True)

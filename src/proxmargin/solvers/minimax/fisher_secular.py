@@ -35,39 +35,27 @@ LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual at which the Krylov spa
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FisherState(State):
-    """The state of `FisherSecular`.
+    """The state of `FisherSecular`."""
 
-    Attributes
-    ----------
-    coef : (n_features,)
-    dual : (n_samples,), the dual point of these coefficients
-    basis : tuple of (LANCZOS_BLOCK or fewer, n_features)
-        Orthonormal Lanczos vectors, for large data; ``following`` is the next one.
-    diagonal, beside : (k,)
-        Diagonal and subdiagonal of the tridiagonal matrix; the last entry belongs to ``following``.
-    stop : Stop, limits of the run, within which a step adds fewer Lanczos vectors
-    """
-
-    coef: Array
-    dual: Array | None = None
+    coef: Array  # (n_features,)
+    dual: Array | None = None  # (n_samples,), the dual point of these coefficients
+    # tuple of (LANCZOS_BLOCK or fewer, n_features); orthonormal Lanczos vectors, for large data;
+    # ``following`` is the next one
     basis: tuple[Array, ...] = ()
     following: Array
+    # (k,); diagonal and subdiagonal of the tridiagonal matrix; the last entry belongs to
+    # ``following``
     diagonal: Array
     beside: Array
+    # limits of the run, within which a step adds fewer Lanczos vectors
     stop: Stop = field(default_factory=Stop)
 
 
 class _Secular(NamedTuple):
-    """The solution of the secular equation, in the basis of eigenvectors.
+    """The solution of the secular equation, in the basis of eigenvectors."""
 
-    Attributes
-    ----------
-    direction : (k,), ``mu (Lambda + mu)^-1 d``: l2 times the coefficients
-    regression : (k,), ``(Lambda + mu)^-1 d``, whose scores are the free part of the dual point
-    mu : float
-    """
-
-    direction: Array
+    direction: Array  # (k,), ``mu (Lambda + mu)^-1 d``: l2 times the coefficients
+    # (k,), ``(Lambda + mu)^-1 d``, whose scores are the free part of the dual point
     regression: Array
     mu: float
 

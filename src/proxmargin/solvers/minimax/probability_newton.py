@@ -61,43 +61,26 @@ LIMIT_NEWTON_STEPS = 3
 
 
 class Levels(NamedTuple):
-    """The levels of the classes as variables of their own.
+    """The levels of the classes as variables of their own."""
 
-    Attributes
-    ----------
-    values : (2,), ``n_o / kappa``
-    covariances : (2, k, k), of the classes, without which there are no levels
-    """
-
-    values: Array
-    covariances: Array
+    values: Array  # (2,), ``n_o / kappa``
+    covariances: Array  # (2, k, k), of the classes, without which there are no levels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbabilityState(GapState):
-    """The state of `ProbabilityNewton`.
+    """The state of `ProbabilityNewton`."""
 
-    Attributes
-    ----------
-    coef : (k,), in the features, or in the row span if there are fewer samples
-    scores : (n_samples,)
-    dual : (n_samples,), the gradient of the loss, or the dual point of the levels
-    covariances : (2, k, k), covariances of the two classes, if they are formed
-    levels
-        After Newton's method in the coefficients has stalled.
-    gap : float, smallest gap so far
-    idle : int, steps without progress
-    stop : Stop, limits of the run
-    """
-
-    coef: Array
-    scores: Array
+    coef: Array  # (k,), in the features, or in the row span if there are fewer samples
+    scores: Array  # (n_samples,)
+    # (n_samples,), the gradient of the loss, or the dual point of the levels
     dual: Array | None = None
+    # (2, k, k), covariances of the two classes, if they are formed
     covariances: Array | None = None
-    levels: Levels | None = None
-    gap: float = np.inf
-    idle: int = 0
-    stop: Stop = field(default_factory=Stop)
+    levels: Levels | None = None  # after Newton's method in the coefficients has stalled
+    gap: float = np.inf  # smallest gap so far
+    idle: int = 0  # steps without progress
+    stop: Stop = field(default_factory=Stop)  # limits of the run
 
 
 @dataclass(frozen=True)

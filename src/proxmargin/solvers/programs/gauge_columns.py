@@ -28,20 +28,12 @@ LARGEST_COST = 1e6  # largest cost of all losses; HiGHS has failed from 1e12 on
 
 
 class Atoms(NamedTuple):
-    """Variables ``a >= 0`` with the coefficients ``W = sum_c a_c A_c``.
+    """Variables ``a >= 0`` with the coefficients ``W = sum_c a_c A_c``."""
 
-    Attributes
-    ----------
-    parts : (n_columns,)
-        The part of the coefficients that each A_c belongs to.
-    costs : (n_columns,)
-        The penalty of each A_c, over the strength.
-    values, entries, owners : (n_values,)
-        Nonzero values of the A_c, their flat indices in the coefficients, and the c they belong to.
-    """
-
-    parts: Ids
-    costs: Array
+    parts: Ids  # (n_columns,); the part of the coefficients that each A_c belongs to
+    costs: Array  # (n_columns,); the penalty of each A_c, over the strength
+    # (n_values,); nonzero values of the A_c, their flat indices in the coefficients, and the c they
+    # belong to
     values: Array
     entries: Ids
     owners: Ids

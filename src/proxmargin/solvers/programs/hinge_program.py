@@ -30,25 +30,15 @@ class HingeRows:
     Row ``i K + k`` belongs to sample i and output k. In the program the hinge c is a variable
     ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows give the dual
     point ``q_i = -sum_r y_r gains_r``.
-
-    Attributes
-    ----------
-    costs : (n_hinges,)
-    goals : (n_samples, n_outputs)
-        One, less the contribution of an offset of the scores.
-    signs : (n_samples, n_outputs)
-        The gain of the score of the row's output.
-    exists : (n_samples, n_outputs) of bool
-        False for samples without a weight, and for their own classes.
-    codes : (n_samples,), optional
-        The class whose score has gain one in all rows of a sample, which share one hinge; without
-        them each row has a hinge.
     """
 
-    costs: Array
-    goals: Array
-    signs: Array
+    costs: Array  # (n_hinges,)
+    goals: Array  # (n_samples, n_outputs); one, less the contribution of an offset of the scores
+    signs: Array  # (n_samples, n_outputs); the gain of the score of the row's output
+    # (n_samples, n_outputs) of bool; False for samples without a weight, and for their own classes
     exists: NDArray[np.bool_]
+    # (n_samples,), optional; the class whose score has gain one in all rows of a sample, which
+    # share one hinge; without them each row has a hinge
     codes: Ids | None = None
 
     @property

@@ -39,36 +39,18 @@ ROW_TOLERANCE = 1e-12  # violation above which a row enters, in units of the mar
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LinearProgramState(State):
-    """The generated rows and columns, and the last vertex of their program.
-
-    Attributes
-    ----------
-    at : Point
-    scores, dual : (n_samples, n_outputs)
-    rows : (n_rows,)
-        Ids of the rows of the loss (`HingeRows`).
-    columns : Columns
-        Columns of the penalty.
-    basis : Basis, optional
-        Start basis of the next program.
-    multiplier : float
-        Multiplier of the budget, if there is one (`LevelSet`).
-    pivots : int
-        Simplex iterations so far.
-    limit : int
-        Limit of rounds.
-    deadline : float
-    """
+    """The generated rows and columns, and the last vertex of their program."""
 
     at: Point
+    # (n_samples, n_outputs)
     scores: Array | None = None
     dual: Array | None = None
-    rows: Ids
-    columns: Atoms
-    basis: Basis | None = None
-    multiplier: float = 1.0
-    pivots: int = 0
-    limit: int = 0
+    rows: Ids  # (n_rows,); ids of the rows of the loss (`HingeRows`)
+    columns: Atoms  # columns of the penalty
+    basis: Basis | None = None  # start basis of the next program
+    multiplier: float = 1.0  # multiplier of the budget, if there is one (`LevelSet`)
+    pivots: int = 0  # simplex iterations so far
+    limit: int = 0  # limit of rounds
     deadline: float = np.inf
 
     @property

@@ -55,22 +55,13 @@ class RestrictedProgram:
 
 
 class Vertex(NamedTuple):
-    """The result of the simplex method.
+    """The result of the simplex method."""
 
-    Attributes
-    ----------
-    columns, duals : arrays
-        Values of the columns, and duals of the rows.
-    basis : Basis
-    optimal, limited : bool
-        Whether the vertex is optimal, and whether a limit was reached; neither if the method
-        failed.
-    pivots : int
-    """
-
+    # values of the columns, and duals of the rows
     columns: Array
     duals: Array
     basis: Basis
+    # whether the vertex is optimal, and whether a limit was reached; neither if the method failed
     optimal: bool
     limited: bool
     pivots: int

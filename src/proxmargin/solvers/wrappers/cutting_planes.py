@@ -58,35 +58,18 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CuttingPlanesState(State):
-    """The two lines that bracket the maximum, and the best dual point.
+    """The two lines that bracket the maximum, and the best dual point."""
 
-    Attributes
-    ----------
-    over : Cut
-        Line of a solution above the budget, which rises.
-    under : Cut, optional
-        Line of a solution within the budget, which falls.
-    proof : (n_samples, n_outputs), optional
-        The dual point with the highest value so far.
-    lower : float
-        That value.
-    wanted : float
-        The relative tolerance of the next problem at one multiplier.
-    turn, idle : int
-        Steps, and steps since the last progress.
-    open : float
-        Smallest difference of the bounds so far.
-    stop : Stop
-    """
-
-    over: Cut
-    under: Cut | None = None
+    over: Cut  # line of a solution above the budget, which rises
+    under: Cut | None = None  # line of a solution within the budget, which falls
+    # (n_samples, n_outputs), optional; the dual point with the highest value so far
     proof: Array | None = None
-    lower: float = 0.0
-    wanted: float = LOOSEST_TOL
+    lower: float = 0.0  # that value
+    wanted: float = LOOSEST_TOL  # the relative tolerance of the next problem at one multiplier
+    # steps, and steps since the last progress
     turn: int = 0
     idle: int = 0
-    open: float = np.inf
+    open: float = np.inf  # smallest difference of the bounds so far
     stop: Stop
 
 

@@ -27,27 +27,15 @@ RETRY_GAP = 0.3  # gap over that at which the second method failed, below which 
 
 @dataclass(frozen=True, eq=False)
 class Leg(State):
-    """The state of a relay.
+    """The state of a relay."""
 
-    Attributes
-    ----------
-    inner : State
-        State of the method that runs.
-    leg : int
-        Number of switches: the first method runs at even numbers.
-    base : int
-        Iterations up to the last switch.
-    seen : (n_certificates, 2)
-        Iterations and relative gaps of the first method since the last switch to it.
-    handed : float
-        The relative gap at the last switch to the second method.
-    """
-
-    inner: State = field(default_factory=State)
-    leg: int = 0
-    base: int = 0
+    inner: State = field(default_factory=State)  # state of the method that runs
+    leg: int = 0  # number of switches: the first method runs at even numbers
+    base: int = 0  # iterations up to the last switch
+    # (n_certificates, 2); iterations and relative gaps of the first method since the last switch to
+    # it
     seen: Array = field(default_factory=lambda: np.empty((0, 2)))
-    handed: float = np.inf
+    handed: float = np.inf  # the relative gap at the last switch to the second method
     stop: Stop = field(default_factory=Stop)
 
 
