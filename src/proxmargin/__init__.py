@@ -51,7 +51,7 @@ _HOMES = {
 }
 
 # public modules, whose names are not repeated here
-_MODULES = ("losses", "paths", "penalties", "stats")
+_MODULES = ("losses", "paths", "penalties", "reports", "stats")
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 

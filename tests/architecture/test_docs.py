@@ -15,10 +15,12 @@ from tests.architecture.test_layers import ROOMS
 
 PACKAGE = Path(proxmargin.__file__).parent
 CHECKOUT = Path(__file__).parents[2]
-QUOTED = re.compile(r"`([\w./-]+(?:/|\.py|\.md))`")
+QUOTED = re.compile(r"`([\w./-]+(?:/|\.py|\.md|\.html))`")
 
 
-@pytest.mark.parametrize("document", ["docs/architecture.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "document", ["docs/architecture.md", "docs/beyond-memory.md", "CONTRIBUTING.md"]
+)
 def test_every_path_that_a_document_names_exists(document: str) -> None:
     named = set(QUOTED.findall((CHECKOUT / document).read_text(encoding="utf-8")))
     assert named

@@ -27,7 +27,7 @@ UNIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners of files ar
 
 RISE = """
 import numpy as np
-from proxmargin.losses.margins.hinge import CappedScalars
+from proxmargin.functions.losses.margins.hinge import CappedScalars
 from proxmargin.compiled.solvers.newton import _rise
 one = np.ones(1)
 print(_rise(CappedScalars(2.0, np.inf), 0 * one, one, one, one, one, one, 0 * one, 1.0))
@@ -100,9 +100,7 @@ def test_kernels_for_other_types_do_not_disturb_each_other(place: Path) -> None:
 def test_an_edit_is_seen_by_the_kernels_of_other_files(tmp_path: Path) -> None:
     source, settings = copied(tmp_path), {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert told(RISE, source, **settings)[0] == "-1.0"  # from (1 - 0)^2 to (1 - 1)^2
-    loss = (
-        source / "proxmargin/functions/losses/margins/capped_quadratic.py"
-    )  # whose methods are compiled
+    loss = source / "proxmargin/functions/losses/margins/hinge.py"  # whose methods are compiled
     text = loss.read_text(encoding="utf-8")
     assert text.count("return 0.5 * self.smoothness * u * u") == 1
     loss.write_text(text.replace("return 0.5 * self", "return 4.5 * self"), encoding="utf-8")

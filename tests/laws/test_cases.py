@@ -68,7 +68,7 @@ def listed(parts: Any) -> set[type]:
             + [make(np.random.default_rng(0)) for make in cases.SHIFTED.values()]
             + [make(np.random.default_rng(0)) for make in cases.JOINT.values()],
         ),
-        # the laws of penalties of one's own are tested with several, in penalties/test_custom.py
+        # the laws of penalties of one's own are tested in tests/functions/penalties/test_custom.py
         (
             Penalty,
             [

@@ -91,7 +91,8 @@ def conjugate_of(loss: Loss, u: cp.Variable, form: DualForm) -> cp.Expression:
         return cp.sum(cp.multiply(w, -cp.entr(a) - cp.entr(1 - a)))
     if isinstance(loss.phi, DistanceWeighted):
         return cp.sum(cp.multiply(w, -2 * cp.sqrt(a)))
-    bend = 0.0 if isinstance(loss.phi, Hinge) else 0.5 / loss.phi.smoothness
+    assert loss.phi.has_quadratic_conjugate, f"add the conjugate of {loss.phi!r} here"
+    bend = 0.5 / loss.phi.smoothness
     return cp.sum(cp.multiply(w, -a + bend * cp.square(a)))
 
 
