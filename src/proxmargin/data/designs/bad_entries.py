@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-SEARCH_ROWS = 1 << 12  # rows searched at a time
-
 
 class Entry(NamedTuple):
     """An entry of the data, counted from 0."""
@@ -37,8 +35,9 @@ def first_entry(X: Any, is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]]) -
         listed = X.tocsr().tocoo()
         entry = int(np.argmax(is_meant(np.abs(listed.data.astype(np.float64)))))
         return Entry(int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry]))
-    for start in range(0, X.shape[0], SEARCH_ROWS):
-        meant = is_meant(np.abs(X[start : start + SEARCH_ROWS].astype(np.float64)))
+    step = 1 << 12
+    for start in range(0, X.shape[0], step):
+        meant = is_meant(np.abs(X[start : start + step].astype(np.float64)))
         if meant.any():
             row, column = np.argwhere(meant)[0]
             return Entry(start + int(row), int(column), float(X[start + row, column]))

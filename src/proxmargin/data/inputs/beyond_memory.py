@@ -138,8 +138,11 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
     """The chunk in canonical form; raises ValueError for the first entry that is no number of
     modest size, with file, row and column."""
     is_sparse: bool = sparse.issparse(chunk.X)
-    if is_sparse:
-        _check_format(chunk)
+    if is_sparse:  # compiled code reads what the indices of a file say, wherever that is
+        try:
+            chunk.X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"{chunk.where} holds no CSR matrix: {error}") from error
     X = canonical(chunk.X) if is_sparse else chunk.X
     bad = bad_entry(X, allowed.most)
     if bad is not None:
@@ -159,14 +162,6 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
             f"the label in {chunk.where}, row {chunk.first + row} (counted from 0), is not finite"
         )
     return chunk._replace(X=X)
-
-
-def _check_format(chunk: Chunk) -> None:
-    """Compiled code reads what the indices of a file say, wherever that is."""
-    try:
-        chunk.X.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{chunk.where} holds no CSR matrix: {error}") from error
 
 
 def predicting_chunks(estimator: Any, X: Dataset, allowed: Magnitudes) -> Iterator[Chunk]:

@@ -306,16 +306,13 @@ def _located(error: ValueError, X: Any) -> ValueError:
             try:
                 float(cell)
             except (TypeError, ValueError):
-                where = f"row {row}, column {_column_name(X, column)} (counted from 0)"
+                names = getattr(X, "columns", None)
+                named = column if names is None else f"{column} ({str(names[column])!r})"
+                where = f"row {row}, column {named} (counted from 0)"
                 return ValueError(
                     f"X holds {shown(cell)} in {where}: could not convert it to a number"
                 )
     return error
-
-
-def _column_name(X: Any, column: int) -> str:
-    names = getattr(X, "columns", None)
-    return f"{column} ({str(names[column])!r})" if names is not None else str(column)
 
 
 def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
@@ -359,13 +356,10 @@ def _first_bad_entry(estimator: Any, X: Any, largest: float, allowed: Magnitudes
 
 def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
     row, column, value = first_entry(X, lambda sizes: sizes == largest)
+    names = getattr(estimator, "feature_names_in_", ())
+    named = f"{column} ({names[column]!r})" if column < len(names) else str(column)
     return (
         f"Input X contains nothing larger than {abs(value):g} in row {row}, column "
-        f"{_named_column(estimator, column)} (counted from 0), below {allowed.least:g}, where "
+        f"{named} (counted from 0), below {allowed.least:g}, where "
         f"products underflow: {allowed.advice(largest)}"
     )
-
-
-def _named_column(estimator: Any, column: int) -> str:
-    names = getattr(estimator, "feature_names_in_", ())
-    return f"{column} ({names[column]!r})" if column < len(names) else str(column)

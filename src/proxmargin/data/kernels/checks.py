@@ -18,7 +18,6 @@ from proxmargin.data.kernels.matrix import BLOCK_ENTRIES, KernelMatrix
 
 MIN_DIGITS = 3  # correct decimal digits required of kernel values
 PROBE_SAMPLES = 3000  # samples on which positive semidefiniteness is checked
-SUBMATRIX_ORDER = 500  # least order of the submatrix whose eigenvalues are computed
 
 
 class IndefiniteKernelError(ValueError):
@@ -136,7 +135,7 @@ def _negative_eigenvalue(part: Array, allowed: float) -> float:
     order = int(dpotrf(shifted.T, overwrite_a=True)[1])
     if order == 0:
         return 0.0
-    order = min(len(part), max(order, SUBMATRIX_ORDER))
+    order = min(len(part), max(order, 500))
     return float(eigh(part[:order, :order], eigvals_only=True, subset_by_index=[0, 0])[0])
 
 

@@ -15,7 +15,6 @@ PIVOT_ULPS = 64  # Cholesky pivot in ulps of the diagonal, below which it is rou
 SMALLEST_PIVOT = 1e-4  # over the largest residual; smaller pivots would amplify rounding
 WORST_RESIDUAL = 100.0  # largest residual over the tolerance of the mean one
 BLOCK_ROWS = 2048  # rows of the factor computed at a time
-FIRST_CAPACITY = 512  # columns allocated at first if the rank is not bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class LowRankFactor:
         """
         limit = self.matrix.n_samples if rank is None else min(rank, self.matrix.n_samples)
         target = self._target()
-        room = limit if rank is not None else min(limit, max(FIRST_CAPACITY, 2 * self.rank))
+        room = limit if rank is not None else min(limit, max(512, 2 * self.rank))
         factor = _resized(self.factor, max(room, self.rank))
         grown = replace(self, factor=factor, residual=self.residual.copy())
         while grown.rank < limit and not target.is_met(grown.residual):

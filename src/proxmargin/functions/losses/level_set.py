@@ -15,7 +15,6 @@ from proxmargin.functions.traits import Trait
 
 # search for the best multiplier nu of a dual point
 MIN_MULTIPLIER = 1e-14  # smallest nu, relative to the price
-PROBE_STEP = 1e-6  # relative step from a bound of nu that tells whether the minimum is at the bound
 # search for the multiplier nu in the prox of the conjugate
 PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of nu against the price
 
@@ -174,7 +173,8 @@ class LevelSet(Wrapped):
         if lowest > self.price * (1.0 + PROX_ROUNDING):
             return np.inf
         lowest = max(lowest * (1.0 + SUM_ROUNDING), MIN_MULTIPLIER * self.price)
-        if lowest >= self.price or at(min(lowest * (1.0 + PROBE_STEP), self.price)) >= at(lowest):
+        beside = min(lowest * (1.0 + 1e-6), self.price)
+        if lowest >= self.price or at(beside) >= at(lowest):  # the minimum is at the bound
             return at(lowest)
         found = minimize_scalar(
             lambda log_nu: at(float(np.exp(log_nu))),

@@ -17,7 +17,6 @@ from proxmargin.functions.penalties.sum_to_zero import rows_sum_to_zero
 from proxmargin.functions.traits import Trait
 
 OWN_TERMS = 64  # roundoffs, besides one a coefficient, that a value of the user may be off by
-SMALL_STEP = 1e-6  # of a prox over the size of coefficients per dual: what optimality is off by
 MAX_EXPONENT = 1074  # 2^-1074 is the least positive number
 
 
@@ -303,7 +302,7 @@ class OwnPenalty(Penalty):
         if size == 0.0 and not coef.any():
             return np.zeros(len(coef))
         length = float(np.abs(coef).max(initial=0.0)) or size
-        step = SMALL_STEP * length / (size or length)
+        step = 1e-6 * length / (size or length)  # relative to the size of coefficients per dual
         residual = (coef - self.prox(coef + step * dual, step)) / step
         violations: Array = np.abs(residual).max(axis=1)
         return violations

@@ -40,13 +40,20 @@ class ChunkedDesign(SizedBlocks):
     dataset : Dataset
     sizes : rows of each chunk
     nnz : stored entries in all, if the chunks are sparse
+    sample : numbers and a copy of some rows, which `rows` is answered from
+    scan : largest entries, means and variances with equal weights
     """
 
-    def __init__(self, dataset: Dataset, sizes: list[int], nnz: int | None) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        sizes: list[int],
+        nnz: int | None,
+        sample: tuple[Index, Any],
+        scan: tuple[Array, Array, Array],
+    ) -> None:
         super().__init__(sizes, dataset.n_features, dataset.nbytes, nnz)
-        self.dataset = dataset
-        self._sample: tuple[Index, Any] | None = None
-        self._scan: tuple[Array, Array, Array] | None = None
+        self.dataset, self._sample, self._scan = dataset, sample, scan
 
     def run(
         self, task: Task, shared: Arrays = (), cut: Arrays = (), combine: Combine = tasks.added
@@ -71,24 +78,16 @@ class ChunkedDesign(SizedBlocks):
             yield as_design(chunk.X), slice(start, start + size)
             start += size
 
-    def keep_sample(self, index: Index, rows: Any) -> None:
-        """Keep a copy of these rows, which `rows` is then answered from."""
-        self._sample = index, rows
-
-    def know(self, largest: Array, mean: Array, variance: Array) -> None:
-        """Keep what the scan found: largest entries, means and variances with equal weights."""
-        self._scan = largest, mean, variance
-
     def largest(self) -> Array:
-        return super().largest() if self._scan is None else self._scan[0]
+        return self._scan[0]
 
     def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
-        if self._scan is not None and np.all(weights == weights[0]):
+        if np.all(weights == weights[0]):
             return self._scan[1:]
         return super().mean_and_variance(weights)
 
     def _rows(self, index: Index) -> Design:
-        if self._sample is not None and np.array_equal(index, self._sample[0]):
+        if np.array_equal(index, self._sample[0]):
             return as_design(self._sample[1])
         order, parts = np.unique(index), []
         for block, part in self._blocks():
@@ -125,10 +124,10 @@ def scanned(dataset: Dataset, check: Callable[[Chunk], Chunk]) -> Scan:
         nnz += int(getattr(chunk.X, "nnz", 0))
         start += size
     assert known is not None
-    design = ChunkedDesign(dataset, sizes, nnz if sparse.issparse(rows[0]) else None)
-    design.keep_sample(picked, stacked(rows))
     _, mean, squares = known
-    design.know(largest, mean, squares / dataset.n_rows)
+    scan = largest, mean, squares / dataset.n_rows
+    stored = nnz if sparse.issparse(rows[0]) else None
+    design = ChunkedDesign(dataset, sizes, stored, (picked, stacked(rows)), scan)
     design.counter.add(1.0)
     return Scan(design, _joined(labels), _joined(weights))
 

@@ -244,16 +244,13 @@ def merged(combine: Combine, nodes: Sequence[Node]) -> list[Node]:
     found: list[Node] = []
     for node in sorted(nodes, key=lambda each: each.first):
         found.append(node)
-        while len(found) > 1 and _are_halves(found[-2], found[-1]):
-            right, left = found.pop(), found.pop()
-            small = combine(left.small, right.small)
-            found.append(Node(left.first, 2 * left.size, small))
+        while len(found) > 1:
+            left, right = found[-2:]
+            meet = left.size == right.size and left.first + left.size == right.first
+            if not meet or left.first % (2 * left.size):
+                break
+            found[-2:] = [Node(left.first, 2 * left.size, combine(left.small, right.small))]
     return found
-
-
-def _are_halves(left: Node, right: Node) -> bool:
-    starts = left.first % (2 * left.size) == 0
-    return starts and left.size == right.size and left.first + left.size == right.first
 
 
 def _of_rows(reply: Reply) -> Arrays:

@@ -222,7 +222,9 @@ class CrammerSinger(LabelledLoss):
             return np.zeros_like(start)
         free = intercept.is_shift_invariant
         if free and not scores.any():
-            return self._projected(self._null_intercept(), intercept)
+            # with the largest intercept at zero and the others at -t, t in [0, 1], and the share m
+            # of that class, L = (1 + t) (1 - m) + (1 - t) m; no other intercepts are better
+            return self._projected(np.where(self.class_shares > 0.5, 1.0, 0.0), intercept)
         best = self._projected(start, intercept)
         least = self._shifted_value(scores, best, intercept)
         wanted, sigma = scores + self.margins, 32.0 * float(self.shares.max())
@@ -249,14 +251,6 @@ class CrammerSinger(LabelledLoss):
     def _nearest_masses(self, dual: Array, step: float) -> Array:
         """The masses of the prox of the conjugate."""
         return simplex_rows(self.masses(dual) + step * self.margins, self.shares)
-
-    def _null_intercept(self) -> Array:
-        """The best intercept for zero scores: e_k if class k has over half the weight, else 0.
-
-        With the largest intercept at zero and the others at -t, ``L = (1 + t)(1 - m) + (1 - t) m``
-        for t in [0, 1], m the share of that class; no other intercepts are better.
-        """
-        return np.where(self.class_shares > 0.5, 1.0, 0.0)
 
     def _lowered(self, scores: Array, intercept: Array) -> Array:
         """Lower the intercepts of classes without weight until no sample violates there most."""
