@@ -21,7 +21,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.compiled.products.compensated import add
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import hinge_problem
 

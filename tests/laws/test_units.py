@@ -11,7 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import DWD, L2SVC, SVC, ElasticNetSVC, HuberizedSVC, MulticlassSVC
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 
 PROBLEMS = 40
 # iterations of all solvers of a fit: a first-order method that stalls takes tens of thousands; a

@@ -33,7 +33,7 @@ from proxmargin import LogisticRegression, MarginMPM, NuSVC
 from proxmargin.optimality.certificates.certificate import Certificate
 from proxmargin.optimality.composite import CompositeForm
 from proxmargin.optimality.problem import Problem
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.papers.accelerated import Accelerated, FastProximalGradient
 
 __all__ = [

@@ -21,7 +21,7 @@ from benchmarks.papers.xu.bounds import SIGNIFICANTLY, numbers
 from benchmarks.papers.xu.settings import huberized
 from benchmarks.report import seconds, table
 from proxmargin import ElasticNetSVC
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 
 __all__ = ["METHODS", "TABLES", "doubly_regularized"]
 

@@ -1,8 +1,9 @@
-"""Values in messages, as JSON has them, and in tables of text."""
+"""Values in messages, as JSON has them, and in tables of text; the line that warnings name."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,3 +63,13 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = zip(cells, widths, strict=True)
     padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
     return GUTTER.join(padded).rstrip()
+
+
+def users_level() -> int:
+    """The ``stacklevel`` with which a warning of the caller names the first line outside."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("proxmargin."):
+        if frame.f_back is None:
+            break
+        level, frame = level + 1, frame.f_back
+    return level

@@ -13,7 +13,7 @@ import proxmargin
 from proxmargin.files.models import archive as known
 from proxmargin.models import fitting as estimators
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, MODELS
-from proxmargin.models.paths.sharing import OF_THE_PROBLEM
+from proxmargin.models.paths.fit_by_fit import OF_THE_PROBLEM
 from proxmargin.models.selection import cross_validated
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
 
 from proxmargin import MulticlassSVC, SparseLogisticRegression, margin_path
-from proxmargin.models.paths.joint import BECAUSE, JointPath
+from proxmargin.models.paths.chord_path import JOINT_BECAUSE, JointPath
 from proxmargin.penalties import ElasticNet
 from proxmargin.solvers.l1.class_newton import ClassNewton
 from tests.cases.problems import multiclass_problem, smooth_class_problem
@@ -24,7 +24,7 @@ def test_every_strength_is_certified_and_has_the_optimum_of_a_single_fit(l1_rati
     path = margin_path(template, X, y, n_alphas=12, sample_weight=weights)
     for number in range(0, 12, 3):
         certificate = path.certificates[number]
-        assert certificate.because == BECAUSE
+        assert certificate.because == JOINT_BECAUSE
         assert certificate.relative_gap <= tol
         single = SparseLogisticRegression(
             path.alphas[number], l1_ratio, standardize=True, tol=1e-10, solver="fapg-ssnal"
@@ -41,7 +41,7 @@ def test_paths_in_C_of_pairwise_squared_hinges_go_the_same_way(form) -> None:
     X, y = load_iris(return_X_y=True)
     template = MulticlassSVC(penalty="l1", loss="squared_hinge", tol=1e-8)
     path = margin_path(template, form(X), y, n_alphas=8)
-    assert path.certificates[-1].because == BECAUSE
+    assert path.certificates[-1].because == JOINT_BECAUSE
     for number in (3, 7):
         model = MulticlassSVC(
             C=path.Cs[number], penalty="l1", loss="squared_hinge", tol=1e-8, solver="fapg-ssnal"
@@ -63,7 +63,7 @@ def test_a_strength_that_is_not_solved_is_a_single_fit(monkeypatch) -> None:
 
     monkeypatch.setattr(JointPath, "solved", at_first)
     path = margin_path(template, X, y, alphas=[*expected.alphas[:2], last, *expected.alphas[2:]])
-    reasons = [certificate.because == BECAUSE for certificate in path.certificates]
+    reasons = [certificate.because == JOINT_BECAUSE for certificate in path.certificates]
     assert reasons == [True, True, False, True, True]
     np.testing.assert_allclose(path.coefs[[0, 1, 3, 4]], expected.coefs, atol=1e-3)
 

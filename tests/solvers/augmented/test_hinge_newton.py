@@ -32,7 +32,7 @@ from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.augmented.smoothed_newton import minimise
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import multiclass_problem
 

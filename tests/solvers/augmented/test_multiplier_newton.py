@@ -18,7 +18,7 @@ from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.solver import UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import binary_problem, class_problem

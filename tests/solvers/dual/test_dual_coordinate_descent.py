@@ -38,7 +38,7 @@ from proxmargin.solvers.dual.dual_coordinate_descent import (
 )
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton

@@ -25,7 +25,7 @@ from proxmargin.solvers.interior.box_program import program_of
 from proxmargin.solvers.interior.crossover import AT_LOWER, AT_UPPER, INSIDE, Face, cross_over
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.stopping import Stop
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "pinned": Pinned()}

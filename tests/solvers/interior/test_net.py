@@ -19,7 +19,7 @@ from proxmargin.solvers.choice.fallback import solve
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import hinge_problem, tail_problem
 from tests.oracles.models import TIGHT

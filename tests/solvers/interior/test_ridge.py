@@ -25,7 +25,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.interior import box_program
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.solver import UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop
 from tests.shared_data import load_instance, reference_instances

@@ -17,7 +17,7 @@ from proxmargin.solvers.l1 import chord_newton
 from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop
 from tests.solvers.l1.test_newton import LOSSES, clouds, problem_of

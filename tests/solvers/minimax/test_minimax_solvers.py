@@ -17,7 +17,7 @@ from proxmargin.functions.losses.minimax import MinimaxFisher, MinimaxProbabilit
 from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax import ellipsoids
 from proxmargin.solvers.minimax.ellipsoids import spectrum

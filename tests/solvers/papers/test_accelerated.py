@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 
 from proxmargin import History, LogisticRegression, MulticlassSVC, NuSVC, SparseLogisticRegression
 from proxmargin.solvers.loop import run
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* stopped before")
 

@@ -18,7 +18,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.stopping import PrimalResidual, Stop
 from proxmargin.solvers.papers.admm import AlternatingDirections
 from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3, _minimised_on_box

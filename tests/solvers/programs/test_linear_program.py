@@ -21,7 +21,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point, smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero, SumToZeroGroups
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.programs import linear_program
 from proxmargin.solvers.programs.linear_program import LinearProgram

@@ -14,7 +14,7 @@ from proxmargin.data.kernels import Rbf
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models.archive import CODEC
 from proxmargin.optimality.problem import Point
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.resuming.codec import EncodingError, StateCodec
 
@@ -56,7 +56,7 @@ def test_states_of_earlier_checkpoints_are_read() -> None:
     number = state_of({"number": ["<f4", 0.5]})
     assert (number, number.dtype) == (0.5, np.float32)
     assert state_of(
-        {"member": ["proxmargin.solvers.loop.outcome:Status", Status.INTERRUPTED.name]}
+        {"member": ["proxmargin.solvers.loop.report:Status", Status.INTERRUPTED.name]}
     ) is (Status.INTERRUPTED)
     point = state_of({"record": "proxmargin.optimality.problem:Point", "fields": POINT})
     assert isinstance(point, Point)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from proxmargin import SVC, HuberizedSVC
-from proxmargin.solvers.resuming.identity import Identity
+from proxmargin.solvers.resuming.journal import Identity
 
 
 def identity(model, X) -> Identity:

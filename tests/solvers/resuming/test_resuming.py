@@ -287,7 +287,7 @@ def test_a_record_of_another_class_is_refused(written, tmp_path) -> None:
         "proxmargin.files.models.model:load_model",
         "proxmargin.optimality.problem:Problem",
     ):
-        fit = str(held["fit"]).replace("proxmargin.solvers.resuming.identity:Identity", name)
+        fit = str(held["fit"]).replace("proxmargin.solvers.resuming.journal:Identity", name)
         np.savez(path, **{**held, "fit": np.array(fit)})
         with pytest.raises(ValueError, match="this version cannot read"):
             SquaredHingeSVC(alpha=0.1).fit(X, Y, resume_from=path)

@@ -15,8 +15,7 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.certificates.representer import certify_represented
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution
-from proxmargin.solvers.loop.report import Report, RunCheckpoint
+from proxmargin.solvers.loop.report import Report, RunCheckpoint, Solution
 from proxmargin.solvers.loop.stopping import RelativeChange, Stop
 from proxmargin.solvers.resuming.codec import StateCodec
 from tests.cases import (

@@ -9,7 +9,7 @@ import numpy as np
 from proxmargin import HuberizedSVC, alpha_max
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.shared.working_set import WorkingSet

@@ -26,7 +26,7 @@ from proxmargin.penalties import (
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.choice.names import SOLVERS, choose
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.wrappers import relay
 from proxmargin.solvers.wrappers.relay import Relay

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.contents import Column, FeatureMatrix, Table, is_number
-from proxmargin.models.fitting.frames import users_level
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.memory import free_bytes, shortage
 
 # Beyond this, float64 no longer tells neighbouring integers apart.

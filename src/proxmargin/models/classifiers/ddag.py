@@ -27,11 +27,10 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_features
 from proxmargin.models.classifiers.regularized import SVC
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import NAMES
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
-from proxmargin.runtime.brief import shown
+from proxmargin.runtime.brief import shown, users_level
 from proxmargin.solvers.loop.stopping import Stop
 
 Array = NDArray[np.float64]

@@ -39,7 +39,7 @@ from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.parameters import FeatureParameters, ThreadParameters
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.optimality.problem import Point
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 
 Array = NDArray[np.float64]
 

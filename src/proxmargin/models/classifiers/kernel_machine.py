@@ -28,17 +28,17 @@ from proxmargin.models.classifiers.kernel_rounds import SUPPORT_CUTS, Rounds, is
 from proxmargin.models.fitting.assembly import Assembly, certificate_of
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext, for_each
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.fitting.parameters import KernelParameters, ThreadParameters
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.representer import Representer, certify_represented
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.fallback import better_with_all_work
 from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.loop.minimize import require_suitable
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import TINY_WORK, Stop
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton

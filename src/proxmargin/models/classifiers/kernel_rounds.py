@@ -25,7 +25,7 @@ from proxmargin.optimality.certificates.representer import (
 )
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import operations_in
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.stopping import Stop
 
 # the factor G (n x r)

@@ -25,11 +25,11 @@ from proxmargin.models.fitting.assembly import certificate_of, each_class
 from proxmargin.models.fitting.assembly import unmet as short_of
 from proxmargin.models.fitting.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.models.fitting.fitting import FitContext
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Problem
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.runtime.brief import users_level
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.shared.batched_labels import Axes, FisherSpectra, FitsLabelings
 
 Array = NDArray[np.float64]

@@ -42,7 +42,7 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import better_start, null_point
 from proxmargin.runtime.brief import shown
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import State
 from proxmargin.solvers.loop.stopping import BUDGET_FACTOR

@@ -30,7 +30,7 @@ from proxmargin.models.limits.binary_data import KERNEL_RANK
 from proxmargin.models.limits.nu import ProgramTooLargeError, smallest_nu
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.shared.batched_labels import (
     Axes,
     Balls,

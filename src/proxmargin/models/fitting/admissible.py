@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.data.inputs.parameters import check_strength
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.runtime.brief import shown
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from proxmargin.functions.losses import Loss, MarginLoss, MarginSum, wrong_class
 from proxmargin.functions.penalties import GroupNorm, Penalty, SumToZero, SumToZeroGroups
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -38,8 +38,7 @@ from proxmargin.runtime.memory import beside
 from proxmargin.solvers.loop.report import interval_of
 from proxmargin.solvers.loop.solver import Solver
 from proxmargin.solvers.loop.stopping import RULES
-from proxmargin.solvers.resuming.identity import Identity
-from proxmargin.solvers.resuming.journal import journal_of
+from proxmargin.solvers.resuming.journal import Identity, journal_of
 from proxmargin.solvers.shared.batched_labels import Axes, FitsLabelings
 
 Array = NDArray[np.float64]

@@ -24,7 +24,7 @@ from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
-from proxmargin.models.fitting.frames import users_level
+from proxmargin.runtime.brief import users_level
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

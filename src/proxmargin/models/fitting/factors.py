@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from proxmargin.data.inputs.aligned import by_feature, feature_labels
 from proxmargin.data.inputs.parameters import check_magnitude
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import are_separated
-from proxmargin.runtime.brief import shown
+from proxmargin.runtime.brief import shown, users_level
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]

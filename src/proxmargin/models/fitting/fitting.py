@@ -32,19 +32,18 @@ from proxmargin.models.fitting.assembly import (
     without_rounding,
 )
 from proxmargin.models.fitting.coefficients import HasCoefficients
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.fitting.parameters import DataParameters, SolvingParameters
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import better_start
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import free_bytes
 from proxmargin.runtime.threads import quiet_threads, threads_here
 from proxmargin.solvers.callbacks import History, Progress
 from proxmargin.solvers.choice.fallback import Choice, solve
 from proxmargin.solvers.choice.names import choose, named_solver
-from proxmargin.solvers.loop.outcome import Solution, Status
-from proxmargin.solvers.loop.report import Changed, Report, interval_of
+from proxmargin.solvers.loop.report import Changed, Report, Solution, Status, interval_of
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State
 from proxmargin.solvers.loop.stopping import OVERRUN, RULES, TINY_WORK, Effort, Stop

@@ -32,7 +32,7 @@ from proxmargin.data.inputs.validation import (
     validated_offset,
 )
 from proxmargin.models.fitting.coefficients import HasCoefficients
-from proxmargin.models.fitting.frames import users_level
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import library_of
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from proxmargin.models.limits.critical import LEAST_STRENGTH
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 
 # factor on the multiplier at which coefficients become nonzero, and, while the solution exceeds the
 # budget, on the price

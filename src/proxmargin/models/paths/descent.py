@@ -14,15 +14,14 @@ from proxmargin.functions.traits import Trait
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
-from proxmargin.models.paths.chord_path import ChordPath
+from proxmargin.models.paths.chord_path import ChordPath, JointPath
 from proxmargin.models.paths.found import Found
 from proxmargin.models.paths.inner_products import InnerProducts
-from proxmargin.models.paths.joint import JointPath
 from proxmargin.models.paths.strength import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 
 Array = NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from proxmargin.optimality.certificates.certificate import (
     combined,
 )
 from proxmargin.optimality.problem import Point
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]

@@ -15,10 +15,10 @@ from proxmargin.functions.penalties import ElasticNet, Ridge
 from proxmargin.models.classifiers.multiclass import MulticlassSVC
 from proxmargin.models.fitting.assembly import Assembly, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.limits.critical import critical_strength
 from proxmargin.models.paths.strength import ALPHA, parameters_of, strength_of
 from proxmargin.optimality.unpenalised import are_separated, smooth_critical_strength
+from proxmargin.runtime.brief import users_level
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)

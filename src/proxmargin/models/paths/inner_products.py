@@ -22,7 +22,7 @@ from proxmargin.optimality.certificates.certify import certify_together
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, quiet_threads
 from proxmargin.solvers.interior.active_set import ActiveSet
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
 

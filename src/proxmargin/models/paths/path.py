@@ -23,7 +23,6 @@ from proxmargin.data.inputs.validation import validated_features
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import warn_if_separated
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.paths.descent import solve_grid
 from proxmargin.models.paths.fit_by_fit import fits_of, stacked, template_of, values_of
 from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
@@ -37,10 +36,11 @@ from proxmargin.models.paths.strength import (
     varying_of,
 )
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 
 if TYPE_CHECKING:
     import pandas as pd

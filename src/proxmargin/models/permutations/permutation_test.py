@@ -20,7 +20,6 @@ from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.data.inputs.seeds import SEEDS, drawn_seeds, seeded_model
 from proxmargin.data.inputs.validation import check_labels, validated
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.permutations.labelings import (
     DRAWN_TOGETHER,
     OF_PROJECTIONS,
@@ -39,6 +38,7 @@ from proxmargin.models.permutations.measures import (
     SideBySide,
     seeded_folds,
 )
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried, quiet_threads

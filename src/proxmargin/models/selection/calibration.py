@@ -31,7 +31,6 @@ from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_choice, check_number, check_threads
 from proxmargin.data.inputs.validation import validated_weights
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
 from proxmargin.models.selection.scoring import (
@@ -42,6 +41,7 @@ from proxmargin.models.selection.scoring import (
     splitter_of,
     weight_argument,
 )
+from proxmargin.runtime.brief import users_level
 
 Array = NDArray[np.float64]
 Metadata = Mapping[str, Any]

@@ -25,17 +25,16 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.fitting.frames import users_level
+from proxmargin.models.paths.fit_by_fit import fitted_grid
 from proxmargin.models.paths.found import Found, published
 from proxmargin.models.paths.path import Path, compute_path, unmet_of
-from proxmargin.models.paths.sharing import fitted_grid
 from proxmargin.models.paths.strength import at_strength, problems_of, strength_of
 from proxmargin.models.selection.scoring import HeldOutRows, Judge, Models, no_convergence_warnings
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import are_separated, null_point
-from proxmargin.runtime.brief import shown
+from proxmargin.runtime.brief import shown, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 

@@ -48,9 +48,8 @@ from proxmargin.data.inputs.parameters import check_folds
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.fitting.predicting import LogisticProbabilities
-from proxmargin.runtime.brief import shown
+from proxmargin.runtime.brief import shown, users_level
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 

@@ -20,8 +20,7 @@ from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rule
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Solution, Status
-from proxmargin.solvers.loop.report import Report, interval_of
+from proxmargin.solvers.loop.report import Report, Solution, Status, interval_of
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State, UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop

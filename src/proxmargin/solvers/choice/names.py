@@ -24,7 +24,7 @@ from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.l1.class_newton import ClassNewton
 from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.l1.pass_newton import PassNewton
-from proxmargin.solvers.loop.outcome import Solution
+from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.solver import Solver, UnsuitableSolverError, require
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular

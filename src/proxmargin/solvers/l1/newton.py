@@ -27,7 +27,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
     GapState,

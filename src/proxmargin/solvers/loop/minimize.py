@@ -16,8 +16,7 @@ from proxmargin.optimality.certificates.certify import gap_to_zero
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.solvers.loop.outcome import Solution, Status
-from proxmargin.solvers.loop.report import Phase, Report, RunCheckpoint
+from proxmargin.solvers.loop.report import Phase, Report, RunCheckpoint, Solution, Status
 from proxmargin.solvers.loop.run import Certify, Run
 from proxmargin.solvers.loop.solver import GapState, Solver, State, UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import RULES, Stop

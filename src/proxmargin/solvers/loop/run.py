@@ -18,8 +18,14 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.certificates.rounding_terms import is_dual_rounding
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.solvers.loop.outcome import Status
-from proxmargin.solvers.loop.report import Changed, Phase, Report, RunCheckpoint, interval_of
+from proxmargin.solvers.loop.report import (
+    Changed,
+    Phase,
+    Report,
+    RunCheckpoint,
+    Status,
+    interval_of,
+)
 from proxmargin.solvers.loop.solver import SHARP_FRACTION, GapState, Solver, State
 from proxmargin.solvers.loop.stopping import Stop
 

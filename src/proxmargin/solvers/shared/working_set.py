@@ -17,7 +17,7 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.composite import lives_on_the_dual
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.outcome import Status
+from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
     MEASURES,
     Solver,

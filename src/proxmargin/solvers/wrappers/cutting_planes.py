@@ -25,7 +25,7 @@ from proxmargin.functions.losses.level_set import LevelSet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
-from proxmargin.solvers.loop.outcome import Solution, Status
+from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import Solver, State, at_least_one
 from proxmargin.solvers.loop.stopping import Stop
 

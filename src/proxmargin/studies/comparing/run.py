@@ -25,7 +25,7 @@ from proxmargin.data.inputs.seeds import drawn_seeds
 from proxmargin.models.classifiers.elastic_net import HuberizedSVC
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
-from proxmargin.solvers.resuming.identity import Identity
+from proxmargin.solvers.resuming.journal import Identity
 from proxmargin.studies.comparing.candidates import Candidate, baselines_for, named_candidates
 from proxmargin.studies.comparing.comparison import Comparison
 from proxmargin.studies.comparing.metrics import DEFAULT_METRICS, Metric, metrics_of

@@ -27,7 +27,7 @@ from sklearn.dummy import DummyClassifier
 import proxmargin
 from proxmargin.data.designs import as_design, moments
 from proxmargin.runtime.files import replaced, taken
-from proxmargin.solvers.resuming.identity import Identity
+from proxmargin.solvers.resuming.journal import Identity
 from proxmargin.studies.comparing.candidates import Candidate
 from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows

@@ -30,7 +30,7 @@ from proxmargin.runtime.files import replaced
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
-from proxmargin.solvers.resuming.identity import Identity
+from proxmargin.solvers.resuming.journal import Identity
 
 Index = NDArray[np.intp]
 

@@ -23,7 +23,6 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
-from proxmargin.models.fitting.frames import users_level
 from proxmargin.models.paths.grid import default_grid, unfitted
 from proxmargin.models.paths.strength import strength_of
 from proxmargin.models.selection.scoring import forget
@@ -36,7 +35,7 @@ from proxmargin.models.selection.stability.half_samples import (
     path_entries,
 )
 from proxmargin.models.selection.stability.units import units_of
-from proxmargin.runtime.brief import shown
+from proxmargin.runtime.brief import shown, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads

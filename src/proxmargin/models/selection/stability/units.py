@@ -18,7 +18,7 @@ from scipy.spatial.distance import squareform
 from proxmargin.data.designs import Design, moments
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import checked_factors
-from proxmargin.models.fitting.frames import users_level
+from proxmargin.runtime.brief import users_level
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
