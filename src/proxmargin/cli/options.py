@@ -281,7 +281,7 @@ def suited(estimator: Any, X: Any, arguments: argparse.Namespace) -> Any:
 
 def free_strength(estimator: Any, arguments: argparse.Namespace) -> str:
     """The parameter that a path moves along, which no option sets; ValueError if there is none."""
-    from proxmargin.models.paths.strength import strength_of
+    from proxmargin.models.paths.grid import strength_of
 
     try:
         name = strength_of(estimator).name

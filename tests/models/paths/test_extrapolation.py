@@ -10,7 +10,7 @@ import pytest
 from proxmargin import SVC, ElasticNetSVC, margin_path
 from proxmargin.models.paths import descent
 from proxmargin.models.paths.descent import _fitted, extrapolated
-from proxmargin.models.paths.strength import at_strength, problems_of
+from proxmargin.models.paths.grid import at_strength, problems_of
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 

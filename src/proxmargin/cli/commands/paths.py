@@ -180,7 +180,7 @@ def _print(
     saved: str | None,
     rows: list[dict[str, Any]],
 ) -> None:
-    from proxmargin.models.paths.strength import strength_of
+    from proxmargin.models.paths.grid import strength_of
 
     stable = [row for row in rows if row["stable"]]
     facts = {

@@ -76,10 +76,6 @@ class Guard:
     error: Exception | None = None  # what a callback raised
     asked: bool = False  # a callback returned False
 
-    def around(self, callback: Callback) -> Callback:
-        """The callback, whose error or False ends the fit."""
-        return _Guarded(callback, self)
-
     def has_ended(self) -> bool:
         """Whether a callback asked to stop; raises what one raised."""
         if self.error is not None:
@@ -97,6 +93,8 @@ class Guard:
 
 @dataclass(frozen=True)
 class _Guarded:
+    """A callback, whose error or False ends the fit."""
+
     callback: Callback
     guard: Guard
 
@@ -231,7 +229,8 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         context = replace(context, stop=context.stop.started(clock(), ()))
         callbacks: list[Any] = []
         if self.callbacks:
-            callbacks += map(context.guard.around, journal.recording(self.callbacks))
+            guarded = partial(_Guarded, guard=context.guard)
+            callbacks += map(guarded, journal.recording(self.callbacks))
         in_turn = bool(callbacks) or journal.records
         threads, blocks = (1, None) if in_turn or len(problems) == 1 else at_once(problems)
         if self.verbose:

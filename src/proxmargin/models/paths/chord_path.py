@@ -1,8 +1,9 @@
-"""Whole paths without the loop of a fit: in compiled code, by `proxmargin.solvers.l1.chord_engine`;
-of all classes together, by the steps of `ClassNewton`.
+"""Whole paths without the loop of a fit.
 
-One call of the kernel solves several strengths, but not all, so that an interruption keeps those of
-complete calls. A strength that it cannot solve to the tolerance the caller solves as a single fit.
+In compiled code, by `proxmargin.solvers.l1.chord_engine`: one call of the kernel solves several
+strengths, but not all, so that an interruption keeps those of complete calls. A strength that it
+cannot solve to the tolerance the caller solves as a single fit. And of models of all classes
+together, by the steps of `ClassNewton`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.paths.chord_path import ChordPath, JointPath
 from proxmargin.models.paths.found import Found
+from proxmargin.models.paths.grid import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.models.paths.inner_products import InnerProducts
-from proxmargin.models.paths.strength import ALPHA, at_strength, problems_of, strength_of
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts

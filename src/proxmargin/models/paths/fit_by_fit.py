@@ -25,8 +25,7 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.registry import MODELS
 from proxmargin.models.limits.kappa import kappa_max
 from proxmargin.models.limits.nu import nu_range
-from proxmargin.models.paths.grid import default_grid, unfitted
-from proxmargin.models.paths.strength import Strength, at_strength, varying_of
+from proxmargin.models.paths.grid import Strength, at_strength, default_grid, unfitted, varying_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 

@@ -26,15 +26,16 @@ from proxmargin.models.fitting.factors import warn_if_separated
 from proxmargin.models.paths.descent import solve_grid
 from proxmargin.models.paths.fit_by_fit import fits_of, stacked, template_of, values_of
 from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
-from proxmargin.models.paths.grid import default_grid, unfitted
-from proxmargin.models.paths.saturation import Ending, Saturation
-from proxmargin.models.paths.strength import (
+from proxmargin.models.paths.grid import (
     Strength,
     at_strength,
+    default_grid,
     limited_by,
     strength_of,
+    unfitted,
     varying_of,
 )
+from proxmargin.models.paths.saturation import Ending, Saturation
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts

@@ -12,7 +12,7 @@ from proxmargin.data.inputs.parameters import check_number
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.paths.found import Found
-from proxmargin.models.paths.strength import at_strength, problems_of
+from proxmargin.models.paths.grid import at_strength, problems_of
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import null_point
 

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
+from proxmargin.models.paths.grid import Strength
 from proxmargin.models.paths.path import Path
-from proxmargin.models.paths.strength import Strength
 from proxmargin.models.selection.folds import NO_REFIT, Fold, Judged, ValidatedRows
 from proxmargin.models.selection.scoring import names_checked, score_of
 from proxmargin.runtime.brief import users_level

@@ -21,7 +21,7 @@ class Phase(Enum):
     phase      event                                            next
     ========== ================================================ ============================
     searching  a certificate meets ``tol``                      polishing
-    searching  a certificate shows one of `ENDS_OF_SEARCH`      ended, with the status there
+    searching  a certificate ends it (`Run._end_of_search`)     ended, with the status there
     searching  the rule of `Stop` is met                        ended: RULE_MET
     searching  the limit of iterations or of time is reached    ended, after a certificate
     searching  the solver raises `NotFiniteError`               ended: DIVERGED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from time import perf_counter
@@ -236,7 +236,24 @@ class Run:
                 self.phase = Phase.POLISHING
         if self.phase is Phase.POLISHING:
             return None if self._polishes(state, gap) else Status.CONVERGED
-        return next((end for end, holds in ENDS_OF_SEARCH.items() if holds(self, state, gap)), None)
+        return self._end_of_search(state, gap)
+
+    def _end_of_search(self, state: State, gap: Gap) -> Status | None:
+        if not math.isfinite(gap.primal):
+            return Status.DIVERGED
+        if self.stop.rule is None:
+            if gap.is_rounding(self.stop.tol):
+                return Status.ROUNDED
+            # the gap has stopped falling and is explained by rounding of the dual point
+            idle = state.n_iter - self.last_progress >= IDLE_ITERATIONS or state.finished
+            best = self.incumbent.best or gap
+            if idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS):
+                return Status.UNBALANCED
+        if self.is_stalled(state):
+            return Status.STALLED
+        if state.n_iter >= self.limits.iterations:
+            return Status.ITERATION_LIMIT
+        return self.limits.out_of_time() if state.n_iter > 0 else None  # one iteration at least
 
     def is_stalled(self, state: State) -> bool:
         idle = state.n_iter - max(self.last_progress, state.moved_at)
@@ -244,16 +261,6 @@ class Run:
         rounded = best is not None and best.rounding >= ROUNDED_SHARE * best.gap
         patience = ROUNDED_ITERATIONS if rounded else max(STALL_ITERATIONS, state.n_iter // 2)
         return state.finished or (self.stop.rule is None and idle > patience)
-
-    def is_unbalanced(self, state: State, gap: Gap) -> bool:
-        """Whether the gap has stopped falling and is explained by rounding of the dual point."""
-        idle = state.n_iter - self.last_progress >= IDLE_ITERATIONS or state.finished
-        best = self.incumbent.best or gap
-        return idle and is_dual_rounding(self.problem, best, self.stop.tol, DUAL_ROUNDINGS)
-
-    def has_reached(self, limit: Status, state: State) -> bool:
-        """Whether this limit ends the run, which takes one iteration at least."""
-        return state.n_iter > 0 and self.limits.out_of_time() is limit
 
     def _polishes(self, state: State, gap: Gap) -> bool:
         """Whether to take one more polishing step, which is counted; a start is not polished."""
@@ -308,20 +315,6 @@ class Run:
             unmet = Status.STALLED if status is Status.CONVERGED else status
             status = Status.CONVERGED if met else unmet
         return best, status
-
-
-# tests after each certificate; the first one that holds ends the search
-ENDS_OF_SEARCH: Mapping[Status, Callable[[Run, State, Gap], bool]] = {
-    Status.DIVERGED: lambda run, state, gap: not math.isfinite(gap.primal),
-    Status.ROUNDED: lambda run, state, gap: run.stop.rule is None and gap.is_rounding(run.stop.tol),
-    Status.UNBALANCED: lambda run, state, gap: (
-        run.stop.rule is None and run.is_unbalanced(state, gap)
-    ),
-    Status.STALLED: lambda run, state, gap: run.is_stalled(state),
-    Status.ITERATION_LIMIT: lambda run, state, gap: state.n_iter >= run.limits.iterations,
-    Status.TIME_LIMIT: lambda run, state, gap: run.has_reached(Status.TIME_LIMIT, state),
-    Status.WORK_LIMIT: lambda run, state, gap: run.has_reached(Status.WORK_LIMIT, state),
-}
 
 
 # fields of a checkpoint that are attributes of the incumbent; and those of the run

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.models.fitting.factors import unpenalised
 from proxmargin.models.paths import Path, margin_path
-from proxmargin.models.paths.strength import strength_of
+from proxmargin.models.paths.grid import strength_of
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.results import best, standard_errors, within_one_error
 from proxmargin.models.selection.stability.selector import StabilitySelection

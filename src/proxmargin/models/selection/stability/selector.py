@@ -23,8 +23,7 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
-from proxmargin.models.paths.grid import default_grid, unfitted
-from proxmargin.models.paths.strength import strength_of
+from proxmargin.models.paths.grid import default_grid, strength_of, unfitted
 from proxmargin.models.selection.scoring import forget
 from proxmargin.models.selection.stability.bounds import SelectionTerms
 from proxmargin.models.selection.stability.half_samples import (
