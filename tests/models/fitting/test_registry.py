@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 import proxmargin
 from proxmargin.files.models import archive as known
-from proxmargin.models import fitting as estimators
+from proxmargin.models import classifiers
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, MODELS
 from proxmargin.models.paths.fit_by_fit import OF_THE_PROBLEM
 from proxmargin.models.selection import cross_validated
@@ -20,21 +20,22 @@ from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
-def test_every_classifier_that_a_module_of_estimators_exports_is_a_model() -> None:
+def test_every_public_classifier_of_a_module_is_a_model() -> None:
     modules = [
         importlib.import_module(found.name)
-        for found in pkgutil.walk_packages(estimators.__path__, f"{estimators.__name__}.")
+        for found in pkgutil.walk_packages(classifiers.__path__, f"{classifiers.__name__}.")
     ]
-    exported = {
+    public = {
         kind
         for module in modules
-        for name in getattr(module, "__all__", [])
-        if isclass(kind := getattr(module, name))
+        for name in vars(module)
+        if not name.startswith("_")
+        and isclass(kind := getattr(module, name))
         and issubclass(kind, ClassifierMixin)
         and kind.__module__ == module.__name__
     }
-    bases = {base for kind in exported for base in kind.__mro__[1:]}
-    assert {kind.__name__ for kind in exported - bases} == set(MODELS)
+    bases = {base for kind in public for base in kind.__mro__[1:]}
+    assert {kind.__name__ for kind in public - bases} == set(MODELS)
 
 
 @every_model
@@ -68,4 +69,5 @@ def test_the_table_says_what_a_cross_validated_classifier_chooses(name: str) -> 
 
 
 def test_every_cross_validated_classifier_is_in_the_table() -> None:
-    assert set(cross_validated.__all__) == set(CROSS_VALIDATED)
+    public = {name for name in vars(cross_validated) if name.endswith("CV") and name[0] != "_"}
+    assert public == set(CROSS_VALIDATED)

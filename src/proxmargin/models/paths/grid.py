@@ -161,9 +161,6 @@ def problems_of(model: MarginEstimator, assembly: Assembly) -> tuple[Problem, ..
     return assembly.with_penalty(penalty).problems
 
 
-Array = NDArray[np.float64]
-Estimator = TypeVar("Estimator", bound=MarginEstimator)
-
 # share of l1 whose grid start a pure ridge penalty takes, as is customary for elastic nets: a ridge
 # has no strength at which the coefficients vanish
 RIDGE_L1_RATIO = 1e-3
