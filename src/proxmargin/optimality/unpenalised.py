@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import EPS
+from proxmargin.compiled.rounding import EPS, OBJECTIVE_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.intercept import Slope, halved_slope
 from proxmargin.optimality.problem import (
@@ -21,17 +21,13 @@ from proxmargin.optimality.problem import (
     unit_columns,
 )
 
-MAX_STEPS = 60  # of Newton's method
-LONGEST_MOVE = 2.0  # of a score in a step, over the largest one and a margin
+MAX_STEPS = 60  # of Newton's method, and doublings of the coefficients in a trial
 STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separate the classes
 LISTED = 5  # features that an error names
-MAX_DOUBLINGS = 40  # of the coefficients in a trial
-NO_LOSS = 1e-14  # loss over the negligible objective, below which a trial ends
 STALLED_SLOPE = 1e-12  # slope over `_slope_sizes`, below which one that no step halves is accepted
 # lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one
 # leaves linear pieces of the loss, which have no curvature
 CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
-LEVEL_ROUNDING = 1e-12  # relative rounding of an objective
 HESSIAN_SHIFT = 1e-13  # ridge over the mean diagonal: dependent columns share their coefficient
 LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is line-searched
 SEPARATED_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
@@ -140,8 +136,9 @@ def with_optimal_unpenalised(problem: Problem, point: Point, scores: Array) -> t
         last = residual
         direction, shift = _newton(problem, columns, here, intercept, slope, free, _floor(step))
         moved = (columns.matrix[:, free] @ direction + shift)[:, None]
-        # where the loss is linear its curvature, and so the length of this step, means nothing
-        furthest = LONGEST_MOVE * (1.0 + float(np.abs(here).max()))
+        # where the loss is linear its curvature, and so the length of this step, means nothing: no
+        # score moves by more than twice the largest one and a margin
+        furthest = 2.0 * (1.0 + float(np.abs(here).max()))
         share = min(1.0, furthest / max(float(np.abs(moved).max()), furthest))
         direction, shift, moved = share * direction, share * shift, share * moved
         length = min(
@@ -174,11 +171,11 @@ def _separating(
     if not np.all((columns.lower == -np.inf) & (columns.upper == np.inf)):
         return None
     along, loss, last, factor = columns.matrix @ at, problem.loss, np.inf, 1.0
-    for _ in range(MAX_DOUBLINGS):
+    for _ in range(MAX_STEPS):
         longer = bare + (factor - 1.0) * along[:, None]
         intercept = loss.best_intercept(longer, problem.intercept, intercept)
         value = loss.value(longer + intercept) + problem.intercept.value(intercept[None, :])
-        if value <= NO_LOSS * problem.negligible:
+        if value <= OBJECTIVE_ROUNDING * problem.negligible:
             return factor * at, intercept
         if not value < 0.5 * last:
             return None
@@ -242,7 +239,7 @@ def _length(problem: Problem, scores: Array, moved: Array, intercept: Array, shi
         value, dual = problem.loss.value_and_gradient(scores + step * moved)
         at = intercept + step * shift
         slope = float(np.vdot(dual, moved)) + ridge * float(at @ shift)
-        rises = value + 0.5 * ridge * float(at @ at) > (1.0 + LEVEL_ROUNDING) * start
+        rises = value + 0.5 * ridge * float(at @ at) > (1.0 + OBJECTIVE_ROUNDING) * start
         return Slope(np.inf if rises else slope, np.array([step]), dual, dual)
 
     first = along(0.0).slope

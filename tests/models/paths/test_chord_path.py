@@ -248,7 +248,7 @@ def test_sparse_data_in_single_precision() -> None:
 
 def test_of_large_data_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wide()
-    monkeypatch.setattr(engine, "COPY_BYTES", 8 * X.size - 1)
+    monkeypatch.setattr(engine, "MODEL_BYTES", 8 * X.size - 1)
     model = SparseLogisticRegression(tol=1e-8)
     assert not ChordPath.takes(model._assemble(X.astype(np.float32), y, None).problems[0])
     assert ChordPath.takes(model._assemble(X, y, None).problems[0])
@@ -256,9 +256,7 @@ def test_of_large_data_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("data", [wide, tall])
 def test_arrays_grow_as_they_have_to(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_CANDIDATES", 2)
-    monkeypatch.setattr(engine, "FIRST_MEMBERS", 1)
-    monkeypatch.setattr(engine, "FIRST_ENTRIES", 1)
+    monkeypatch.setattr(engine, "FIRST_CAPACITY", 1)
     check(SparseLogisticRegression(l1_ratio=0.5, tol=1e-7), *data())
 
 
@@ -332,7 +330,7 @@ def test_a_coarse_grid_takes_little_more_than_the_fine_one_that_holds_it() -> No
 def test_a_model_that_would_be_larger_than_the_data_is_left_to_single_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "FIRST_MEMBERS", 4)
+    monkeypatch.setattr(engine, "FIRST_CAPACITY", 4)
     monkeypatch.setattr(engine, "MODEL_BYTES", 1)
     few = property(lambda design: 16 * 5**2, lambda design, nbytes: None)
     monkeypatch.setattr(SparseDesign, "nbytes", few, raising=False)
@@ -431,8 +429,7 @@ def test_models_of_a_path_do_not_share_its_arrays() -> None:
 def test_the_effort_before_there_was_room_is_told(
     l1_ratio: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("FIRST_CANDIDATES", "FIRST_MEMBERS", "FIRST_ENTRIES"):
-        monkeypatch.setattr(engine, name, 1)
+    monkeypatch.setattr(engine, "FIRST_CAPACITY", 1)
     X, y = wide()
     model = SparseLogisticRegression(l1_ratio=l1_ratio)
     (problem,) = model._assemble(X, y, None).problems

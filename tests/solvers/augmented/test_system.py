@@ -77,7 +77,7 @@ def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     block, live = DenseBlock(data(rng)), curved(rng)
     assert not isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), CGThenFactor)
     assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
-    monkeypatch.setattr(systems, "CG_WORK_FRACTION", 1e6)
+    monkeypatch.setattr(systems, "BLAS_SPEEDUP", 1e-6)
     assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), CGThenFactor)
     monkeypatch.setattr(systems, "MAX_SIDE", 1)
     found = class_system(block, live, FREE, DIAGONAL, selects=False)

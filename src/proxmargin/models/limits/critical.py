@@ -27,7 +27,6 @@ from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
-from proxmargin.solvers.programs.linear_program import columns_a_round
 from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
 
 Ids = NDArray[np.intp]
@@ -178,7 +177,7 @@ def _least_dual_norm(descent: _TiedPieces) -> float:
         new_rows = rows.violated(slopes, known, PIECE_TOLERANCE, descent.floors)
         # once no active piece is missing, the multiplier of the norm is a lower bound
         unit = max(multiplier, LEAST_STRENGTH * largest, TINY)
-        new = gauge.entering(pulled / unit, columns, columns_a_round(design.n_samples))
+        new = gauge.entering(pulled / unit, columns, 2 * design.n_samples)
         if not (new_rows.size or new.parts.size):
             if holds:
                 break

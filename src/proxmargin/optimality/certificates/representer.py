@@ -21,11 +21,10 @@ from proxmargin.data.kernels.matrix import KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import REFINED_FRACTION
-from proxmargin.optimality.certificates.rounding_terms import safe_multiple
+from proxmargin.optimality.certificates.rounding_terms import SUM_ULPS, safe_multiple
 from proxmargin.optimality.problem import Point, Problem
 
 TRIAL_MULTIPLES = 0.5 ** np.arange(12.0)  # of a dual point, tried if its norm is only bounded
-COMPENSATED_ROUNDING = 8.0 * UNIT  # error of compensated sums, relative to the absolute values
 CANCELLATION_SHARE = 0.9  # |merged| over |weights|, below which equal samples are merged
 
 
@@ -287,7 +286,7 @@ def _of_product(problem: Problem, product: Product, tol: float | None) -> Repres
     if gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = product.kernel.precise_matvec(-product.parts)
-    precise = replace(product, values=values, relative=COMPENSATED_ROUNDING, lost=lost, off=0.0)
+    precise = replace(product, values=values, relative=SUM_ULPS * UNIT, lost=lost, off=0.0)
     refined = _best_multiple(problem, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
@@ -366,7 +365,7 @@ def _enclosed(product: Product, factor: float, scores: Array, intercept: Array) 
     off = product.off if product.mass > 0 else 0.0
     error = factor * (product.errors[:, None] + roots * (product.relative * product.mass + off))
     sizes = roots * (factor * product.mass) + shift
-    return Enclosed(scores, error + COMPENSATED_ROUNDING * shift, sizes)
+    return Enclosed(scores, error + SUM_ULPS * UNIT * shift, sizes)
 
 
 def _rounding(product: Product, weights: Array) -> float:

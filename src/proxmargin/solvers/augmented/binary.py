@@ -22,8 +22,20 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.hinge_system import WIDE, HessianTerms, HingeSystem, hinge_system
-from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
-from proxmargin.solvers.augmented.newton_rows import NewtonRows, few_by_rows, newton_rows
+from proxmargin.solvers.augmented.multipliers import (
+    FIRST_SHARPNESS,
+    MIN_PROXIMAL,
+    ORTHANT_CORRECTIONS,
+    Centre,
+    HingeModel,
+    MultiplierState,
+)
+from proxmargin.solvers.augmented.newton_rows import (
+    COPIED_ENTRIES,
+    NewtonRows,
+    few_by_rows,
+    newton_rows,
+)
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
 from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
@@ -35,18 +47,12 @@ from proxmargin.solvers.shared.hinge_terms import (
 
 # Newton step within an orthant
 RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # relative to the diagonal, until Cholesky succeeds
-ORTHANT_CORRECTIONS = 5  # active sets tried, each without the features that changed sign
-ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if those fail
-# first sharpness, over `_sharpness_unit`
-COLD_SHARPNESS = 0.2  # for wide data: multipliers are far from the solution
-TALL_SHARPNESS = 1.0  # for tall data
+ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if active sets fail
+# sharpness, over `_sharpness_unit`
 WARM_SHARPNESS = 2.0  # for a warm start
 MAX_SHARPNESS = 3e4
-# proximal curvature
-INTERCEPT_PROXIMAL = 1e-6  # of the intercept, relative to the mean cap
-UNPENALISED_PROXIMAL = 1e-3  # of unpenalised coefficients, absolute
+UNPENALISED_PROXIMAL = 1e-3  # proximal curvature of unpenalised coefficients, absolute
 ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted if rounding ends the search
-COPIED_ENTRIES = 1 << 21  # entries up to which a working set is copied: 16 MB
 
 
 class HingePoint(NamedTuple):
@@ -292,7 +298,7 @@ class BinaryHinge(HingeModel):
         self.design = problem.centred.design
         self.signs, self.upper = signs_and_upper(problem)
         self.unit = _sharpness_unit(problem)
-        self.least_sharpness = COLD_SHARPNESS * self.unit
+        self.least_sharpness = FIRST_SHARPNESS * self.unit
         self.max_sharpness = MAX_SHARPNESS * self.unit
 
     def start(self, start: Point) -> tuple[Centre, Array, float]:
@@ -300,7 +306,7 @@ class BinaryHinge(HingeModel):
         scores = self.design.scores(start.coef) + intercept
         multipliers = first_multipliers(self.problem, start, scores[:, 0])[:, None]
         tall = len(scores) > len(start.coef) and self.unit == 1.0
-        cold = TALL_SHARPNESS if tall else COLD_SHARPNESS
+        cold = 1.0 if tall else FIRST_SHARPNESS  # multipliers of wide data are far from optimal
         sharpness = self.unit * (WARM_SHARPNESS if start.coef.any() else cold)
         return Centre(start.coef, intercept, multipliers), scores, sharpness
 
@@ -323,7 +329,7 @@ class BinaryHinge(HingeModel):
             ridge=ridge or 0.0,
             intercept_proximal=None
             if ridge is None
-            else INTERCEPT_PROXIMAL * float(self.upper.sum()) / self.upper.size,
+            else MIN_PROXIMAL * float(self.upper.sum()) / self.upper.size,
         )
         here, slopes, end = minimise(
             smoothed,

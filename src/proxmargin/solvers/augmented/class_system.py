@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
+from proxmargin.solvers.augmented.hinge_system import MAX_SIDE, WIDE
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
@@ -26,10 +27,7 @@ from proxmargin.solvers.shared.linear_algebra import (
     inverse_of,
 )
 
-WIDE = 1.3  # pairs per contrast above which the system is formed over the contrasts
-MAX_SIDE = 2500  # side of a factored matrix; larger systems are solved by CG
 # CG tried before a factorisation, as its convergence is not known beforehand
-CG_WORK_FRACTION = 0.5  # largest work over that of the factorisation
 BLAS_SPEEDUP = 6.0  # speed of an operation in the factorisation over one in a product with the data
 MIN_CG_STEPS = 20  # CG is not tried if fewer are affordable
 
@@ -268,6 +266,6 @@ def class_system(
 
 
 def _affordable_steps(block: Block, classes: int, side: int) -> int:
-    """CG steps for `CG_WORK_FRACTION` of the work of factoring a matrix with ``side`` rows."""
+    """CG steps for half of the work of factoring a matrix with ``side`` rows."""
     step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * classes
-    return min(int(CG_WORK_FRACTION * side**3 / 3.0 / step), CG_STEPS)
+    return min(int(0.5 * side**3 / 3.0 / step), CG_STEPS)

@@ -17,15 +17,19 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.solvers.augmented.block import Block, CurvedSamples, class_coordinates
 from proxmargin.solvers.augmented.class_system import class_system
-from proxmargin.solvers.augmented.multipliers import Centre, HingeModel, MultiplierState
+from proxmargin.solvers.augmented.multipliers import (
+    FIRST_SHARPNESS,
+    MIN_PROXIMAL,
+    ORTHANT_CORRECTIONS,
+    Centre,
+    HingeModel,
+    MultiplierState,
+)
 from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
+from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
 
-ORTHANT_CORRECTIONS = 5  # active sets tried in one Newton step
-FIRST_SHARPNESS = 0.2
 WARM_SHARPNESS = 10.0  # first one for a warm start
 MIN_SPREAD = 1e-3  # of a feature over the mean one, in its proximal term
-KINK_TOLERANCE = 1e-3  # distance to the largest margin that counts as a tie at a warm start
-INTERCEPT_PROXIMAL = 1e-6  # proximal curvature of the intercept, absolute
 
 
 class ClassPoint(NamedTuple):
@@ -220,7 +224,7 @@ class MulticlassHinge(HingeModel):
             loss=self.classes,
             l1=np.append(np.full(members.size, l1), 0.0)[:, None],
             l2=np.append(np.full(members.size, l2), problem.intercept.l2)[:, None],
-            proximal=np.append(proximal, INTERCEPT_PROXIMAL)[:, None],
+            proximal=np.append(proximal, MIN_PROXIMAL)[:, None],
             stacked=np.vstack([centre.coef[members], centre.intercept]),
             multipliers=centre.multipliers,
             sharpness=state.sharpness,

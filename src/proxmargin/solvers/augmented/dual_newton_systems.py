@@ -31,7 +31,6 @@ from proxmargin.solvers.shared.linear_algebra import (
 SMALL_SIDE = 400  # dual coordinates up to which V is formed unless another way is far cheaper
 FAR_CHEAPER = 0.2  # its work over that of factoring V
 MAX_SIDE = 5000  # side of a factored matrix: 200 MB
-LARGEST_RANK = 8 * MAX_SIDE  # active coefficients above which the rank is not computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +258,7 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
 
 def _factored_work(system: DualNewtonSystem) -> float:
     """Multiplications of `_Factor`; infinite if it does not apply."""
-    if np.count_nonzero(system.jacobian.live) > LARGEST_RANK:
+    if np.count_nonzero(system.jacobian.live) > 8 * MAX_SIDE:  # the rank would take too long
         return np.inf
     n, classes = system.support.shape
     size = sum(root.size for root in system.roots) + classes

@@ -29,7 +29,7 @@ from proxmargin.solvers.shared.linear_algebra import (
     inverse_of,
 )
 
-WIDE = 1.3  # features per sample above which the system is formed over the samples
+WIDE = 1.3  # unknowns per row of the data above which the system is formed over the rows
 MAX_SIDE = 3000  # side of a factored matrix; larger systems are solved by CG
 SMALL_MATRIX = 500_000  # entries up to which a matrix may be larger than the data: side 700
 

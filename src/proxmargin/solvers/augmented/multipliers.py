@@ -13,13 +13,13 @@ from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import Remembers
-from proxmargin.solvers.augmented.smoothed_newton import End
+from proxmargin.solvers.augmented.smoothed_newton import NEWTON_STEPS, RETREAT, End
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, State
 from proxmargin.solvers.loop.stopping import Stop
 
-NEWTON_STEPS = 60  # limit for one smoothed problem
-SHARPNESS_RETREAT = 4.0  # divisor after a line search that failed because of rounding
-MIN_PROXIMAL = 1e-6  # proximal curvature of the coefficients, relative to the penalty
+FIRST_SHARPNESS = 0.2  # far from the solution
+ORTHANT_CORRECTIONS = 5  # active sets tried in a step, each without the features that changed sign
+MIN_PROXIMAL = 1e-6  # proximal curvature: of the coefficients over the penalty, of the intercept
 MIN_RESIDUAL = 1e-13  # some 500 ulp
 OUTSIDE_VIOLATION = 0.1  # over l1, above which the same problem is solved on more features
 
@@ -79,7 +79,7 @@ class MultiplierState(State):
     def after(self, end: End, least: float) -> Self:
         """The state after Newton's method; less sharp if rounding ended it."""
         failed = end.stuck and not end.solved
-        sharpness = self.sharpness / SHARPNESS_RETREAT if failed else self.sharpness
+        sharpness = self.sharpness / RETREAT if failed else self.sharpness
         return self.but(
             n_iter=self.n_iter + max(end.steps, 1),
             objective_change=np.inf,

@@ -20,7 +20,7 @@ from proxmargin.data.designs.sparse import SparseDesign
 Index = NDArray[np.intp]
 # multiply-adds to form a system, up to which a compiled step on a copy of its data is fastest
 GATHERED_WORK = 1 << 25
-LARGE_PART = 32_000_000  # bytes above which a part is not copied but selected by zero weights
+COPIED_ENTRIES = 1 << 21  # entries up to which a part is copied, as it is read often: 16 MB
 
 
 class NewtonRows(ABC):
@@ -46,7 +46,7 @@ class NewtonRows(ABC):
         """
         design = self.design
         share = rows / max(design.n_samples, 1)
-        return design.n_features == columns <= rows and share * design.nbytes > LARGE_PART
+        return design.n_features == columns <= rows and share * design.nbytes > 8 * COPIED_ENTRIES
 
     def part(self, rows: Index, columns: Index) -> Design:
         """Some of the features of some of the samples; a copy in C order if few."""

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
+from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS
 
 # line search
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
 END_SLOPE_FRACTION = 0.8  # slope at the end over the first one, for a step with a hidden decrease
-HALVINGS = 40  # of a step; further trials divide by ten
-MAX_TRIALS = 60  # in all: with few samples curved, a Newton step can be far too long
+NEWTON_STEPS = 60  # limit for one smoothed problem
+RETREAT = 4.0  # divisor of the penalty parameter after a line search that failed
 
 
 class Valued(Protocol):
@@ -119,7 +120,7 @@ def line_search(
         The change that the slopes at a point predict for another step of the same length.
     """
     slack, length = here.rounding, 1.0
-    for trial in range(MAX_TRIALS):
+    for _ in range(LINE_SEARCH_STEPS):  # with few samples curved, a step can be far too long
         there = along(length)
         drop = fall(there, length)
         if drop > slack and there.value <= here.value - ARMIJO_FRACTION * drop:
@@ -130,5 +131,5 @@ def line_search(
                 return there, end
         if length * first <= slack:
             return None
-        length *= 0.5 if trial < HALVINGS else 0.1
+        length *= 0.5
     return None

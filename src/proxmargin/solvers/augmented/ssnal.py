@@ -8,14 +8,19 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.rounding import EPS, SUM_ROUNDING
+from proxmargin.compiled.rounding import SLOPE_ROUNDING, SUM_ROUNDING
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
-from proxmargin.solvers.augmented.smoothed_newton import line_search, minimise
+from proxmargin.solvers.augmented.smoothed_newton import (
+    NEWTON_STEPS,
+    RETREAT,
+    line_search,
+    minimise,
+)
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
 from proxmargin.solvers.loop.stopping import Stop
 
@@ -29,21 +34,16 @@ WARM_START_GAP = 2e-2
 STEP_GROWTH = 3.0  # factor from one subproblem to the next
 FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
 MANY_NEWTON_STEPS = 12  # above which the growth is its square root
-STEP_RETREAT = 5.0  # divisor if Newton's method fails
 # divisor if the gap is rounding, to which long steps add: coefficients are differences of terms as
 # large as the steps
 ROUNDING_RETREAT = 12.0
 # root mean square of X W + b - Z to which subproblems are solved
 FIRST_RESIDUAL = 1e-2  # in units of a score
 RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
-MIN_RESIDUAL = 1e-14  # rounding of scores of order one
-RESIDUAL_ROUNDING = 8 * EPS  # relative to the terms of the scores: 8 ulp
-NEWTON_STEPS = 50  # limit for one subproblem
 # regularisation where the conjugate of the loss has no curvature, relative to the score step: the
 # residual, within
 MIN_DAMPING = 1e-9
 MAX_DAMPING = 0.5
-# convergence
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -178,9 +178,9 @@ class SemismoothNewton(Solver[SemismoothNewtonState]):
                 state,
                 n_iter=n_iter,
                 idle=state.idle + 1,
-                tau=state.tau / STEP_RETREAT,
-                tau_b=state.tau_b / STEP_RETREAT,
-                ts=state.ts / STEP_RETREAT,
+                tau=state.tau / RETREAT,
+                tau_b=state.tau_b / RETREAT,
+                ts=state.ts / RETREAT,
                 finished=state.idle + 1 >= self.max_stalled,
             )
         growth = _growth(end.steps)
@@ -197,7 +197,7 @@ class SemismoothNewton(Solver[SemismoothNewtonState]):
             tau=state.tau * growth,
             tau_b=state.tau_b * growth,
             ts=state.ts * growth,
-            residual=max(state.residual * RESIDUAL_REDUCTION, MIN_RESIDUAL),
+            residual=max(state.residual * RESIDUAL_REDUCTION, SLOPE_ROUNDING),
             point_change=float(moved / (1.0 + np.linalg.norm(state.coef))),
             idle=state.idle + 1,
             finished=state.idle + 1 >= self.max_stalled,
@@ -242,7 +242,7 @@ def _with_shorter_steps(state: SemismoothNewtonState) -> SemismoothNewtonState:
         tau=state.tau / ROUNDING_RETREAT,
         tau_b=state.tau_b / ROUNDING_RETREAT,
         ts=state.ts / ROUNDING_RETREAT,
-        residual=MIN_RESIDUAL,
+        residual=SLOPE_ROUNDING,
     )
 
 
@@ -255,7 +255,7 @@ class _Subproblem:
         self.support = problem.loss.dual_support
         # scores and coefficients are differences of terms as large as the steps
         lengths = state.ts + state.tau * float(self.design.row_norms().max())
-        rounding = RESIDUAL_ROUNDING * lengths * float(np.abs(state.dual).max())
+        rounding = 2 * SUM_ROUNDING * lengths * float(np.abs(state.dual).max())
         self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
 
     def start(self) -> _DualTrial:

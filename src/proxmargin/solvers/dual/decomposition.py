@@ -48,7 +48,6 @@ from proxmargin.solvers.loop.stopping import Stop
 # -- size of a block: a large one needs fewer products with the kernel, a small one less SMO
 SMALL_BLOCK = 2000  # samples up to which one block has all, and of the first blocks of more
 DOUBLING = 8  # steps after which it doubles: slow progress means that the block is too small
-GROWTH = 2  # block over the samples between their bounds: as many others may join them
 FEW = 50  # free samples whose median is a level to compare with, or else violations on each side
 LEAST_SIDE = 0.01  # share of the violation of a pair that either of it has at least
 SHORT_BLOCK = 128  # samples of a block without time: for fewer, other costs of a step prevail
@@ -62,7 +61,6 @@ EXACT_FORCING = 1e-12  # the same in double precision, where no step is to follo
 SINGLE_RANGE = 1e20  # of kernel values, either way from one: float32 and their products stay finite
 DOUBLE_SAMPLES = 500  # up to which double precision is cheap: the square, 2 MB, stays in cache
 OVERSHOT = 0.6  # exact length of a step over its own, below which float32 has misled the block
-ROUGH = 0.5  # error of a block's gradients over the violation: above it, signs may be wrong
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
 ROUNDING_ULPS = 16.0  # violation in ulps of the gradients, below which it is rounding
 PATIENCE = 50  # steps without progress between two certificates: each costs a product
@@ -189,7 +187,8 @@ class BlockDecomposition(Solver[Blocks]):
             pairs=state.pairs + solved.pairs,
             violation=min(worst, state.violation),
             idle=idle,
-            single=state.single and solved.pairs > 0 and off <= ROUGH * worst,  # not if it is NaN
+            # beyond half of the violation signs may be wrong; false if it is NaN
+            single=state.single and solved.pairs > 0 and off <= 0.5 * worst,
         )
         return _with_gap(problem, after)
 
@@ -250,7 +249,8 @@ class BlockDecomposition(Solver[Blocks]):
         n = gradient.size
         free = (state.weights > terms.low) & (state.weights < terms.high)
         least = SMALL_BLOCK * 2 ** (state.n_iter // DOUBLING)
-        most = min(self.block, max(least, GROWTH * int(np.count_nonzero(free))))
+        # as many others may join those between their bounds
+        most = min(self.block, max(least, 2 * int(np.count_nonzero(free))))
         while most > SHORT_BLOCK:  # kernel values of the block's rows, and its SMO steps
             work = most * (VALUE_WORK * n + PAIR_WORK * most)
             if affordable(work, state.deadline, share=1.0):

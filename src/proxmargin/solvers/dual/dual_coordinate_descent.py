@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import TINY
+from proxmargin.compiled.rounding import SUM_ROUNDING, TINY
 from proxmargin.compiled.solvers.dual_coordinates import (
     Descent,
     DualTerms,
@@ -40,9 +40,7 @@ from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.shared.linear_algebra import conjugate_gradients
 
 FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved for a free intercept
-LEAST_SHARE = 1e-15  # relative gap below which it is rounding
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
-STALE = 2.0  # gap over that of the last sweep, above which samples that were left out explain it
 IDLE = 2  # inner problems without a smaller gap, after which the penalty parameter grows
 STIFFNESS_GROWTH = 3.0  # factor of that
 ENTROPIC_SWEEPS = 3  # after which the dual objective of the logistic loss is computed
@@ -54,9 +52,8 @@ SETTLED_FACE = 1.02  # active samples over those inside their box, up to which t
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 FACE_FORCING = 1e-3  # ratio of the residual that they reach
 TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
-CALMER = 0.5  # ratio to the smallest gap by a sweep, below which a moving multiplier settles
 DRIFT = 0.1  # of the multiplier, in margins, after which samples that were left out return
-RESTLESS = 4  # calls of the kernel without such a gap, after which it has not settled
+RESTLESS = 4  # calls of the kernel that do not halve the gap, after which it has not settled
 STEP_PASSES = 8.0  # passes over the data in a step, at most
 STEP_ENTRIES = 1 << 27  # entries read in a step, beyond which it ends after the current sweep
 SEED = 0x9E3779B97F4A7C15
@@ -187,7 +184,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             stiffness=self._first_stiffness(problem),
             multiplier=multiplier,
             anchor=multiplier,
-            share=max(tol, LEAST_SHARE),
+            share=max(tol, SUM_ROUNDING),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
             tol=tol,
             last=np.inf if stop.max_iter is None else stop.max_iter,
@@ -298,7 +295,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             n_active=state.active.size,
             least=-np.inf,
             most=np.inf,
-            share=max(self._next_share(problem, state), LEAST_SHARE),
+            share=max(self._next_share(problem, state), SUM_ROUNDING),
             solved=False,
             sweeps=0,
             blocked=False,
@@ -308,13 +305,13 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
     def _next_share(self, problem: Problem, state: CoordinateDescentState) -> float:
         """The relative gap to which the next inner problem is solved.
 
-        If the gap is above the one by the last sweep, that is because of samples which were left
+        If the gap is twice the one by the last sweep, that is because of samples which were left
         out: the next inner problem begins with all.
         """
         share, gap = state.share, state.relative_gap
         if state.steady:
             return self.forcing * gap
-        return share if gap > STALE * share and state.idle == 0 else 0.5 * share
+        return share if gap > 2.0 * share and state.idle == 0 else 0.5 * share
 
     def _with_gap(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         """The state with scores, the best intercept and the gap (rounding ignored)."""
@@ -357,7 +354,7 @@ def _watched(state: CoordinateDescentState) -> CoordinateDescentState:
     Samples were left out for the multiplier as it was: they return when it has moved far. If it
     cycles, the state is steady from here on, and due for pricing.
     """
-    if state.excess <= CALMER * state.calm:
+    if state.excess <= 0.5 * state.calm:
         state = state.but(calm=state.excess, restless=0)
     else:
         state = state.but(restless=state.restless + 1)

@@ -17,11 +17,11 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import unlocked
 from proxmargin.solvers.interior.box_program import box_objection, has_ridge
+from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
 
 LARGEST_COPY = 1 << 30  # bytes of dense data by columns that are copied by rows
 UNCENTRED_DENSITY = 0.05  # up to which the mean is short, and centring not worth two passes
 BLOCK = 1 << 14  # entries of dense data by columns that are transposed at a time, in the cache
-KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a warm start
 
 
 class Rows(NamedTuple):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 from proxmargin.solvers.interior.boxes import Factored, PenaltyModel, PenaltyNewton, PenaltyStep
@@ -26,10 +27,7 @@ from proxmargin.solvers.interior.loop import (
 )
 from proxmargin.solvers.shared.linear_algebra import inverse_of
 
-FIRST_POWERS = 0.5  # first sum of the bounds t; at most one
-# quadratic models
-MAX_ITERATIONS = 60  # limit of predictor-corrector steps
-PRODUCT_ROUNDING = 1e-15  # complementarity that counts as rounding, where |slope|_1 is one
+MAX_ITERATIONS = 60  # limit of predictor-corrector steps for a quadratic model
 
 
 class _LiftedBall(NamedTuple):
@@ -40,8 +38,8 @@ class _LiftedBall(NamedTuple):
     p: float
 
     def first(self, count: int, product: float) -> Iterate:
-        """Zero coefficients, with these complementary products."""
-        variables = np.concatenate([np.zeros(count), np.full(count, FIRST_POWERS / count)])
+        """Zero coefficients and bounds t of sum 1/2, with these complementary products."""
+        variables = np.concatenate([np.zeros(count), np.full(count, 0.5 / count)])
         slacks = self.slacks(variables)
         return Iterate(variables, slacks, product / slacks)
 
@@ -175,7 +173,7 @@ def minimised_in_ball(
     iterate, length, before = model.first, 1.0, model.value(at)
     for _ in range(MAX_ITERATIONS):
         decrease = before - model.value(_halves(iterate.variables)[0])
-        done = iterate.complementarity <= max(accuracy * decrease, PRODUCT_ROUNDING)
+        done = iterate.complementarity <= max(accuracy * decrease, SUM_ROUNDING)
         if done or length < MIN_STEP:
             break
         iterate, length = predictor_corrector(model, iterate)

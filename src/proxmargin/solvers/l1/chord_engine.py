@@ -47,19 +47,16 @@ DUAL_POINTS = 16  # dimension of the subspace of former dual points q, kept with
 FEW_FEATURES = 2000
 FEW_ENTRIES = 6  # mean number of nonzero entries of a sample
 CACHED_COLUMNS = 256  # maximum number of copied columns of data that are stored by rows
-FIRST_CANDIDATES = 256  # initial capacity for features that may enter the model
-FIRST_MEMBERS = 128  # initial capacity for features in a quadratic model
-MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger
-COPY_BYTES = 2**26  # limit for a copy of dense data whose layout or type kernels cannot read
+FIRST_CAPACITY = 128  # initial room for features in the model, and for coefficients of a strength
+MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger; and
+# for a copy of dense data whose layout or type kernels cannot read
 ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a fraction of a second
 WORK_PER_CALL = 10**9  # multiply-adds of a Hessian formed at every strength: the same
 ENTRIES_PER_SAMPLE = 50  # read beside the data, for Hessians and steps at a strength
 SELDOM = 10  # strengths per pass over the data when former dual points replace passes
-FIRST_ENTRIES = 64  # initial room for coefficients, for each strength of a call
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
 FARTHEST_RATIO = 1e6  # ratio of neighbours that is left to a single fit: such paths rarely arrive
 MOST_UNPENALISED = 64  # unpenalised features: their Gram matrix is formed in each step
-NOT_SPARSE = Compressed(0, np.empty(0), *np.zeros((2, 1), np.int32))
 NEEDED = Trait.SMOOTH | Trait.MARGINS | Trait.COMPILED | Trait.SINGLE_OUTPUT | Trait.NET
 
 
@@ -108,9 +105,9 @@ class ChordEngine:
         loss, self._parameters = loss_of(self.problem.margins.phi.scalars)
         data = _data(self.problem, _store(whole, copies), loss)
         bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
-        self.most_members = min(p, max(FIRST_MEMBERS, int(np.sqrt(bytes_of_two / 16))))
+        self.most_members = min(p, max(FIRST_CAPACITY, int(np.sqrt(bytes_of_two / 16))))
         free = _unpenalised(self.problem, data)
-        capacity = p if holds_all else min(p, max(FIRST_CANDIDATES, free.feature.size))
+        capacity = p if holds_all else min(p, max(2 * FIRST_CAPACITY, free.feature.size))
         candidates = _candidates(capacity, p, n if copies else 0)._replace(
             screened=data.factor.copy()
         )
@@ -121,7 +118,7 @@ class ChordEngine:
             data=data,
             unpenalised=free,
             candidates=candidates,
-            model=_model(min(p, FIRST_MEMBERS), n, copies),
+            model=_model(min(p, FIRST_CAPACITY), n, copies),
             point=_point(n),
             screening=_screening(p),
             subspace=_subspace(DUAL_POINTS if data.uses_subspace else 0, n, p),
@@ -198,7 +195,7 @@ class ChordEngine:
 
     def blank(self, l1: Array, l2: Array) -> Strengths:
         """Empty results for these strengths, with room for coefficients."""
-        each = max(FIRST_ENTRIES, 2 * int(np.count_nonzero(self.progress.candidates.coef)))
+        each = max(FIRST_CAPACITY, 2 * int(np.count_nonzero(self.progress.candidates.coef)))
         return Strengths(
             l1=l1,
             l2=l2,
@@ -424,7 +421,7 @@ def _is_readable(base: Design) -> bool:
     """Whether kernels can read the entries in place, or in a copy, for dense data a small one."""
     if isinstance(base, SparseDesign):
         return True
-    small = 8 * base.n_samples * base.n_features <= COPY_BYTES
+    small = 8 * base.n_samples * base.n_features <= MODEL_BYTES
     return isinstance(base, DenseDesign) and (base.lines is not None or small)
 
 
@@ -438,7 +435,8 @@ def _has_many_entries(base: Design) -> bool:
 
 def _store(base: Design, copies: bool) -> Store:
     n, p = base.n_samples, base.n_features
-    sparse, lines, by_rows = NOT_SPARSE, np.empty((0, 0)), False
+    sparse = Compressed(0, np.empty(0), *np.zeros((2, 1), np.int32))
+    lines, by_rows = np.empty((0, 0)), False
     if isinstance(base, DenseDesign):
         lines = base.remembered(_copied_lines) if base.lines is None else base.lines
         by_rows = base.by_rows

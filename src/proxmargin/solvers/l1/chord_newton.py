@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
@@ -17,7 +18,6 @@ from proxmargin.solvers.loop.stopping import Stop
 
 STEP_ENTRIES = 200_000_000  # entries read in a step of the solver: a fraction of a second
 LEAST_STEPS = 5  # Newton steps in it, at least: fewer do not tell whether chord steps converge
-LEAST_TOLERANCE = 1e-15  # relative gap: below it the kernels would step on without end
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,7 +88,8 @@ class ChordNewton(Solver[ChordState]):
 
     def step(self, problem: Problem, state: ChordState) -> ChordState:
         """Newton steps until the gap meets the tolerance, or the solver's step takes too long."""
-        engine, net = ChordEngine(problem, max(state.tol, LEAST_TOLERANCE)), problem.net
+        # to a smaller gap the kernels would step on without end
+        engine, net = ChordEngine(problem, max(state.tol, SUM_ROUNDING)), problem.net
         strengths = np.array([[net.l1.max()], [net.l2.max()]])
         if state.coef.any():
             engine.go_on_from(self.point(problem, state), float(strengths[0, 0]))

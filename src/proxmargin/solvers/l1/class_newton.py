@@ -16,15 +16,26 @@ from proxmargin.compiled.solvers.class_newton import (
     scores_of,
 )
 from proxmargin.compiled.solvers.nets import Net
+from proxmargin.compiled.solvers.proximal_newton import ROUNDING_VIOLATION
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.comparison import SmoothComparison
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.l1.newton import ColumnSet, readable
+from proxmargin.solvers.l1.newton import (
+    CLOSED_SET_FORCING,
+    KEEP_THRESHOLD,
+    POLISHED_VIOLATION,
+    POLISHING_STEPS,
+    RESIDUAL_FRACTION,
+    STEPS_PER_CALL,
+    ColumnSet,
+    readable,
+)
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
+    GAP_REDUCTION,
     GapState,
     Solver,
     at_least_one,
@@ -32,20 +43,8 @@ from proxmargin.solvers.loop.solver import (
 )
 from proxmargin.solvers.loop.stopping import Stop
 
-# working set; violations and gradients are relative to the l1 strength
-KEEP_THRESHOLD = 0.97  # |gradient| above which a zero coefficient is in the set
-CLOSED_SET_FORCING = 1e-3  # residual over the violation, if pricing adds no coefficient
-RESIDUAL_FRACTION = 0.1  # residual over the tolerance, below which it is not reduced
 HESSIAN_BYTES = 1 << 31  # for copies of columns, and for curvatures of pairs of classes: 2 GiB
-# one compiled call: interrupts and the deadline are checked only between calls
-STEPS_PER_CALL = 25  # at most
-WORK_PER_CALL = 400_000_000  # multiply-adds for Hessians and factors: a tenth of a second
-# convergence, by the largest violation of the optimality conditions
-VIOLATION_REDUCTION = 0.9  # ratio to the smallest violation so far, below which it is progress
-# polishing after the tolerance is met
-POLISHED_VIOLATION = 1e-12  # target, over the l1 strength
-POLISHING_STEPS = 4  # limit on a working set
-EXACT_VIOLATION = 1e-9  # over the l1 strength, with all features: more steps gain no digits
+WORK_PER_CALL = 400_000_000  # multiply-adds of a compiled call for Hessians: a tenth of a second
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,7 +159,7 @@ class ClassNewton(Solver[ClassNewtonState]):
         reached = self._moved(problem, state, wanted, self._target(problem, state, new))
         priced = _judged(problem, _pulled(problem, reached))
         least = state.least if new == 0 else np.inf
-        idle = 0 if priced.violation < VIOLATION_REDUCTION * least else state.idle + 1
+        idle = 0 if priced.violation < GAP_REDUCTION * least else state.idle + 1
         least = min(least, priced.violation)
         change = float(np.linalg.norm(priced.coef - state.coef))
         return priced.but(
@@ -293,7 +292,7 @@ def _judged(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     judged = state.but(
         violations=violations,
         violation=worst,
-        exact=worst <= EXACT_VIOLATION * problem.level,
+        exact=worst <= ROUNDING_VIOLATION * problem.level,
         relative_gap=gap / max(objective, problem.negligible),
         objective=objective,
         objective_change=(state.objective - objective) / (1.0 + abs(objective)),

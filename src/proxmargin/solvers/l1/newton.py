@@ -30,6 +30,7 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
+    GAP_REDUCTION,
     GapState,
     Solver,
     at_least_one,
@@ -156,8 +157,6 @@ STEPS_PER_CALL = 25  # at most
 ENTRIES_PER_CALL = 4_000_000  # limit of matrix entries read: some ten milliseconds
 # larger supports use coordinate sweeps only, without a Gram matrix and its factor
 MAX_GRAM_SIDE = 1000  # 8 MB each; or the square root of the entries of the columns, if larger
-# convergence, by the largest violation of the optimality conditions
-VIOLATION_REDUCTION = 0.9  # ratio to the smallest violation so far, below which it is progress
 # polishing after the tolerance is met
 POLISHED_VIOLATION = 1e-12  # target, over the l1 strength
 POLISHING_STEPS = 4  # limit on a working set
@@ -350,7 +349,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         )
         measured = self._with_gap(problem, reached)
         least = state.least if new == 0 and measured.width == state.width else np.inf
-        idle = 0 if measured.violation < VIOLATION_REDUCTION * least else state.idle + 1
+        idle = 0 if measured.violation < GAP_REDUCTION * least else state.idle + 1
         least = min(least, measured.violation)
         return measured.but(least=least, idle=idle, finished=idle >= self.max_stalled)
 

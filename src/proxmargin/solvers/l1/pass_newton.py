@@ -28,7 +28,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import empty_beside
-from proxmargin.solvers.l1.newton import ProximalNewton
+from proxmargin.solvers.l1.newton import CLOSED_SET_FORCING, ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_flags
 from proxmargin.solvers.loop.stopping import Stop
@@ -44,16 +44,13 @@ SLOW_RATE = 0.1  # gap over the one before, above which the next pass forms the 
 NEAR_STRENGTH = 0.8  # slope over l1 strength from which on a feature is among the active ones
 # regularisation of the Hessian by the share `damping` of the curvature bounds of coordinates
 FIRST_DAMPING = 1e-4
-DAMPED_MORE = 10.0  # factor after a step shorter than
+DAMPING_FACTOR = 10.0  # on it after a step shorter than
 SHORT_STEP = 0.3  # this share of the full one
-DAMPED_LESS = 0.1  # factor after a step longer than
-LONG_STEP = 0.8  # this share of it
+LONG_STEP = 0.8  # and over it after a step longer than this share
 LEAST_DAMPING = 1e-8  # below which there is none
 MIN_DAMPING = 1e-12  # added to its diagonal, relative to the largest curvature of a coordinate
 # the quadratic model
-FORCING = 1e-3  # largest violation of its optimality conditions over that of the problem
 # the step
-FULL_ENOUGH = 0.5  # share of the best decrease along a direction with which a full step is taken
 # secant equations
 KEPT = 6  # last steps; earlier ones tell of another place
 LEAST_CURVATURE = 1e-8  # of a step, over that of the model, below which it is left out
@@ -193,7 +190,7 @@ class PassNewton(Solver[PassState]):
         trial = self._swept(problem, coef, intercept, wanted)
         length, gained = _searched(problem, state, direction, shift, trial.scores)
         full = state.objective - _objective(problem, coef, intercept, trial.scores)
-        if full < FULL_ENOUGH * gained:
+        if full < 0.5 * gained:  # half of the best decrease is enough for the full step
             length, coef = end_of_step(state.coef, direction, length, problem.net)
             intercept = state.intercept + length * shift
             trial = self._swept(problem, coef, intercept, wanted)
@@ -299,10 +296,10 @@ def _derivatives(
 
 def _next_damping(before: float, length: float) -> float:
     if length < SHORT_STEP:
-        return min(1.0, DAMPED_MORE * max(before, LEAST_DAMPING))
+        return min(1.0, DAMPING_FACTOR * max(before, LEAST_DAMPING))
     if length < LONG_STEP:
         return before
-    return DAMPED_LESS * before if before > LEAST_DAMPING else 0.0
+    return before / DAMPING_FACTOR if before > LEAST_DAMPING else 0.0
 
 
 def _eliminated(problem: Problem, sweep: Sweep, active: Index) -> Array:
@@ -362,7 +359,7 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
         found = coef + step
     else:
         off = penalty.violations(state.coef[:, None], -state.slope[:, None])
-        target = FORCING * float(off.max(initial=0.0))
+        target = CLOSED_SET_FORCING * float(off.max(initial=0.0))
         found, nothing = coef.copy(), np.zeros(coef.size)
         quadratic_minimum(room_for(hessian), nothing, slope, found, net, target, 0)
     direction = np.zeros_like(state.coef)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
+from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.data.designs.base import Array, Design, subtract_outer
 from proxmargin.data.designs.row_span import (
     AllFeatures,
@@ -28,13 +29,9 @@ MAX_SIDE = 5000  # min(n_features, n_samples) up to which covariances are formed
 # graded data: features of very different units, whose small variances a Gram matrix would lose
 GRADED_RATIO = 1e3  # ratio of largest to smallest standard deviation of graded data
 MAX_GRADED_FEATURES = 2000  # up to which their covariances are formed even if samples are fewer
-VARIANCE_ROUNDING = 1e-15  # variance over dimension and largest one, below which it is rounding
 REFINEMENTS = 2  # of a linear system, each with a residual from the data
 SLOPE_TOLERANCE = 1e-6  # of line searches; tight, as an evaluation takes eight scalars
 ROUNDED_COEFFICIENT = 1e-8  # over |w|, below which a coefficient does not set the unit of levels
-# LAPACK's gejsv: full accuracy for rows and columns of any scale; all left singular vectors, no
-# right ones; the full range of exponents; no transposition; no perturbation
-JACOBI = {"joba": 2, "jobu": 1, "jobv": 3, "jobr": 0, "jobt": 0, "jobp": 0}
 
 
 def ellipsoid_loss(problem: Problem) -> EllipsoidLoss:
@@ -112,17 +109,21 @@ def spectrum(matrix: Array, variances: Array) -> tuple[Array, Array]:
         relative.
     """
     size = len(variances)
-    none = np.diag(matrix) <= VARIANCE_ROUNDING * size * variances
+    none = np.diag(matrix) <= SUM_ROUNDING * size * variances
     matrix[none], matrix[:, none] = 0.0, 0.0
     scale = np.sqrt(np.where(none, 1.0, np.diag(matrix)))
     if not _is_graded(scale[~none]):
         values, vectors = eigh(matrix, overwrite_a=True, check_finite=False)
-        return np.where(values > VARIANCE_ROUNDING * size * values[-1], values, 0.0), vectors
+        return np.where(values > SUM_ROUNDING * size * values[-1], values, 0.0), vectors
     correlations = matrix / scale / scale[:, None]
-    packed, pivots, rank, _ = lapack.dpstrf(correlations, lower=1, tol=VARIANCE_ROUNDING * size)
+    packed, pivots, rank, _ = lapack.dpstrf(correlations, lower=1, tol=SUM_ROUNDING * size)
     factor = np.empty((size, rank))
     factor[pivots - 1] = np.tril(packed)[:, :rank]
-    singular, vectors, _, unit, _, _ = lapack.dgejsv(scale[:, None] * factor, **JACOBI)
+    # full accuracy for rows and columns of any scale; all left singular vectors, no right ones; the
+    # full range of exponents; no transposition; no perturbation
+    singular, vectors, _, unit, _, _ = lapack.dgejsv(
+        scale[:, None] * factor, joba=2, jobu=1, jobv=3, jobr=0, jobt=0, jobp=0
+    )
     values = np.zeros(size)
     values[:rank] = (singular * (unit[0] / unit[1])) ** 2
     return values, vectors

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
+from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.losses.minimax import MinimaxFisher
 from proxmargin.functions.traits import Trait
@@ -16,7 +17,6 @@ from proxmargin.solvers.loop.solver import Solver, State
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
-    VARIANCE_ROUNDING,
     coordinates_of,
     covariances,
     ellipsoid_loss,
@@ -143,7 +143,7 @@ class FisherSecular(Solver[FisherState]):
         state = _lanczos(problem, state)
         found_values, vectors = eigh_tridiagonal(state.diagonal, state.beside[:-1])
         values: Array = np.array(found_values, np.float64)
-        values[values <= VARIANCE_ROUNDING * values.size * values[-1]] = 0.0
+        values[values <= SUM_ROUNDING * values.size * values[-1]] = 0.0
         found = _secular(values, size * vectors[0], loss.kappa)
         coef = _basis_combination(state.basis, vectors @ found.direction) / problem.penalty.l2
         regression = _basis_combination(state.basis, vectors @ found.regression)

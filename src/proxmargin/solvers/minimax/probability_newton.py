@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.functions.traits import Trait
@@ -46,14 +47,11 @@ from proxmargin.solvers.shared.linear_algebra import inverse_of
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 REWEIGHTED_REGULARISATION = 1e-14  # over the diagonal: the pooled covariance may be singular
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
-MARGIN_GAP = 1e-14  # gap that proves w = 0 optimal, relative to |difference of means|^2 / l2
 # Newton's method in the coefficients
 STALLED_STEPS = 2  # without progress: a class has nearly equal scores, continue in the levels
 # levels are in units of `FormedSpread.total_variance` over l2
 SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step: ratio of a new level to the old one
 LARGEST_LEVEL_RATIO = 10.0
-CONCAVE_LEVEL_RATIO = 0.1  # of a falling level without positive curvature
-LEVEL_MOVED = 0.5  # relative change of a level that counts as progress whatever the gap
 LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
 LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Cholesky factor
 # Newton steps for the level of one class if that of the other is zero
@@ -207,7 +205,7 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
         zero = np.zeros_like(coef), np.zeros_like(scores)
         dual = at.form.dual_point(at.form.project(u))
         most = float(difference @ difference) / problem.penalty.l2
-        if _gap_of(problem, *zero, dual) <= MARGIN_GAP * most:
+        if _gap_of(problem, *zero, dual) <= OBJECTIVE_ROUNDING * most:
             return reached.but(coef=zero[0], scores=zero[1], dual=dual, finished=True)
     return reached.but(idle=state.idle + 1, finished=state.idle >= MAX_REWEIGHTED_STEPS)
 
@@ -240,7 +238,7 @@ def _level_step(
     )
     following = _next_levels(values, slope, hessian, LOW_LEVEL * unit)
     moved = np.abs(np.maximum(following, LEVEL_FLOOR * unit) - values)
-    still_moving = bool((moved > LEVEL_MOVED * values).any())
+    still_moving = bool((moved > 0.5 * values).any())  # that is progress whatever the gap
     idle = 0 if still_moving or gap < GAP_REDUCTION * state.gap else state.idle + 1
     after = state.but(
         n_iter=state.n_iter + 1,
@@ -268,7 +266,7 @@ def _next_levels(levels: Array, slope: Array, hessian: Array, low: float) -> Arr
     A low level that still falls is set to zero, and dropped from the equation of the other one.
     """
     falling = (slope > 0) & (levels <= low)
-    concave = np.where(slope > 0, CONCAVE_LEVEL_RATIO, LARGEST_LEVEL_RATIO)
+    concave = np.where(slope > 0, 1.0 / LARGEST_LEVEL_RATIO, LARGEST_LEVEL_RATIO)
     wanted = np.where(falling, 0.0, levels * concave)
     rest = np.flatnonzero(~falling)
     part = hessian[np.ix_(rest, rest)]

@@ -21,6 +21,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from proxmargin.compiled.rounding import SLOPE_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.composite import (
@@ -50,7 +51,6 @@ from proxmargin.solvers.loop.stopping import (
     Stop,
 )
 
-SLOPE_ROUNDING = 1e-14  # relative rounding of the inner product in the restart test
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
 MAX_LIPSCHITZ = 1e200

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.elastic_net import ElasticNet
@@ -18,8 +19,6 @@ from proxmargin.functions.penalties.sum_to_zero import SumToZero, SumToZeroGroup
 from proxmargin.functions.penalties.weighted import WeightedElasticNet
 
 Ids = NDArray[np.intp]
-# reduced cost over cost, above which a column enters
-PRICING_TOLERANCE = 1e-12
 PRICING_ROUNDING = 1e-13  # added to the reduced cost of a known column of the part: rounding
 # range of the size of a column over that of a typical one; HiGHS drops entries below 1e-9 and
 # rejects entries above 1e15
@@ -116,7 +115,7 @@ class GaugeColumns:
             ``V = -X'q`` over the strength, q an optimal dual point with the known columns.
         """
         norms = self.norms(pulled)
-        least = np.full(norms.size, 1.0 + PRICING_TOLERANCE)
+        least = np.full(norms.size, 1.0 + DOMAIN_ROUNDING)
         np.maximum.at(least, known.parts, known.norms(pulled) + PRICING_ROUNDING)
         wanted = np.flatnonzero(norms > least)
         if wanted.size > limit:

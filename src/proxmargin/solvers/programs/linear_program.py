@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import Solver, State
@@ -25,16 +26,12 @@ from proxmargin.solvers.programs.restricted_program import Basis, solved
 
 Ids = NDArray[np.intp]
 FEW_ROWS = 1000  # hinge pieces up to which the first program has all rows
-# largest number of columns that enter in a round: the larger of
-MIN_COLUMNS = 20
-COLUMNS_PER_SAMPLE = 2
 # simplex iterations
 ROUND_PIVOTS = 20_000  # limit of one round
 STEP_PIVOTS = 1000  # between two certificates, after which no further round begins
-# rows and columns of the first program at a warm start
-WARM_DISTANCE = 0.02  # distance to its hinge, in margins, up to which a hinge piece enters
-WARM_DUAL_NORM = 0.98  # dual norm above which a column enters; active columns have norm one
-ROW_TOLERANCE = 1e-12  # violation above which a row enters, in units of the margin
+# distance to its hinge, in margins, and of its dual norm to one, up to which a row or column enters
+# the first program at a warm start
+WARM_DISTANCE = 0.02
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,9 +101,9 @@ class LinearProgram(Solver[LinearProgramState]):
             rows = np.union1d(rows, program.rows.near(scores, WARM_DISTANCE))
         if start.dual is not None and columns.parts.size:
             pulled = problem.design.adjoint(-start.dual) / program.gauge.strength
-            limit = columns.parts.size + columns_a_round(len(scores))
+            limit = columns.parts.size + 2 * len(scores)
             columns = columns.joined(
-                program.gauge.entering(pulled / WARM_DUAL_NORM, columns, limit)
+                program.gauge.entering(pulled / (1.0 - WARM_DISTANCE), columns, limit)
             )
         return LinearProgramState(
             at=start,
@@ -136,11 +133,6 @@ class LinearProgram(Solver[LinearProgramState]):
         return state.dual
 
 
-def columns_a_round(n_samples: int) -> int:
-    """The number of columns that may enter in one round."""
-    return max(MIN_COLUMNS, COLUMNS_PER_SAMPLE * n_samples)
-
-
 def _program_of(problem: Problem) -> HingeProgram:
     program = hinge_program(problem)
     assert program is not None
@@ -152,7 +144,7 @@ def first_rows(rows: HingeRows, scores: Array) -> Ids:
     if rows.all_rows.size <= FEW_ROWS or rows.codes is None:
         return rows.all_rows
     # at the null model all wrong classes tie: perturb scores, so that each enters for some samples
-    broken_ties = scores + ROW_TOLERANCE * np.random.default_rng(0).random(scores.shape)
+    broken_ties = scores + DOMAIN_ROUNDING * np.random.default_rng(0).random(scores.shape)
     return rows.violated(rows.shortfalls(broken_ties), np.zeros(0, dtype=np.intp), -np.inf)
 
 
@@ -180,9 +172,9 @@ def _round(program: HingeProgram, state: LinearProgramState) -> LinearProgramSta
     )
     if not vertex.optimal:
         return replace(reached, finished=not vertex.limited)
-    rows = program.rows.violated(program.rows.shortfalls(scores), state.rows, ROW_TOLERANCE)
+    rows = program.rows.violated(program.rows.shortfalls(scores), state.rows, DOMAIN_ROUNDING)
     pulled = design.adjoint(-dual) / program.gauge.strength
-    columns = program.gauge.entering(pulled, state.columns, columns_a_round(design.n_samples))
+    columns = program.gauge.entering(pulled, state.columns, 2 * design.n_samples)
     new = columns.parts.size
     ended = not (rows.size or new)
     return replace(

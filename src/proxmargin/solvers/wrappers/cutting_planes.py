@@ -26,7 +26,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.solver import Solver, State, at_least_one
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
 from proxmargin.solvers.loop.stopping import Stop
 
 Inner = Callable[[Problem, Stop, Point], Solution]
@@ -40,8 +40,6 @@ SECANT_MARGIN = 0.02  # least distance of a secant to the ends, over the width o
 TOL_FRACTION = 0.1  # over the larger of the current gap and the tolerance of the whole problem
 LOOSEST_TOL = 1e-2  # the first solutions are only to bracket the multiplier
 TIGHTEST_TOL = 1e-13  # about the smallest that certificates can prove in float64
-# convergence, by the difference of upper and lower bound
-INTERVAL_REDUCTION = 0.9  # ratio to the smallest difference so far, below which it is progress
 
 
 class Cut(NamedTuple):
@@ -211,7 +209,7 @@ def _with_next_tolerance(state: CuttingPlanesState, loss: LevelSet) -> CuttingPl
     at = loss.price if under is None else _crossing(over, under)
     upper = over.value(at) if under is None or at > 0 else under.penalty
     still_open = max(upper - state.lower, 0.0)
-    idle = 0 if still_open <= INTERVAL_REDUCTION * state.open else state.idle + 1
+    idle = 0 if still_open <= GAP_REDUCTION * state.open else state.idle + 1
     size = max(abs(upper) + at * loss.budget, TINY)
     wanted = TOL_FRACTION ** (1 + idle) * max(still_open, state.stop.tol * abs(upper)) / size
     return replace(

@@ -20,8 +20,6 @@ from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
-RATE_WINDOW = 0.5  # share of the latest certificates from which the rate is estimated
-MIN_SPENT = 1.0  # work of the first method over the second's: bounds the cost of a wrong guess
 RETRY_GAP = 0.3  # gap over that at which the second method failed, below which it is retried
 
 
@@ -112,7 +110,8 @@ class Relay(Solver[Leg]):
         steps = CLOSE_NEWTON_STEPS if gap.relative_gap <= self.near else self.far_steps
         work = steps * _newton_step_work(problem, gap)
         again = gap.relative_gap > RETRY_GAP * state.handed
-        if again or state.n_iter <= MIN_SPENT * work or self._remaining_iterations(state) <= work:
+        # at least as much work before: bounds the cost of a wrong guess
+        if again or state.n_iter <= work or self._remaining_iterations(state) <= work:
             return state
         state = replace(state, handed=gap.relative_gap)
         handed = self._switched(problem, state, gap.point._replace(dual=gap.dual_point))
@@ -151,8 +150,8 @@ class Relay(Solver[Leg]):
         )
 
     def _remaining_iterations(self, state: Leg) -> float:
-        """Iterations that the first method still needs at its recent linear rate."""
-        earlier = state.seen[int(RATE_WINDOW * (len(state.seen) - 1))]
+        """Iterations that the first method still needs at its rate over the latest half of gaps."""
+        earlier = state.seen[(len(state.seen) - 1) // 2]
         now = state.seen[-1]
         gained = np.log10(earlier[1] / max(now[1], TINY))
         missing = np.log10(max(now[1] / max(state.stop.tol, EPS), 1.0))
