@@ -8,10 +8,10 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 71_000,
+    "source_lines": 70_700,
     "solver_names": 19,
     "rules": 35,
-    "numeric_constants": 670,
+    "numeric_constants": 610,
 }
 MOST_FILES_OF_A_FIT = 39
 MOST_FUNCTIONS_OF_A_FIT = 264
