@@ -127,11 +127,17 @@ def walk_of_a_fit() -> tuple[int, int]:
 
 
 def walk_of_a_comparison() -> tuple[int, int]:
+    """Of the second comparison of two models, when kernels and modules are loaded."""
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)
     models = ["HuberizedSVC", "SVC"]
-    return walk(lambda: proxmargin.compare(X[::3], y[::3], models=models, progress=False))
+
+    def compared() -> object:
+        return proxmargin.compare(X[::3], y[::3], models=models, progress=False)
+
+    compared()
+    return walk(compared)
 
 
 if __name__ == "__main__":
