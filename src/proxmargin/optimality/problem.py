@@ -154,14 +154,12 @@ class Problem(Remembers):
 
     @property
     def ball(self) -> Ball:
-        """The penalty of a problem with `Trait.BALL`."""
         if not isinstance(self.penalty, Ball):
             raise TypeError(f"{self.penalty!r} keeps coefficients in no ball")
         return self.penalty
 
     @property
     def level_set(self) -> LevelSet:
-        """The loss of a problem with `Trait.BUDGET`."""
         if not isinstance(self.loss, LevelSet):
             raise TypeError(f"{self.loss!r} has no budget")
         return self.loss
@@ -203,7 +201,6 @@ class Problem(Remembers):
         return float(np.sqrt(self.loss.shares @ self.design.row_norms()))
 
     def origin(self) -> Point:
-        """Zero coefficients and intercept."""
         outputs = self.loss.n_outputs
         return Point(np.zeros((self.design.n_features, outputs)), np.zeros(outputs))
 
@@ -216,7 +213,6 @@ class Problem(Remembers):
         )
 
     def value(self, point: Point) -> float:
-        """The objective at ``point``."""
         bare = np.zeros((self.design.n_samples, self.loss.n_outputs))
         if point.coef.any():
             bare = self.design.scores(point.coef)

@@ -61,7 +61,6 @@ def _columns(problem: Problem) -> UnitColumns:
 
 
 def _listed(index: NDArray[np.intp]) -> str:
-    """The first few feature numbers."""
     shown = ", ".join(map(str, index[:LISTED]))
     return f"numbers {shown}{', ...' if index.size > LISTED else ''}, counted from 0"
 
@@ -134,7 +133,10 @@ def with_optimal_unpenalised(problem: Problem, point: Point, scores: Array) -> t
         if stalled or residual <= EPS * (size + rounded):
             break
         last = residual
-        direction, shift = _newton(problem, columns, here, intercept, slope, free, _floor(step))
+        # none in every fourth step, higher ones later
+        last_floor = len(CURVATURE_FLOORS) - 1
+        floor = CURVATURE_FLOORS[min(step // 4, last_floor)] if step % 4 else 0.0
+        direction, shift = _newton(problem, columns, here, intercept, slope, free, floor)
         moved = (columns.matrix[:, free] @ direction + shift)[:, None]
         # where the loss is linear its curvature, and so the length of this step, means nothing: no
         # score moves by more than twice the largest one and a margin
@@ -153,11 +155,6 @@ def with_optimal_unpenalised(problem: Problem, point: Point, scores: Array) -> t
     if np.array_equal(at, start):
         return point, scores
     return _with_free_coefficients(problem, point, at / columns.unit, intercept)
-
-
-def _floor(step: int) -> float:
-    """The lower bound of curvatures in a step: none in every fourth one, higher ones later."""
-    return CURVATURE_FLOORS[min(step // 4, len(CURVATURE_FLOORS) - 1)] if step % 4 else 0.0
 
 
 def _separating(

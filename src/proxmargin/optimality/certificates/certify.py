@@ -177,8 +177,6 @@ def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | No
 
 
 class _LossTerm(NamedTuple):
-    """The loss's part of a gap."""
-
     value: float
     # (n_samples, n_outputs); feasible: in the domain of the conjugate, with column sums that the
     # intercept allows

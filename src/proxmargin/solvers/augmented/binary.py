@@ -56,8 +56,6 @@ ACCEPTED_EXCESS = 1e3  # residual over its target that is accepted if rounding e
 
 
 class HingePoint(NamedTuple):
-    """A point of a smoothed problem."""
-
     coef: Array  # (n_features,)
     intercept: float
     scores: Array  # (n_samples,)

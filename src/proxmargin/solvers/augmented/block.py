@@ -14,7 +14,6 @@ from proxmargin.compiled.products import products
 from proxmargin.compiled.solvers.multiplier_newton import add_curvature
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.row_span import in_short_coordinates
-from proxmargin.data.designs.sparse import SparseDesign
 from proxmargin.data.designs.standardized import StandardizedDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
@@ -76,10 +75,7 @@ class CurvedSamples(NamedTuple):
 class ColumnClassPairs:
     """The unknowns of a linear system: pairs of a column and a class, ordered by class.
 
-    Parameters
-    ----------
-    free : (n_columns + 1, n_classes) of bool
-        Whether a pair is an unknown; the last row belongs to the column of ones.
+    ``free``, (n_columns + 1, n_classes), has them; its last row belongs to the column of ones.
     """
 
     def __init__(self, free: NDArray[np.bool_]) -> None:
@@ -259,13 +255,7 @@ class ClassCoordinates(Remembers):
 
     With a free intercept dense features are centred (and centred sparse ones uncentred), which the
     intercept absorbs: ``intercept + centre' coef``. Without an l1 part, wide data are expressed in
-    their row span.
-
-    Attributes
-    ----------
-    design : Design
-    centre : (n_features,)
-        Centre of the features, before any change of basis.
+    their row span. ``centre`` is that of the features, before any change of basis.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -277,12 +267,11 @@ class ClassCoordinates(Remembers):
             base, centre, scale = design.stored
             self.whole = StandardizedDesign(base, np.zeros_like(centre), scale)
             self.centre = -centre / scale
-        wide = design.n_features > design.n_samples
-        self.basis = in_short_coordinates(self.whole) if wide and not has_l1(problem) else None
+        wide, l1 = design.n_features > design.n_samples, getattr(problem.penalty, "l1", 0.0)
+        self.basis = None if l1 > 0 or not wide else in_short_coordinates(self.whole)
         self.design: Design = self.whole if self.basis is None else self.basis.design
 
     def of(self, point: Point) -> tuple[Array, Array]:
-        """Coefficients and intercept in these coordinates."""
         coef = point.coef
         if self.basis is not None:
             coef = np.column_stack([self.basis.of(column) for column in coef.T])
@@ -304,29 +293,15 @@ class ClassCoordinates(Remembers):
         return np.sqrt(self.design.column_squares(rows, np.zeros(self.design.n_features)))
 
 
-def has_l1(problem: Problem) -> bool:
-    """Whether the penalty has an l1 part, so that features are selected."""
-    return float(getattr(problem.penalty, "l1", 0.0)) > 0
-
-
 def class_coordinates(problem: Problem) -> ClassCoordinates:
-    """The coordinates of the problem, computed once."""
     return problem.remembered(ClassCoordinates)
 
 
 def _some_columns(coordinates: ClassCoordinates, members: Ids) -> Block:
-    return _block(coordinates.design, members)
-
-
-def _block(design: Design, members: Ids) -> Block:
-    stored = design.stored
+    design, stored = coordinates.design, coordinates.design.stored
     if stored.base.compressed is not None and not stored.centre.any():
-        rows = _by_rows(stored.base.compressed, members)
+        rows = sparse.csr_array(stored.base.compressed.matrix[:, members])
         if stored.base is not design:
             rows = sparse.csr_array(rows * (1.0 / stored.scale[members])[None, :])
         return SparseBlock(rows)
     return DenseBlock(design.dense_columns(members, "C"))
-
-
-def _by_rows(design: SparseDesign, members: Ids) -> sparse.csr_array:
-    return sparse.csr_array(design.matrix[:, members])

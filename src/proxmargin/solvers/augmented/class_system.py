@@ -117,8 +117,6 @@ class _KeptFactor(NamedTuple):
 
 
 class OverPairs(Factored):
-    """A matrix over the pairs."""
-
     few = 0.12
 
     def __init__(

@@ -33,8 +33,6 @@ MIN_SPREAD = 1e-3  # of a feature over the mean one, in its proximal term
 
 
 class ClassPoint(NamedTuple):
-    """A point of a smoothed problem."""
-
     stacked: Array  # (n_columns + 1, n_classes); coefficients, and the intercept as last row
     # (n_samples, n_classes); the multipliers are the maximisers q, in the unit simplex
     scores: Array
@@ -115,7 +113,6 @@ class SmoothedMulticlass:
         return point
 
     def slope(self, here: ClassPoint) -> Array:
-        """The gradient of the smooth part."""
         pulled = self.block.adjoint(self.loss.dual_of(here.multipliers))
         proximal = self.proximal * (here.stacked - self.stacked)
         return np.where(self.movable, pulled + self.l2 * here.stacked + proximal, 0.0)

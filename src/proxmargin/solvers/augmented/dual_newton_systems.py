@@ -67,7 +67,6 @@ class DualNewtonSystem:
 
     @cached_property
     def roots(self) -> list[Root | BlockRoot]:
-        """Those of `jacobian`."""
         return self.jacobian.roots()
 
     @cached_property

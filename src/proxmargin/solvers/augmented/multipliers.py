@@ -58,7 +58,6 @@ class MultiplierState(State):
 
     @property
     def newton_steps(self) -> int:
-        """The limit of Newton steps for the next smoothed problem."""
         if self.stop.max_iter is None:
             return NEWTON_STEPS
         return min(NEWTON_STEPS, self.stop.max_iter - self.n_iter)

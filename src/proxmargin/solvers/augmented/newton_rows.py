@@ -80,7 +80,6 @@ def _are_few(rows: int, columns: int) -> bool:
 
 
 def newton_rows(design: Design) -> NewtonRows:
-    """The `NewtonRows` of a design, computed once."""
     return design.remembered(_newton_rows)
 
 

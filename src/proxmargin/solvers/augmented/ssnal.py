@@ -167,7 +167,6 @@ class SemismoothNewton(Solver[SemismoothNewtonState]):
         )
 
     def step(self, problem: Problem, state: SemismoothNewtonState) -> SemismoothNewtonState:
-        """Solve one subproblem."""
         inner = _Subproblem(problem, state)
         trial, _, end = minimise(
             inner, inner.start(), inner.target, self._limit(state), state.stop.deadline

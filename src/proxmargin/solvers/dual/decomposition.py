@@ -81,8 +81,6 @@ class BoxedDual(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks(GapState):
-    """The state of the decomposition."""
-
     weights: Array  # (n_samples,), beta
     product: Array  # (n_samples,), ``K beta``
     block: Index  # (n_block,) int, the last block, in increasing order
@@ -213,7 +211,6 @@ class BlockDecomposition(Solver[Blocks]):
         block: Index,
         worst: float,
     ) -> _Solved:
-        """Solve the block for the others fixed."""
         first, dtype = terms.groups[block], np.dtype(np.float32 if state.single else np.float64)
         order, square = matrix.square(dtype).of(block[first], block[~first])
         diagonal = slice(None, order.size * len(square), len(square) + 1)
@@ -351,7 +348,6 @@ def _matrix(problem: Problem) -> KernelMatrix:
 
 
 def _terms(problem: Problem) -> BoxedDual:
-    """The dual of the problem, computed once."""
     return problem.remembered(_new_terms)
 
 

@@ -61,8 +61,6 @@ SEED = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoordinateDescentState(GapState):
-    """The state of dual coordinate descent."""
-
     a: Array  # (n_samples,), dual points in the box
     # (n_features,); ``metric * sum_i y_i a_i x_i``, see
     # `proxmargin.compiled.solvers.dual_coordinates`
@@ -197,16 +195,13 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         there = self._swept(problem, state)
         if not there.solved:
             there = _moved_on_face(problem, there)
-        if not there.solved and there.sweeps >= self._most_sweeps(problem):
+        part = ENTROPIC_PART if terms_of(problem).entropic else 1
+        if not there.solved and there.sweeps >= max(self.max_sweeps // part, 1):
             return self._with_gap(problem, there).but(finished=True)
         if there.solved:
             return self._with_gap(problem, there)
         value = _bound(problem, there, _coef(problem, there))
         return there.but(value=value).claimed(final=False)
-
-    def _most_sweeps(self, problem: Problem) -> int:
-        entropic = terms_of(problem).entropic
-        return max(self.max_sweeps // ENTROPIC_PART, 1) if entropic else self.max_sweeps
 
     def _swept(self, problem: Problem, state: CoordinateDescentState) -> CoordinateDescentState:
         rows, terms, n = rows_of(problem), terms_of(problem), state.a.size
@@ -394,9 +389,7 @@ class _Sums(NamedTuple):
 class _Face:
     """The dual points strictly inside their box, of which the objective is a quadratic.
 
-    Attributes
-    ----------
-    read : int, products with the rows of the face so far
+    ``read`` counts products with their rows.
     """
 
     def __init__(

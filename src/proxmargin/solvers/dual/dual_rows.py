@@ -128,7 +128,6 @@ def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 def terms_of(problem: Problem) -> DualTerms:
-    """The terms, computed once."""
     return problem.remembered(_new_terms)
 
 

@@ -49,8 +49,6 @@ class ActiveSetState(GapState):
 
 
 class _FaceSolution(NamedTuple):
-    """The solution on a face."""
-
     signed: Array
     free: Array
     scores: Array
@@ -222,7 +220,6 @@ def _edges(
 
 
 def _solution_on_face(program: BoxProgram, partition: Partition) -> _FaceSolution | None:
-    """The solution on a face; None if there is none."""
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
     inside, signed = np.flatnonzero(partition == INSIDE), _at_upper(program, partition)
     if not inside.size:

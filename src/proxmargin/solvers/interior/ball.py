@@ -104,8 +104,6 @@ def _parts(pairs: Array) -> tuple[Array, Array, Array, Array]:
 
 
 class BallModel(PenaltyModel):
-    """Coefficients in a ball."""
-
     def __init__(self, program: BoxProgram, radius: float, p: float) -> None:
         self.program, self.ball = program, _LiftedBall(radius / program.coef_unit, p)
         self.first = self.ball.first(program.design.n_features, 0.5)

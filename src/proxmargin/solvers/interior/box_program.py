@@ -197,7 +197,6 @@ def box_objection(problem: Problem) -> str | None:
 
 
 def box_of(problem: Problem) -> Box:
-    """The box of the loss of a problem that has one."""
     box = problem.loss.box
     if box is None:
         raise TypeError(f"the dual points of {problem.loss!r} lie in no box")
@@ -217,7 +216,6 @@ def live_samples(problem: Problem) -> NDArray[np.intp]:
 
 
 def program_of(problem: Problem) -> BoxProgram:
-    """The program of the problem, computed once."""
     return problem.remembered(_new_program)
 
 

@@ -33,8 +33,6 @@ PenaltyNewton = Callable[[Array, Array, Array], PenaltyStep]
 
 
 class PenaltyModel(ABC):
-    """A penalty in an interior point method."""
-
     program: BoxProgram  # the loss, with the free parameters that the penalty adds
     first: Iterate  # its own variables, of which coefficients come first, and pairs
 
@@ -43,7 +41,6 @@ class PenaltyModel(ABC):
         """The linearised conditions at an iterate of its own, for ``pulled = X'v``."""
 
     def curved(self, variables: Array, slacks: Array) -> Array:
-        """As `PrimalDualModel.curved`."""
         return slacks
 
     @abstractmethod
@@ -80,10 +77,6 @@ class BoxModel(PrimalDualModel):
     The variables are those of the penalty, the free parameters, and the scores. The slacks are dual
     coordinates a, ``u - a`` where there are upper bounds u, and those of the penalty; the
     multipliers of the first two are the slacks of the two sides of the kink.
-
-    Parameters
-    ----------
-    penalty : PenaltyModel
     """
 
     def __init__(self, penalty: PenaltyModel) -> None:
@@ -118,7 +111,6 @@ class BoxModel(PrimalDualModel):
         return [variables[:first], variables[first:second], variables[second:]]
 
     def own(self, at: Iterate) -> Iterate:
-        """The part of the penalty."""
         return Iterate(
             self.of_variables(at.variables)[0],
             self.of_pairs(at.slacks)[2],

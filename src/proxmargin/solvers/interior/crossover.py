@@ -44,8 +44,6 @@ class Face(NamedTuple):
 
 
 class ExactSolution(NamedTuple):
-    """A solution of the optimality conditions."""
-
     # in units of the program; bounds are exact
     coef: Array
     free: Array

@@ -26,7 +26,6 @@ from proxmargin.solvers.interior.crossover import (
     MAX_FACES,
     ExactSolution,
     Face,
-    Partition,
     cross_over,
     partition_of,
     work_of,
@@ -118,7 +117,6 @@ class InteriorPoint(Solver[InteriorPointState]):
         return system_work(problem)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> InteriorPointState:
-        """The first state: zero coefficients, and equal products in all complementary pairs."""
         return InteriorPointState(at=_model_of(problem).first)
 
     def step(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
@@ -177,7 +175,6 @@ def _is_net(problem: Problem) -> bool:
 
 
 def _model_of(problem: Problem) -> BoxModel:
-    """The model of the problem, computed once."""
     return problem.remembered(_new_model)
 
 
@@ -201,7 +198,12 @@ def _with_crossover(
     near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
     if not near or after.spent >= CROSSOVER_BUDGET:
         return replace(after, solution=None, exact=False)
-    partition = _nearest_face(model, before.at, after.at)
+    # by the indicators of El-Bakry, Tapia and Zhang (1994): the active member of a complementary
+    # pair falls faster than its partner; ratios have no units
+    falls = after.at.slacks * before.at.multipliers - after.at.multipliers * before.at.slacks
+    low, high, _ = model.of_pairs(falls)
+    at_upper = high < 0 if high.size else np.zeros(low.size, dtype=bool)
+    partition = partition_of(low < 0, at_upper)
     work = work_of(program, partition)
     rounds = min(MAX_FACES, math.ceil((CROSSOVER_BUDGET - after.spent) / work))
     _, free, _ = model.of_variables(after.at.variables)
@@ -210,13 +212,3 @@ def _with_crossover(
     solution = solution if solution and solution.gap <= total else None
     spent = after.spent + work * used
     return replace(after, solution=solution, exact=solution is not None, spent=spent)
-
-
-def _nearest_face(model: BoxModel, before: Iterate, after: Iterate) -> Partition:
-    """The partition by Tapia's indicators (El-Bakry, Tapia and Zhang 1994).
-
-    The active member of a complementary pair falls faster than its partner; ratios have no units.
-    """
-    falls = after.slacks * before.multipliers - after.multipliers * before.slacks
-    low, high, _ = model.of_pairs(falls)
-    return partition_of(low < 0, high < 0 if high.size else np.zeros(low.size, dtype=bool))

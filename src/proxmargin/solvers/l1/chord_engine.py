@@ -217,7 +217,6 @@ class ChordEngine:
 
     @property
     def point(self) -> Point:
-        """The coefficients and the intercept after the last step."""
         candidates, data = self.progress.candidates, self.progress.data
         taken = slice(0, int(candidates.scalars["count"]))
         index, values = candidates.feature[taken], candidates.coef[taken]
@@ -376,7 +375,6 @@ def _model(members: int, n: int, copies: bool) -> PathModel:
 
 
 def _point(n: int) -> PathPoint:
-    """A point over n samples."""
     scores, dual, curvatures, change = np.zeros((4, n))
     return PathPoint(scores, dual, curvatures, change, record(state.POINT))
 

@@ -22,8 +22,6 @@ LEAST_STEPS = 5  # Newton steps in it, at least: fewer do not tell whether chord
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChordState(GapState):
-    """The state of `ChordNewton`."""
-
     coef: Array  # (n_features,)
     intercept: float
     objective: float = np.inf  # of the last step of the solver, if that met its tolerance
@@ -93,10 +91,13 @@ class ChordNewton(Solver[ChordState]):
         strengths = np.array([[net.l1.max()], [net.l2.max()]])
         if state.coef.any():
             engine.go_on_from(self.point(problem, state), float(strengths[0, 0]))
-        engine.limit_steps(int(min(_most_steps(problem), state.last - state.n_iter)))
+        design = problem.design
+        read = design.stored.base.nbytes // 8 + ENTRIES_PER_SAMPLE * design.n_samples
+        most = max(STEP_ENTRIES // read, LEAST_STEPS)
+        engine.limit_steps(int(min(most, state.last - state.n_iter)))
         found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
         steps, passes = engine.effort
-        problem.design.counter.add(float(passes))
+        design.counter.add(float(passes))
         at, objective = engine.point, float(found.objectives[0])
         coef, intercept = at.coef[:, 0], float(at.intercept[0])
         change = float(np.linalg.norm(coef - state.coef))
@@ -117,10 +118,3 @@ class ChordNewton(Solver[ChordState]):
 
     def point(self, problem: Problem, state: ChordState) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))
-
-
-def _most_steps(problem: Problem) -> int:
-    """How many Newton steps a step of the solver may take."""
-    design = problem.design
-    read = design.stored.base.nbytes // 8 + ENTRIES_PER_SAMPLE * design.n_samples
-    return max(STEP_ENTRIES // read, LEAST_STEPS)

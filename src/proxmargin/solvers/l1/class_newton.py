@@ -49,8 +49,6 @@ WORK_PER_CALL = 400_000_000  # multiply-adds of a compiled call for Hessians: a 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassNewtonState(GapState):
-    """The state of `ClassNewton`."""
-
     coef: Array  # (n_features, n_classes)
     intercept: Array  # (n_classes,)
     scores: Array  # (n_classes, n_samples); with the offset
@@ -212,8 +210,10 @@ class ClassNewton(Solver[ClassNewtonState]):
         loss, design, offset = _loss(problem), problem.design, problem.loss.offset
         used = np.asarray(wanted.any(axis=1))
         working = state.working.changed(problem, used)
-        unknowns = _unknowns(working, wanted[working.members])
-        features, classes = working.members[unknowns.columns], unknowns.classes
+        classes, columns = np.nonzero(wanted[working.members].T)  # class by class
+        starts = np.searchsorted(classes, np.arange(wanted.shape[1] + 1))
+        unknowns = Unknowns(columns, classes, starts, working.unit[columns])
+        features = working.members[columns]
         work = features.size**2 * (design.n_samples + features.size)
         most = max(min(STEPS_PER_CALL, WORK_PER_CALL // max(work, 1)), 1)
         if state.relative_gap <= state.tol:
@@ -255,13 +255,6 @@ def _loss(problem: Problem) -> SmoothComparison:
     loss = problem.loss.unshifted
     assert isinstance(loss, SmoothComparison)
     return loss
-
-
-def _unknowns(working: ColumnSet, wanted: NDArray[np.bool_]) -> Unknowns:
-    """The wanted coefficients of the columns, (n_columns, n_classes), class by class."""
-    classes, columns = np.nonzero(wanted.T)
-    starts = np.searchsorted(classes, np.arange(wanted.shape[1] + 1))
-    return Unknowns(columns, classes, starts, working.unit[columns])
 
 
 def _pulled(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:

@@ -176,8 +176,6 @@ STAGE_WEIGHT = 0.1  # first majoriser weight of a stage, which starts close to i
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProximalNewtonState(GapState):
-    """The state of `ProximalNewton`."""
-
     coef: Array  # (n_features,)
     intercept: float = 0.0
     scores: Array  # (n_samples,)

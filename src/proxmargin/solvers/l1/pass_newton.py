@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.compiled.rounding import EPS
-from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
 from proxmargin.compiled.solvers.quadratic_model import (
@@ -98,8 +97,6 @@ class Secants(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PassState(State):
-    """The state of `PassNewton`."""
-
     coef: Array  # (n_features,)
     intercept: float  # of the centred features, if they are centred
     objective: float
@@ -354,7 +351,8 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
     diagonal += np.where(diagonal < FLAT_CURVATURE * major, DAMPING * major, 0.0) + net.l2
     diagonal += np.where(diagonal > 0, 0.0, 1.0)  # for features that are zero everywhere
     slope = slope + net.l2 * coef
-    step = _unbounded_step(hessian, slope) if _is_ridge(net) else None
+    bounded = np.isfinite(net.lower).any() or np.isfinite(net.upper).any()
+    step = None if net.l1.any() or bounded else _unbounded_step(hessian, slope)
     if step is not None:
         found = coef + step
     else:
@@ -366,10 +364,6 @@ def _direction(problem: Problem, state: PassState, gram: Array) -> tuple[Array, 
     direction[active] = found - coef
     shift = -(rise / total + float(mean @ direction)) if total > 0 else 0.0
     return direction, shift
-
-
-def _is_ridge(net: Net) -> bool:
-    return bool(not net.l1.any() and np.isinf(net.lower).all() and np.isinf(net.upper).all())
 
 
 def _unbounded_step(hessian: Array, slope: Array) -> Array | None:

@@ -138,17 +138,10 @@ class ClassSpread:
 
     Their norms over the classes are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o``
     with the covariances ``S_o``, which are not formed here: systems are solved by conjugate
-    gradients.
-
-    Attributes
-    ----------
-    coef : (k,), in the coordinates of `coordinates_of`
-    scores, v : (n_samples,)
-    sizes : (2,), ``n_o``
-    deadline : float, on `proxmargin.compiled.clock`; after it systems are solved inexactly
+    gradients. Coefficients are in the coordinates of `coordinates_of`.
     """
 
-    deadline = np.inf
+    deadline = np.inf  # on `proxmargin.compiled.clock`; after it systems are solved inexactly
 
     def __init__(self, problem: Problem, coef: Array, scores: Array) -> None:
         self.design = coordinates_of(problem).design
@@ -239,12 +232,7 @@ class ClassSpread:
 
 
 class FormedSpread(ClassSpread):
-    """The same with the covariances formed: systems are solved by Cholesky.
-
-    Attributes
-    ----------
-    covariances : (2, k, k)
-    """
+    """The same with the covariances formed, (2, k, k): systems are solved by Cholesky."""
 
     def __init__(self, problem: Problem, coef: Array, scores: Array, covariances: Array) -> None:
         super().__init__(problem, coef, scores)

@@ -35,8 +35,6 @@ LANCZOS_BREAKDOWN = 1e-13  # relative norm of a residual at which the Krylov spa
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FisherState(State):
-    """The state of `FisherSecular`."""
-
     coef: Array  # (n_features,)
     dual: Array | None = None  # (n_samples,), the dual point of these coefficients
     # tuple of (LANCZOS_BLOCK or fewer, n_features); orthonormal Lanczos vectors, for large data;

@@ -67,8 +67,6 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbabilityState(GapState):
-    """The state of `ProbabilityNewton`."""
-
     coef: Array  # (k,), in the features, or in the row span if there are fewer samples
     scores: Array  # (n_samples,)
     # (n_samples,), the gradient of the loss, or the dual point of the levels
@@ -220,10 +218,7 @@ def _level_step(
 ) -> ProbabilityState:
     """A Newton step in the levels; the coefficients are the minimiser at the current ones.
 
-    Parameters
-    ----------
-    max_stalled : int
-        Steps without a smaller gap, or a level that moves, after which the state is finished.
+    Finished after ``max_stalled`` steps without a smaller gap, or a level that moves.
     """
     before = FormedSpread(problem, state.coef, state.scores, levels.covariances)
     l2 = problem.penalty.l2

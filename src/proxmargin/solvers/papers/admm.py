@@ -27,8 +27,6 @@ from proxmargin.solvers.shared.hinge_terms import (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AdmmState(State):
-    """The state of ADMM."""
-
     sparse: Array  # (n_features,): u, the copy of the coefficients in the l1 norm
     intercept: float = 0.0  # of centred features, if they are centred
     missing: Array  # (n_samples,): eta, the copy of ``1 - y (X w + b)`` in the hinge

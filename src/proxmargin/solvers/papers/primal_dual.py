@@ -62,8 +62,6 @@ P = TypeVar("P", Primal, Dual)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PrimalDualState(State):
-    """A pair of primal and dual points."""
-
     primal: Primal
     dual: Dual
     # primal_sum, dual_sum, count: sums and number of the pairs since the last restart

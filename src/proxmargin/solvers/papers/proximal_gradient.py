@@ -316,8 +316,6 @@ class MulticlassTwoStage(TwoStage):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SweepState(State):
-    """The state of coordinate descent."""
-
     coef: Array  # (n_features,)
     intercept: float = 0.0
     scores: Array  # (n_samples,): Scores including the offset

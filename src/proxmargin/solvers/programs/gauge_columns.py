@@ -38,7 +38,6 @@ class Atoms(NamedTuple):
     owners: Ids
 
     def coef(self, a: Array, shape: tuple[int, int]) -> Array:
-        """The coefficients W."""
         flat = np.bincount(self.entries, self.values * a[self.owners], shape[0] * shape[1])
         return flat.astype(np.float64).reshape(shape)  # empty sums are integers
 

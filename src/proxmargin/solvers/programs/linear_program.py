@@ -50,12 +50,6 @@ class LinearProgramState(State):
     limit: int = 0  # limit of rounds
     deadline: float = np.inf
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether another round may follow without a certificate."""
-        ended = self.finished or self.exact or self.n_iter >= self.limit
-        return not ended and clock() < self.deadline
-
 
 @dataclass(frozen=True)
 class LinearProgram(Solver[LinearProgramState]):
@@ -119,7 +113,11 @@ class LinearProgram(Solver[LinearProgramState]):
         program = _program_of(problem)
         pivots = state.pivots + STEP_PIVOTS
         state = _round(program, state)
-        while state.pivots < pivots and state.goes_on:
+        while (
+            not (state.finished or state.exact or state.n_iter >= state.limit)
+            and state.pivots < pivots
+            and clock() < state.deadline
+        ):
             state = _round(program, state)
         return state
 

@@ -55,8 +55,6 @@ class RestrictedProgram:
 
 
 class Vertex(NamedTuple):
-    """The result of the simplex method."""
-
     # values of the columns, and duals of the rows
     columns: Array
     duals: Array

@@ -25,8 +25,6 @@ RETRY_GAP = 0.3  # gap over that at which the second method failed, below which 
 
 @dataclass(frozen=True, eq=False)
 class Leg(State):
-    """The state of a relay."""
-
     inner: State = field(default_factory=State)  # state of the method that runs
     leg: int = 0  # number of switches: the first method runs at even numbers
     base: int = 0  # iterations up to the last switch
