@@ -23,7 +23,7 @@ vars(part).update((key, value) for key, value in vars(whole).items() if key != n
 sys.modules[where] = part
 setattr(numba.core, where.rpartition(".")[2], part)
 import numpy as np
-from proxmargin.projections import capped_simplex
+from proxmargin.functions.projections import capped_simplex
 from proxmargin.compiled.clock import clock
 before = clock()
 print(capped_simplex(np.ones(2), 1.0, np.ones(2)), clock() > before)

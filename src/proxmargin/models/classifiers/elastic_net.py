@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs import Design, StandardizedDesign
 from proxmargin.data.inputs.aligned import feature_labels, is_labelled
 from proxmargin.data.inputs.parameters import check_magnitude, check_number, check_strength
@@ -165,7 +166,7 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
 
     def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         super()._publish(assembly, solutions, context)
-        if self.alpha == 0 or self.penalty_factor is not None:
+        if self.alpha < TINY or self.penalty_factor is not None:  # a subnormal one vanishes
             warn_if_separated(assembly.problems)
 
     def _published(

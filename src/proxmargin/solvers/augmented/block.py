@@ -138,17 +138,20 @@ class Block(ABC):
     def curvature(self, curved: CurvedSamples, pairs: ColumnClassPairs) -> Array:
         """The Hessian of the smoothed loss over the pairs; only its lower triangle is valid."""
         hessian = np.zeros((pairs.size, pairs.size))
-        if curved.contrasts <= self.crowded * curved.inside.size:
-            parts = self.compressed(curved.samples)
-            add_curvature(*parts, curved.inside, curved.weights, pairs.places, hessian)
-            return hessian
-        step = max(BLOCK_ROWS, BLOCK_ENTRIES // max(pairs.size, 1))
+        few, places = curved.contrasts <= self.crowded * curved.inside.size, pairs.places
+        # a row of data, or a root for all classes of a support but one
+        wide = self.n_columns + 1 if few else pairs.size * curved.inside.shape[1]
+        step = max(BLOCK_ROWS // 8, BLOCK_ENTRIES // max(wide, 1))
         for start in range(0, curved.samples.size, step):
             part = slice(start, start + step)
             some = CurvedSamples(curved.samples[part], curved.inside[part], curved.weights[part])
-            roots = self.roots(some, pairs)
-            # in place: the product would be another matrix of the size of the Hessian
-            dsyrk(1.0, roots.T, beta=1.0, c=hessian.T, overwrite_c=1)
+            if few:
+                parts = self.compressed(some.samples)
+                add_curvature(*parts, some.inside, some.weights, places, hessian)
+            else:
+                roots = self.roots(some, pairs)
+                # in place: the product would be another matrix of the size of the Hessian
+                dsyrk(1.0, roots.T, beta=1.0, c=hessian.T, overwrite_c=1)
         return hessian
 
     def roots(self, curved: CurvedSamples, pairs: ColumnClassPairs) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
+from proxmargin.compiled.rounding import EPS
 from proxmargin.compiled.solvers import sweeps
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
@@ -127,7 +127,7 @@ class ProximalGradient(Solver[Momentum]):
         weight = (state.t - 1.0) / t if self.extrapolate else 0.0
         trial = self._search(form, state, weight)
         objective = problem.loss.value(trial.z) + form.penalty_value(trial.u)
-        highest = state.objective + OBJECTIVE_ROUNDING * abs(state.objective)
+        highest = state.objective + 4.0 * EPS * abs(state.objective)
         if self.monotone and self.extrapolate and objective > highest:
             trial = self._search(form, state, 0.0)
             objective = problem.loss.value(trial.z) + form.penalty_value(trial.u)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
@@ -33,6 +34,9 @@ GRAM_MIN_RIDGE = 1e-8  # ridge over the largest curvature, below which it would 
 SAMPLES_PER_FEATURE = 60  # at least: the Hessian is off by twice the root of the inverse
 LEAST_SAMPLES = 2000  # fewer take no time
 LARGEST_EVERY = 20  # every so manieth sample at least
+SAMPLE_ENTRIES = 6_000_000  # at most, of data that may be mapped from a file: a copy of 48 MB
+SAMPLES_GROWTH = 4  # times as many
+FEW_PER_FEATURE = 16  # samples, below which the Hessian of a sample is of no use
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
@@ -77,6 +81,11 @@ class Form(ABC):
         """The samples of the first Hessian: every k-th one."""
         return 1
 
+    def finer(self, stride: int) -> int:
+        """The samples of a later one; all where a copy of some would be large."""
+        fewer, entries = stride // SAMPLES_GROWTH, self.design.n_samples * self.design.n_features
+        return fewer if fewer > 1 and entries <= fewer * SAMPLE_ENTRIES else 1
+
     def inner(self, problem: Problem, start: Point) -> Array:
         return start.coef[:, 0].copy()
 
@@ -117,8 +126,10 @@ class FeatureForm(Form):
     """Few features: the Hessian is formed and factored, first that of some of the samples."""
 
     def stride(self) -> int:
-        least = max(LEAST_SAMPLES, SAMPLES_PER_FEATURE * self.design.n_features)
-        return max(1, min(LARGEST_EVERY, self.design.n_samples // least))
+        n, p = self.design.n_samples, self.design.n_features
+        every = min(LARGEST_EVERY, n // max(LEAST_SAMPLES, SAMPLES_PER_FEATURE * p))
+        every = max(1, every, math.ceil(n * p / SAMPLE_ENTRIES)) if every > 1 else 1
+        return every if n >= FEW_PER_FEATURE * p * every else 1
 
     def with_hessian(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         design, curvature = self.design, state.at.curvature

@@ -16,6 +16,7 @@ from proxmargin.solvers.loop.solver import CLAIM_FRACTION
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.ridge.ridge_forms import (
     MAX_DENSE_SIDE,
+    SAMPLES_GROWTH,
     RidgeNewtonState,
     SampleForm,
     form_of,
@@ -30,7 +31,6 @@ RIDGE_GAP = 0.1  # relative gap at which a ridge is left
 EXACT_GAP = 1e-20  # relative gap at which polishing gains nothing
 # Hessians of some of the samples
 SAMPLED_REDUCTION = 0.1  # of the gap in a step, at least; else they are of more
-SAMPLES_GROWTH = 4  # times as many
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
             objective,
             gap,
             relative_gap,
-            stride=max(1, state.stride // SAMPLES_GROWTH) if grows else state.stride,
+            stride=form.finer(state.stride) if grows else state.stride,
             renews=slow or state.stride == 1,
             passing=passing,
             ridge=max(final, RIDGE_DECREASE * ridge) if gap <= RIDGE_GAP * objective else ridge,
