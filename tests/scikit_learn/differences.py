@@ -96,7 +96,6 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "test_max_iter[max_iter0|liblinear|lbfgs|sag|newton-cg]": ITERATIONS,
         "test_warm_start[-False-]": ITERATIONS,
         "test_zero_max_iter": ITERATIONS,
-        "test_c_inf_no_warning": SEPARABLE,
         "test_newton_cholesky_fallback_to_lbfgs": SEPARABLE,
         "test_elastic_net_l1_l2_equivalence[l1-]": DEPRECATED,
         "test_l1_ratio_non_elasticnet": DEPRECATED,
