@@ -171,10 +171,16 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         return state.at.scores[:, None] if isinstance(problem.design, KernelDesign) else None
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss."""
-        form, own = form_of(problem), isinstance(problem.design, KernelDesign)
+        """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss.
+
+        Of a kernel matrix it is not made feasible here: `certify_represented` takes the scores for
+        its product, and counts what the change adds to their error.
+        """
+        if isinstance(problem.design, KernelDesign):
+            return -problem.penalty.l2 * state.inner[:, None]
+        form = form_of(problem)
         dual, gap = form.multipliers(problem, state)
-        if dual is None or own or gap < form.gap(state, problem.penalty.l2):
+        if dual is None or gap < form.gap(state, problem.penalty.l2):
             return dual
         return state.at.dual[:, None]
 
