@@ -264,6 +264,7 @@ def _gap(
         size += part.value(w)
         residuals.append(part.violations(w, v))
     violations = residuals[0] if len(parts) == 1 else np.concatenate(residuals)
+    del residuals  # frees the blocks
     primal = loss_term.value + size + problem.intercept.value(b)
     scale = penalty.domain_scale(pulled)
     if 0.0 <= primal < min(of_unpenalised, problem.negligible):  # q = 0 gives a better bound

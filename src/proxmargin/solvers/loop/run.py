@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from time import perf_counter
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -102,7 +103,8 @@ class Reporter:
     """Calls the callbacks of a run."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.callbacks = run, run.stop.callbacks
+        self.run: Run = proxy(run)  # no cycle, which would keep the states of runs that ended
+        self.callbacks = run.stop.callbacks
         self.intervals = list(map(interval_of, self.callbacks))
         self.is_calling = False  # an error that a callback raises is the caller's
 
