@@ -17,7 +17,6 @@ from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.solvers.augmented.smoothed_newton import (
     NEWTON_STEPS,
-    RETREAT,
     line_search,
     minimise,
 )
@@ -34,6 +33,7 @@ WARM_START_GAP = 2e-2
 STEP_GROWTH = 3.0  # factor from one subproblem to the next
 FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
 MANY_NEWTON_STEPS = 12  # above which the growth is its square root
+STEP_RETREAT = 5.0  # divisor if Newton's method fails
 # divisor if the gap is rounding, to which long steps add: coefficients are differences of terms as
 # large as the steps
 ROUNDING_RETREAT = 12.0
@@ -177,9 +177,9 @@ class SemismoothNewton(Solver[SemismoothNewtonState]):
                 state,
                 n_iter=n_iter,
                 idle=state.idle + 1,
-                tau=state.tau / RETREAT,
-                tau_b=state.tau_b / RETREAT,
-                ts=state.ts / RETREAT,
+                tau=state.tau / STEP_RETREAT,
+                tau_b=state.tau_b / STEP_RETREAT,
+                ts=state.ts / STEP_RETREAT,
                 finished=state.idle + 1 >= self.max_stalled,
             )
         growth = _growth(end.steps)
