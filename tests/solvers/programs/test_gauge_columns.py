@@ -18,7 +18,8 @@ from proxmargin.penalties import (
 from proxmargin.solvers.programs.gauge_columns import gauge_columns
 
 FACTORS = np.array([1.0, 0.5, 2.0, 1.5])
-ACROSS, WITHIN = Groups.features(4), Groups.within_classes([0, 0, 1, 1])
+ACROSS = Groups.features(4)  # a group each feature, over the classes
+WITHIN = Groups.within_classes([0, 0, 1, 1])  # two groups in each class
 NORMS: dict[str, Penalty] = {
     "l1": ElasticNet(1.0),
     "factors": WeightedElasticNet(ElasticNet(1.0), FACTORS),

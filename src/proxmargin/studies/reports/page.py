@@ -37,7 +37,8 @@ from proxmargin.studies.stats.scores import ROPE
 
 FORMAT = "proxmargin comparison"
 FOLDER = Path(__file__).parent / "template"
-USE, EXTRA = "A report", "report"
+USE = "A report"  # what needs the libraries, in messages
+EXTRA = "report"  # of the package, that installs them
 # what the library is asked for; the rest is left out of the bundle
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 # held-out scores that are kept in the page, about 1 MB; more of them stay in the run directory
