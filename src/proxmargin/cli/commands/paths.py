@@ -178,7 +178,7 @@ def _print(
     model: Any,
     table: Table,
     saved: str | None,
-    rows: list[dict[str, Any]],
+    rows: list[dict[Any, Any]],
 ) -> None:
     from proxmargin.models.paths.grid import strength_of
 
