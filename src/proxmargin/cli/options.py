@@ -162,7 +162,8 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
     from proxmargin.files.tables.contents import Dialect
 
     separator = {"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep)
-    return Dialect(separator, arguments.decimal, arguments.encoding, arguments.header)
+    header = None if arguments.header else False
+    return Dialect(separator, arguments.decimal, arguments.encoding, header)
 
 
 def _number_or_auto(text: str) -> float | str:

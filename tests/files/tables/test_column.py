@@ -7,33 +7,30 @@ import pytest
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables.contents import frame_columns, series_column
+from proxmargin.files.tables.contents import numbers_or_text
 
 pd = pytest.importorskip("pandas")
 
 
-def test_columns_of_a_frame_are_those_of_its_series_in_the_order_asked_for():
-    frame = pd.DataFrame(
-        {
-            "a": [1.5, np.nan],
-            "b": [1, 2],
-            "c": ["x", None],
-            "d": [True, False],
-            "e": np.array([0.1, np.inf], dtype=np.float32),
-            "f": [-0.0, 2.0],
-            "g": pd.array([1, None], dtype="Int64"),
-            "h": pd.Categorical(["u", "v"]),
-            "i": [Decimal("0.1"), None],
-            "j": [2**63, 2**64 - 1],
-        }
-    )
-    names = list("jfcaihgbed")
-    for name, column in zip(names, frame_columns(frame, names), strict=True):
-        alone = series_column(name, frame[name])
-        assert column.name == name
-        assert column.values.dtype == alone.values.dtype
-        np.testing.assert_array_equal(column.values, alone.values)
-        np.testing.assert_array_equal(column.missing, alone.missing)
+def test_series_are_numbers_or_text_whatever_their_types():
+    kinds = {
+        "a": ([1.5, np.nan], "float64"),
+        "b": ([1, 2], "int64"),
+        "c": (["x", None], "string"),
+        "d": ([True, False], "bool"),
+        "e": (np.array([0.1, np.inf], dtype=np.float32), "float32"),
+        "g": (pd.array([1, None], dtype="Int64"), "float64"),
+        "h": (pd.Categorical(["u", "v"]), "string"),
+        "i": ([Decimal("0.1"), None], "float64"),
+        "j": ([2**63, 2**64 - 1], "uint64"),
+        "k": (pd.Series([True, None], dtype=object), "float64"),
+    }
+    for name, (values, dtype) in kinds.items():
+        given = pd.Series(values, name=name)
+        found = numbers_or_text(given)
+        assert (found.name, found.dtype) == (name, dtype)
+        assert found.isna().tolist() == given.isna().tolist()
+        assert found.dropna().tolist() == given.dropna().astype(dtype).tolist()
 
 
 def test_numbers_of_a_wide_text_table_are_read_to_the_last_bit(tmp_path):

@@ -119,7 +119,8 @@ def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[
         return columns
     if table.ids.name in columns:
         raise ValueError(f"--id {table.ids.name}: a column of the output has that name already")
-    return {table.ids.name: table.ids.written(), **columns}
+    ids = table.ids.astype(object).where(table.ids.notna(), "").to_numpy()
+    return {table.ids.name: ids, **columns}
 
 
 def _write(columns: dict[str, Any], file: TextIO) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, plural
-from proxmargin.files.tables.contents import Column, Table, TableRequest, Wanted
+from proxmargin.files.tables.contents import Table, TableRequest, Wanted
 from proxmargin.files.tables.labels import (
     TARGET_NAMES,
     Feature,
@@ -38,14 +38,22 @@ class NamedColumns:
     """A table with a header, read when it is known which columns are needed."""
 
     source: str
-    names: list[str]  # the header, in the file's order
-    # callable (names, text) -> list of Column, reads the named columns; those also in `text` come
-    # as the text they are in the file
-    load: Callable[[Sequence[str], Collection[str]], list[Column]]
+    names: list[str]  # the header, in the file's order; "" where a column has none
+    # callable (positions, text) -> DataFrame of the columns at these positions, by which they are
+    # labelled, in that order: numbers or booleans of NumPy, NaN where they are missing, or pandas
+    # strings, NA where they are. Those also in `text` come as the text they are in the file
+    load: Callable[[Sequence[int], Collection[int]], Any]
     # whether the file tells text from numbers, as typed formats do; otherwise the cells do
     tells_text: bool = True
+    notes: tuple[str, ...] = ()  # sentences about how the file was read, to be said once
+    index_first: bool = False  # whether the first column has the names of the rows, and none itself
 
     def __post_init__(self) -> None:
+        if "" in self.names:
+            raise DataError(
+                f"{self.source}: column {self.names.index('') + 1} has no name in the header; name "
+                "it, or remove it if it is a row number."
+            )
         repeated = [name for name, count in Counter(self.names).items() if count > 1]
         if repeated:
             raise DataError(
@@ -77,13 +85,13 @@ class NamedColumns:
             raise DataError(f"{self.source}: the weights {weights!r} cannot be the groups.")
         out = {target, groups, weights, *ignored}
         used = [name for name in self.names if name not in out]
-        columns, found = self._load(used, target=target, groups=groups, weights=weights)
+        frame, found = self._load(used, target=target, groups=groups, weights=weights)
         if request.encode:
-            warn_of_stray_text(columns, self.source)
+            warn_of_stray_text(frame, self.source)
         else:
             or_target = "" if request.target is not None else _OR_TARGET
-            refuse_text(columns, self.source, way_out=_USE_ENCODE + or_target)
-        features = features_of(columns)
+            refuse_text(frame, self.source, way_out=_USE_ENCODE + or_target)
+        features = features_of(frame)
         counts = Counter(feature.name for feature in features)
         clashes = [name for name, count in counts.items() if count > 1]
         if clashes:
@@ -94,7 +102,7 @@ class NamedColumns:
         y = self._labels(found["target"], required=request.labelled)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
-        table = self._table(features, columns, target, y, request.blanks)
+        table = self._table(features, frame, target, y, request.blanks)
         if request.target is None and request.labelled:
             warn_of_default_target(table, self.source)
         if found["weights"] is not None:
@@ -108,8 +116,9 @@ class NamedColumns:
         if wanted.ids is None:
             return self._for_model(wanted)
         name = self._called(wanted.ids, "ids")
-        (column,) = self.load([name], {name})  # which may be a feature, as numbers, too
-        return replace(self._for_model(wanted, name), ids=column)
+        # which may be a feature, as numbers, too
+        frame = self._frame([name], {name})
+        return replace(self._for_model(wanted, name), ids=frame[name])
 
     def _for_model(self, wanted: Wanted, ids: str | None = None) -> Table:
         if wanted.feature_names is None:
@@ -136,14 +145,14 @@ class NamedColumns:
                 f"{self.source}: the target {target!r} is a feature of the model; "
                 "name another column, or none."
             )
-        columns, found = self._load(used, text=levelled, target=target)
+        frame, found = self._load(used, text=levelled, target=target)
         refuse_text(
-            [column for column in columns if column.name not in levelled],
+            frame.drop(columns=list(levelled)),
             self.source,
             way_out="the model was fitted on numbers there",
         )
         y = self._labels(found["target"], required=False)
-        return self._table(features, columns, target, y, wanted.blanks)
+        return self._table(features, frame, target, y, wanted.blanks)
 
     def _called(self, given: str | int, option: str) -> str:
         if isinstance(given, str) and given in self.names:
@@ -164,8 +173,9 @@ class NamedColumns:
 
     def _load(
         self, names: Sequence[str], text: Collection[str] = (), **roles: str | None
-    ) -> tuple[list[Column], dict[str, Column | None]]:
-        """The feature columns, and by their roles the others that there are, from one reading."""
+    ) -> tuple[Any, dict[str, Any]]:
+        """The frame of the features, and by their roles the other columns that there are, from one
+        reading."""
         if not names:
             raise DataError(
                 f"{self.source}: no feature columns; found only {listed(self.names)}"
@@ -174,31 +184,35 @@ class NamedColumns:
         # labels and groups are read as they are written: numbers would not tell 01 from 1
         others = {role: name for role, name in roles.items() if name is not None}
         words = {name for role, name in others.items() if role != "weights"}
-        found = self.load([*names, *others.values()], {*text, *words})
-        rest: dict[str, Column | None] = dict.fromkeys(roles)
-        rest.update(zip(others, found[len(names) :], strict=True))
-        labels = rest["target"]
-        if labels is not None and not self.tells_text:
-            rest["target"] = written_labels(labels)
-        return found[: len(names)], rest
+        frame = self._frame([*names, *others.values()], {*text, *words})
+        rest = {role: None if name is None else frame[name] for role, name in roles.items()}
+        if rest["target"] is not None and not self.tells_text:
+            rest["target"] = written_labels(rest["target"])
+        return frame.iloc[:, : len(names)], rest
+
+    def _frame(self, names: Sequence[str], text: Collection[str]) -> Any:
+        """The named columns by their names."""
+        where = {name: position for position, name in enumerate(self.names)}
+        frame = self.load([where[name] for name in names], {where[name] for name in text})
+        return frame.set_axis(list(names), axis=1)
 
     def _table(
         self,
         features: Sequence[Feature],
-        columns: Sequence[Column],
+        frame: Any,
         target: str | None,
         y: NDArray[Any] | None,
         blanks: bool,
     ) -> Table:
-        refuse_unusable_cells(columns, self.source, blanks)
-        X = feature_matrix(features, {column.name: column for column in columns}, self.source)
+        refuse_unusable_cells(frame, self.source, blanks)
+        X = feature_matrix(features, frame, self.source)
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)
 
-    def _labels(self, column: Column | None, *, required: bool) -> NDArray[Any] | None:
-        if column is None or (column.missing.all() and not required):
+    def _labels(self, column: Any, *, required: bool) -> NDArray[Any] | None:
+        if column is None or (column.isna().all() and not required):
             return None  # an empty target column waits for its predictions
-        return class_labels(column, self.source)
+        return class_labels(column.to_numpy(), column.name, self.source)
 
     def _target(
         self, target: str | int | None, *, last_by_default: bool, out_of_question: Collection[str]

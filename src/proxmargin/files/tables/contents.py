@@ -1,9 +1,9 @@
-"""What data files hold: columns and tables, requests for them, and how text is written."""
+"""What data files hold: tables, requests for them, and how text is written."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,32 +19,6 @@ _NUMBER_OBJECTS = frozenset(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """Numbers (any float, integer or boolean dtype) or text (an object array of str). Entries where
-    `missing` holds have no meaningful value."""
-
-    name: str
-    values: NDArray[Any]
-    missing: NDArray[np.bool_]
-
-    @property
-    def is_numeric(self) -> bool:
-        return self.values.dtype.kind in "fiub"
-
-    def infinite(self) -> NDArray[np.bool_]:
-        """Where the numbers are plus or minus infinity (never in text)."""
-        if self.values.dtype.kind != "f":
-            return np.zeros(self.values.shape, dtype=bool)
-        return np.asarray(np.isinf(self.values))
-
-    def written(self) -> NDArray[np.object_]:
-        """The entries as they are, to be written again; missing ones are empty."""
-        cells = self.values.astype(object)
-        cells[self.missing] = ""
-        return cells
-
-
 def is_number(cell: object, decimal: str = ".") -> bool:
     """Whether a cell is a number as pandas reads it: without the underscores of Python."""
     text = str(cell).replace(decimal, ".")
@@ -55,46 +29,32 @@ def is_number(cell: object, decimal: str = ".") -> bool:
     return "_" not in text
 
 
-def array_column(name: str, values: NDArray[Any]) -> Column:
-    values = np.asarray(values)
-    if values.dtype.kind == "f":
-        return Column(name, values, np.isnan(values))
-    absent = np.zeros(values.shape, dtype=bool)
-    return Column(name, values.astype(object) if values.dtype.kind == "U" else values, absent)
+def is_text(dtype: Any) -> bool:
+    """Whether a column of a table that was read holds text; all others hold numbers."""
+    return isinstance(dtype, pandas().StringDtype)
 
 
-def series_column(name: str, series: Any) -> Column:
+def numbers_or_text(series: Any) -> Any:
+    """The series in the types that tables have: numbers or booleans of NumPy, NaN where they are
+    missing, or pandas strings, NA where they are."""
     pd = pandas()
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        series = pd.Series(np.asarray(series))
-    missing = series.isna().to_numpy(dtype=bool)
-    if _holds_numbers(series):
-        return Column(name, _numbers(series, missing), missing)
-    text = series.astype(object).where(~missing, "")
-    values = np.array([str(value) for value in text], dtype=object)
-    return Column(name, values, missing)
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
+        return series
+    missing = series.isna()
+    if not _holds_numbers(series):
+        return series.astype(object).where(missing, series.map(str)).astype("string")
+    if not missing.any() and pd.api.types.infer_dtype(series) == "boolean":
+        return series.astype(bool)
+    # object columns of Decimal, bool and None, and the nullable extension types
+    return series.astype(object).where(~missing, np.nan).astype(np.float64)
 
 
-def frame_columns(frame: Any, names: Sequence[str]) -> list[Column]:
-    """The named columns of a DataFrame, as by `series_column`. Those of one NumPy type are taken
-    out as a block: a Series costs more than the few hundred numbers of a column in a wide table."""
-    positions = frame.columns.get_indexer(list(names))
-    types = frame.dtypes.to_numpy()[positions]
-    found: dict[int, Column] = {}
-    is_one_block = len(set(frame.dtypes.tolist())) == 1
-    if names and not is_one_block:
-        frame = frame.copy()  # brings columns of a type together: faster than to pick each
-    for dtype in set(types.tolist()):
-        alike = np.flatnonzero([other == dtype for other in types])
-        if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-            at = positions[alike]
-            block = frame.to_numpy().T[at].T if is_one_block else frame.iloc[:, at].to_numpy()
-            missing = np.isnan(block) if dtype.kind == "f" else np.zeros(block.shape, dtype=bool)
-            columns = zip(alike.tolist(), block.T, missing.T, strict=True)
-            found |= {j: Column(names[j], values, absent) for j, values, absent in columns}
-        else:
-            found |= {j: series_column(names[j], frame[names[j]]) for j in alike.tolist()}
-    return [found[j] for j in range(len(names))]
+def assembled(numbers: Any, others: Mapping[int, Any], positions: Sequence[int]) -> Any:
+    """One frame of the columns at ``positions``, in that order; a block of numbers is copied only
+    where the order parts it."""
+    pd = pandas()
+    frame = pd.concat([numbers, pd.DataFrame(dict(others))], axis=1) if others else numbers
+    return frame if frame.columns.tolist() == list(positions) else frame[list(positions)]
 
 
 def _holds_numbers(series: Any) -> bool:
@@ -106,47 +66,70 @@ def _holds_numbers(series: Any) -> bool:
     return bool(types.is_numeric_dtype(series.dtype) or types.is_bool_dtype(series.dtype))
 
 
-def _numbers(series: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
-        return np.asarray(series.to_numpy())
-    if not missing.any() and pandas().api.types.infer_dtype(series) == "boolean":
-        return np.asarray(series.to_numpy(dtype=bool))
-    # object columns of Decimal, bool and None, and the nullable extension types
-    return np.asarray(series.astype(object).where(~missing, np.nan).to_numpy(dtype=np.float64))
-
-
 @dataclass(frozen=True)
 class Dialect:
-    """How to read CSV, TSV and other delimited text.
+    """How tables are written, where that cannot be seen: CSV, TSV and other text, and sheets.
 
     Parameters
     ----------
     separator : str of one character, optional
-        Between the cells. By default a tab in TSV files and a comma elsewhere. A file whose
-        suffix is unknown, or .txt, is read as a text table where it is given.
+        Between the cells; ``' '`` stands for blanks of any number. By default what the lines show.
     decimal : str of one character
         Between the whole part of a number and its fraction.
     encoding : str
-        A name that Python knows; a byte order mark is no data in UTF-8.
-    header : bool
+        A name that Python knows; a byte order mark tells UTF-8, UTF-16 and UTF-32, and is no data.
+    header : bool, optional
         Whether the first line has the names of the columns. Otherwise they are called by their
-        positions: 0, 1, ...
+        positions: 0, 1, ... By default all rows decide; where they cannot, the file is refused.
+    thousands : str of one character, optional
+        Between groups of digits, as in 1,234.5.
+    comment : str of one character, optional
+        What begins a line, or the rest of one, that is no data.
+    missing : sequence of str
+        Cells that are missing, besides empty ones and the usual words.
+    short_rows : {'error', 'missing'}
+        Whether rows with too few cells are refused, or end with missing cells.
+    sheet : str or int, optional
+        The sheet of a workbook, by name or by position; by default its only one with cells.
+    transpose : bool
+        Whether samples are columns: the first column has the names of the features.
 
     Raises
     ------
     DataError
-        For a separator or decimal mark of another length, and an unknown encoding.
+        For marks of another length, and an unknown encoding or treatment of short rows.
     """
 
     separator: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
-    header: bool = True
+    header: bool | None = None
+    thousands: str | None = None
+    comment: str | None = None
+    missing: tuple[str, ...] = ()
+    short_rows: str = "error"
+    sheet: str | int | None = None
+    transpose: bool = False
 
     def __post_init__(self) -> None:
-        for what, mark in (("separator", self.separator), ("decimal mark", self.decimal)):
+        object.__setattr__(self, "missing", tuple(self.missing))
+        for what, mark in (
+            ("separator", self.separator),
+            ("decimal mark", self.decimal),
+            ("mark of thousands", self.thousands),
+            ("mark of comments", self.comment),
+        ):
             if mark is not None and (len(mark) != 1 or mark in '"\r\n'):
                 raise DataError(f"The {what} must be one character, and not {mark!r}.")
+        if self.short_rows not in ("error", "missing"):
+            raise DataError(
+                f"Short rows are an error or missing (short_rows=), and not {self.short_rows!r}."
+            )
+        if self.thousands == self.decimal:
+            raise DataError(
+                f"The mark {self.decimal!r} cannot be that of decimals and of thousands; name "
+                "another one (decimal= or thousands=)."
+            )
         try:
             codecs.lookup(self.encoding)
         except LookupError:
@@ -182,8 +165,8 @@ class Table:
         The group of each sample, where a column of groups was asked for.
     weights : float ndarray of shape (n_samples,), or None
         The weight of each sample, where a column of weights was asked for.
-    ids : Column or None
-        The column that was to be kept beside the features.
+    ids : Series or None
+        The column that was to be kept beside the features, as text.
     """
 
     X: FeatureMatrix
@@ -193,7 +176,7 @@ class Table:
     source: str
     groups: NDArray[Any] | None = None
     weights: NDArray[np.float64] | None = None
-    ids: Column | None = None
+    ids: Any = None
 
     def describe(self) -> dict[str, Any]:
         """Plain facts about the table, ready to print or to write as JSON."""

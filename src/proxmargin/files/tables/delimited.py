@@ -13,13 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, pandas
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import Column, Dialect, frame_columns, is_number
+from proxmargin.files.tables.contents import Dialect, assembled, is_number, numbers_or_text
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.runtime.brief import brief, shown
 from proxmargin.runtime.files import unpacked_bytes
@@ -163,8 +162,6 @@ CELLS_LOOKED_AT = 1_000_000
 # A cell has a place and a length in the parsed text, and a float64 in the table and the features.
 _CELL_BYTES = 32
 _TEXT_ONLY = Cost()
-# columns that are read as text for what they are: labels and groups
-_ROLES = 2
 
 
 def read_delimited(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
@@ -177,16 +174,15 @@ def read_delimited(path: Path, separator: str, dialect: Dialect) -> NamedColumns
         )
     names = _names(path, separator, dialect)
 
-    def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
         frame = _frame(path, separator, dialect, names, text)
-        written = {name: _as_written(name, frame[name]) for name in wanted if name in text}
-        typed = [name for name in wanted if name not in written]
-        if typed and len(written) <= _ROLES:  # numbers in their place make the frame one block
-            blank = np.zeros(len(frame), dtype=np.float64)
-            for name in written:
-                frame[name] = blank
-        found = written | dict(zip(typed, frame_columns(frame, typed), strict=True))
-        return [found[name] for name in wanted]
+        written = {j: _as_written(frame.pop(j)) for j in positions if j in text}
+        typed = [j for j in positions if j not in written]
+        if typed != frame.columns.tolist():
+            frame = frame[typed]
+        words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
+        others = {j: numbers_or_text(frame.pop(j)) for j in words}
+        return assembled(frame, others | written, positions)
 
     return NamedColumns(str(path), names, load, tells_text=False)
 
@@ -198,16 +194,11 @@ def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
         below = list(islice(stream, min(LOOKED_AT, CELLS_LOOKED_AT // max(len(first), 1))))
     if not first:
         raise DataError(f"{path}: the file is empty.")
-    names = first if dialect.header else [str(position) for position in range(len(first))]
+    names = [str(j) for j in range(len(first))] if dialect.header is False else first
     if any("\0" in cell for cell in first):
         raise DataError(_nul_sentence(path, separator, dialect, names))
-    if not dialect.header:
+    if dialect.header is not None:
         return names
-    if "" in first:
-        raise DataError(
-            f"{path}: column {first.index('') + 1} has no name in the header; name it, or remove "
-            "it if it is a row number."
-        )
     sign = _sign_of_data(first, below, separator, dialect.decimal)
     if sign:
         raise DataError(
@@ -246,17 +237,14 @@ def _sign_of_data(first: Sequence[str], below: Sequence[str], separator: str, de
     return ""
 
 
-def _as_written(name: str, series: Any) -> Column:
+def _as_written(series: Any) -> Any:
     """A column of text from its cells, of which pandas has taken hardly any for missing."""
-    values = series.to_numpy(dtype=object, copy=True)
-    absent = [cell in MISSING for cell in values.tolist()]
-    missing = series.isna().to_numpy(dtype=bool) | np.array(absent, dtype=bool)
-    values[missing] = ""
-    return Column(name, values, missing)
+    text = series.astype("string")
+    return text.mask(text.isin(MISSING))
 
 
 def _frame(
-    path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[str]
+    path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[int]
 ) -> Any:
     pd = pandas()
     # to the last bit, as pandas reads floats from 3.1 on in any case
@@ -270,8 +258,8 @@ def _frame(
                 stream,
                 sep=separator,
                 decimal=dialect.decimal,
-                header=0 if dialect.header else None,
-                names=names,
+                header=None if dialect.header is False else 0,
+                names=range(len(names)),
                 index_col=False,
                 # a mapping of types would cost more than the numbers of a wide table
                 converters=dict.fromkeys(text, str),
@@ -283,7 +271,7 @@ def _frame(
             )
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             reason = brief(error).rstrip(".")
-            first = "header" if dialect.header else "first row"
+            first = "first row" if dialect.header is False else "header"
             raise DataError(
                 f"{path}: the rows do not all have the {len(names)} columns of the {first}: "
                 f"{reason}."
@@ -299,7 +287,7 @@ def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[
     """Which cell holds the NUL character at which a C parser would cut it."""
     with _opened(path, dialect) as stream:
         filled = (line for line in _lines(stream, separator) if line)
-        for row, line in enumerate(filled, 0 if dialect.header else 1):
+        for row, line in enumerate(filled, 1 if dialect.header is False else 0):
             found = next((j for j, cell in enumerate(line) if "\0" in cell), None)
             if found is not None:
                 name = repr(names[found]) if found < len(names) else str(found + 1)

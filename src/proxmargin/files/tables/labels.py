@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.contents import Column, FeatureMatrix, Table, is_number
+from proxmargin.files.tables.contents import FeatureMatrix, Table, is_number, is_text
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.memory import free_bytes, shortage
 
@@ -38,13 +38,13 @@ _UNKNOWN = frozenset(
 )
 
 
-def written_labels(column: Column) -> Column:
+def written_labels(column: Any) -> Any:
     """Text as numbers or booleans where all of it is that and no digit gets lost."""
-    if column.missing.any():
+    if column.isna().any():
         return column  # these are no labels yet
-    places, words = pandas().factorize(column.values)
+    places, words = pandas().factorize(column)
     meant = _meant([word.strip() for word in words])
-    return Column(column.name, column.values if meant is None else meant[places], column.missing)
+    return column if meant is None else pandas().Series(meant[places], name=column.name)
 
 
 def _meant(words: list[str]) -> NDArray[Any] | None:
@@ -60,18 +60,17 @@ def _meant(words: list[str]) -> NDArray[Any] | None:
     return None
 
 
-def class_labels(column: Column, source: str) -> NDArray[Any]:
+def class_labels(labels: NDArray[Any], name: str, source: str) -> NDArray[Any]:
     """The labels, one per sample: str, bool or integers (also of whole floats); other numbers as
     they are. DataError: one is missing or infinite, or they are measurements. Warns once of classes
     that differ in blanks or case only, or are words for a missing value."""
     _refuse_missing(
-        column, source, "target", "labels", ", or choose another target column (target=NAME)"
+        labels, name, source, "target", "labels", ", or choose another target column (target=NAME)"
     )
-    if not column.is_numeric:
-        words = _as_words(column, source)
-        _warn_of_slips(np.unique(words).tolist(), column.name, source)
+    if labels.dtype.kind not in "fiub":
+        words = _as_words(labels, name, source)
+        _warn_of_slips(np.unique(words).tolist(), name, source)
         return words
-    labels = column.values
     # numbers beyond the integers are compared with integers, and scikit-learn warns when most
     # labels are distinct: small tables are allowed to be
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
@@ -79,7 +78,7 @@ def class_labels(column: Column, source: str) -> NDArray[Any]:
         kind = type_of_target(labels)
     if kind == "continuous":
         raise DataError(
-            f"{source}: the target {column.name!r} holds {plural(len(np.unique(labels)), 'value')} "
+            f"{source}: the target {name!r} holds {plural(len(np.unique(labels)), 'value')} "
             "that are not whole numbers, which looks like a measurement and not like classes; "
             "choose another target column (target=NAME), or turn the values into classes first."
         )
@@ -104,25 +103,28 @@ def warn_of_default_target(table: Table, source: str) -> None:
         )
 
 
-def group_names(column: Column, source: str) -> NDArray[Any]:
+def group_names(column: Any, source: str) -> NDArray[Any]:
     """The group of each sample: numbers, or text as it is written. Raises DataError: the group of a
     sample is missing or infinite."""
-    _refuse_missing(column, source, "column of groups", "groups")
-    return column.values if column.is_numeric else _as_words(column, source, "column of groups")
+    groups, role = column.to_numpy(), "column of groups"
+    _refuse_missing(groups, column.name, source, role, "groups")
+    return groups if groups.dtype.kind in "fiub" else _as_words(groups, column.name, source, role)
 
 
-def _as_words(column: Column, source: str, role: str = "target") -> NDArray[np.str_]:
+def _as_words(
+    labels: NDArray[Any], name: str, source: str, role: str = "target"
+) -> NDArray[np.str_]:
     """Labels as an array of strings, each of which takes as much room as the longest."""
-    lengths = np.fromiter(map(len, column.values.tolist()), dtype=np.int64)
+    lengths = np.fromiter(map(len, labels.tolist()), dtype=np.int64)
     # held at once: the words, those without blanks around them, and those in their order
     short = shortage(3 * 4 * int(lengths.max(initial=0)) * lengths.size)
     if short:
         raise DataError(
-            f"{source}: the {role} {column.name!r} has a label of {lengths.max()} characters in "
+            f"{source}: the {role} {name!r} has a label of {lengths.max()} characters in "
             f"row {lengths.argmax() + 1} (counting data rows from 1); labels of that length need "
             f"{short}: choose another column, or shorten the label."
         )
-    return column.values.astype(str)
+    return labels.astype(str)
 
 
 def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
@@ -148,31 +150,35 @@ def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
 
 
 def _refuse_missing(
-    column: Column, source: str, role: str, entries: str, way_out: str = ""
+    labels: NDArray[Any], name: str, source: str, role: str, entries: str, way_out: str = ""
 ) -> None:
-    unusable = np.flatnonzero(column.missing | column.infinite())
+    # text is missing where it is no string
+    unusable = np.flatnonzero(
+        ~np.isfinite(labels)
+        if labels.dtype.kind in "fiub"
+        else [not isinstance(label, str) for label in labels.tolist()]
+    )
     if unusable.size:
         raise DataError(
-            f"{source}: the {role} {column.name!r} is missing or infinite in "
+            f"{source}: the {role} {name!r} is missing or infinite in "
             f"{plural(unusable.size, 'row')} (row {listed(unusable + 1, quote=False)}, counting "
             f"data rows from 1); remove these rows or fill in their {entries}{way_out}."
         )
 
 
-def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
+def sample_weights(column: Any, source: str) -> NDArray[np.float64]:
     """The weights, one a sample, as floats. Raises DataError: a weight is missing, infinite,
     negative or no number, by data row (from 1); or all are zero."""
-    if not column.is_numeric:
-        numbers = np.array([is_number(cell) for cell in column.values.tolist()], dtype=bool)
-        row = int(np.flatnonzero(~column.missing & ~numbers)[0])
+    if is_text(column.dtype):
+        row = _first_word(column)
         raise DataError(
             f"{source}: the weights {column.name!r} must be numbers, and row {row + 1} (counting "
-            f"data rows from 1) holds {str(column.values[row])[:40]!r}."
+            f"data rows from 1) holds {column.iloc[row][:40]!r}."
         )
-    weights = np.where(column.missing, 0.0, column.values.astype(np.float64))
+    weights = column.to_numpy(dtype=np.float64)
     for kind, wrong in (
-        ("missing", column.missing),
-        ("infinite", column.infinite()),
+        ("missing", np.isnan(weights)),
+        ("infinite", np.isinf(weights)),
         ("negative", weights < 0),
     ):
         rows = np.flatnonzero(wrong)
@@ -236,96 +242,65 @@ class Feature:
         return self.column if self.level is None else f"{self.column}={self.level}"
 
 
-def features_of(columns: Sequence[Column]) -> list[Feature]:
+def features_of(frame: Any) -> list[Feature]:
     """All features of a training table: text columns give one per level, in sorted order."""
     found = []
-    for column in columns:
-        present = column.values[~column.missing]
-        levels = [None] if column.is_numeric else sorted(set(present.tolist()))
-        found += [Feature(column.name, level) for level in levels]
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        levels = sorted(frame[name].dropna().unique()) if is_text(dtype) else [None]
+        found += [Feature(name, level) for level in levels]
     return found
 
 
-def feature_matrix(
-    features: Sequence[Feature], columns: Mapping[str, Column], source: str
-) -> FeatureMatrix:
+def feature_matrix(features: Sequence[Feature], frame: Any, source: str) -> FeatureMatrix:
     """The matrix of the features; a level without a feature gives zeros. Float32 where every
     numeric column is at most that wide, else float64. DataError: too little memory."""
-    n_samples = len(next(iter(columns.values())).values)
-    kinds = {columns[f.column].values.dtype for f in features if f.level is None}
+    numeric = [j for j, feature in enumerate(features) if feature.level is None]
+    numbers = frame
+    if len(numeric) < frame.shape[1] or len(numeric) < len(features):
+        numbers = frame[[features[j].column for j in numeric]]
+    kinds = set(numbers.dtypes)
     narrow = {np.dtype(np.float16), np.dtype(np.float32)}
     dtype = np.float32 if kinds and kinds <= narrow else np.float64
+    shape = (len(frame), len(features))
     dense_share = len({f.column for f in features}) / max(len(features), 1)
     if dense_share >= _DENSE_FROM:
-        short = shortage(n_samples * len(features) * np.dtype(dtype).itemsize)
+        short = shortage(shape[0] * shape[1] * np.dtype(dtype).itemsize)
         if short:
             raise DataError(
-                f"{source}: {n_samples} rows of {len(features)} features need {short}; use fewer."
+                f"{source}: {shape[0]} rows of {shape[1]} features need {short}; use fewer."
             )
-        return _dense(features, columns, np.zeros((n_samples, len(features)), dtype=dtype))
-    return _sparse(features, columns, n_samples, dtype)
+        X = np.zeros(shape, dtype=dtype)
+        X[:, slice(None) if len(numeric) == shape[1] else numeric] = numbers.to_numpy()
+        for rows, columns in _indicators(features, frame):
+            X[rows, columns] = 1.0
+        return X
+    values: NDArray[Any] = numbers.to_numpy(dtype=dtype)
+    filled = np.nonzero(values)
+    places = [(filled[0], np.array(numeric, dtype=np.intp)[filled[1]])]
+    places += _indicators(features, frame)
+    entries: NDArray[Any] = np.ones(sum(rows.size for rows, _ in places), dtype=dtype)
+    entries[: filled[0].size] = values[filled]
+    rows, columns = (np.concatenate(each) for each in zip(*places, strict=True))
+    return sp.coo_array((entries, (rows, columns)), shape=shape).tocsr()
 
 
-def _dense(
-    features: Sequence[Feature], columns: Mapping[str, Column], X: NDArray[Any]
-) -> NDArray[Any]:
-    for j, feature in enumerate(features):
-        if feature.level is None:
-            X[:, j] = _numbers_of(columns[feature.column])
-    for column, positions in _levels(features).items():
-        rows, where = _indicators(columns[column], positions)
-        X[rows, where] = 1.0
-    return X
-
-
-def _numbers_of(column: Column) -> NDArray[Any]:
-    """The values of a numeric column, NaN where they are missing."""
-    if not column.missing.any():
-        return column.values
-    wide = np.result_type(column.values.dtype, np.float16)
-    return np.where(column.missing, np.nan, column.values.astype(wide))
-
-
-def _sparse(
-    features: Sequence[Feature], columns: Mapping[str, Column], n_samples: int, dtype: Any
-) -> sp.csr_array:
-    rows, where, values = [], [], []
-    for j, feature in enumerate(features):
-        if feature.level is None:
-            numbers = _numbers_of(columns[feature.column]).astype(dtype)
-            filled = np.flatnonzero(numbers)
-            rows.append(filled)
-            where.append(np.full(filled.size, j))
-            values.append(numbers[filled])
-    for column, positions in _levels(features).items():
-        filled, at = _indicators(columns[column], positions)
-        rows.append(filled)
-        where.append(at)
-        values.append(np.ones(filled.size, dtype=dtype))
-    triplets = (np.concatenate(values), (np.concatenate(rows), np.concatenate(where)))
-    return sp.coo_array(triplets, shape=(n_samples, len(features))).tocsr()
-
-
-def _levels(features: Sequence[Feature]) -> dict[str, dict[str, int]]:
+def _indicators(
+    features: Sequence[Feature], frame: Any
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """For each column of text the rows with a level that is a feature, and its position."""
     positions: dict[str, dict[str, int]] = {}
     for j, feature in enumerate(features):
         if feature.level is not None:
             positions.setdefault(feature.column, {})[feature.level] = j
-    return positions
+    for column, levels in positions.items():
+        text = frame[column] if is_text(frame[column].dtype) else frame[column].map(str)
+        found = text.astype(object).map(levels).fillna(-1).to_numpy(dtype=np.intp)
+        rows = np.flatnonzero((found >= 0) & frame[column].notna().to_numpy())
+        yield rows, found[rows]
 
 
-def _indicators(
-    column: Column, positions: Mapping[str, int]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    found = np.array(
-        [positions.get(text, -1) for text in map(str, column.values.tolist())], dtype=np.intp
-    )
-    rows = np.flatnonzero((found >= 0) & ~column.missing)
-    return rows, found[rows]
-
-
-def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None:
-    text = [column for column in columns if not column.is_numeric]
+def refuse_text(frame: Any, source: str, *, way_out: str) -> None:
+    text = _text_columns(frame)
     if text:
         raise DataError(
             f"{source}: {plural(len(text), 'column')} not numeric: "
@@ -333,12 +308,11 @@ def refuse_text(columns: Sequence[Column], source: str, *, way_out: str) -> None
         )
 
 
-def warn_of_stray_text(columns: Sequence[Column], source: str) -> None:
+def warn_of_stray_text(frame: Any, source: str) -> None:
     """Warn, once, of text columns most of whose cells are numbers: they become levels, too."""
-    text = [column for column in columns if not column.is_numeric]
-    numbers = {column.name: _numbers_among(column)[1] for column in text}
-    shares = {name: float(each.mean()) for name, each in numbers.items() if each.size}
-    stray = [column for column in text if _MOSTLY < shares.get(column.name, 0.0) < 1.0]
+    text = _text_columns(frame)
+    shares = {column.name: float(_numbers_among(column)[1].mean()) for column in text}
+    stray = [column for column in text if _MOSTLY < shares[column.name] < 1.0]
     if stray:
         warnings.warn(
             f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
@@ -349,41 +323,54 @@ def warn_of_stray_text(columns: Sequence[Column], source: str) -> None:
         )
 
 
-def _numbers_among(column: Column) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _text_columns(frame: Any) -> list[Any]:
+    """The columns of text that hold anything."""
+    names = (n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype))
+    return [frame[name] for name in names if frame[name].notna().any()]
+
+
+def _numbers_among(column: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The rows of cells that are not missing, and whether each is a number."""
-    present = np.flatnonzero(~column.missing)
-    cells = column.values[present].tolist()  # with a decimal point or comma: it is not known
+    present = np.flatnonzero(column.notna())
+    cells = column.iloc[present].tolist()  # with a decimal point or comma: it is not known
     return present, np.array([is_number(cell, ",") for cell in cells], dtype=bool)
 
 
-def _example(column: Column) -> str:
+def _first_word(column: Any) -> int:
+    """The row of the first cell that is no number."""
+    present, numbers = _numbers_among(column)
+    return int(present[numbers.argmin()])
+
+
+def _example(column: Any) -> str:
     """The first cell that is no number; where there are others, how many cells are numbers."""
     present, numbers = _numbers_among(column)
     row = int(present[numbers.argmin()])
     mixed = numbers.any() and not numbers.all()
     others = f"; {numbers.sum()} of {present.size} cells are numbers" if mixed else ""
-    return f"{column.name!r} (row {row + 1} holds {str(column.values[row])[:40]!r}{others})"
+    return f"{column.name!r} (row {row + 1} holds {column.iloc[row][:40]!r}{others})"
 
 
-def refuse_unusable_cells(columns: Sequence[Column], source: str, blanks: bool = False) -> None:
+def refuse_unusable_cells(frame: Any, source: str, blanks: bool = False) -> None:
     """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept. By data row (from
     1) and column name."""
     if not blanks:
-        _refuse_cells({c.name: c.missing for c in columns}, source, "missing", _FILL)
-    _refuse_cells({c.name: c.infinite() for c in columns}, source, "infinite", _CORRECT)
+        _refuse_cells(frame.isna(), source, "missing", _FILL)
+    floats = frame.select_dtypes("floating")
+    values = floats.to_numpy()
+    if not np.isfinite(values).all():
+        infinite = pandas().DataFrame(np.isinf(values), columns=floats.columns)
+        _refuse_cells(infinite, source, "infinite", _CORRECT)
 
 
-def _refuse_cells(
-    masks: Mapping[str, NDArray[np.bool_]], source: str, kind: str, way_out: str
-) -> None:
-    counts = {name: int(np.count_nonzero(mask)) for name, mask in masks.items()}
-    total = sum(counts.values())
+def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
+    counts = mask.to_numpy().sum(axis=0)
+    total = int(counts.sum())
     if total:
         cells = [
-            f"row {row + 1}, column {name!r}"
-            for name, mask in masks.items()
-            if counts[name]
-            for row in np.flatnonzero(mask)[:_CELLS_NAMED]
+            f"row {row + 1}, column {mask.columns[j]!r}"
+            for j in np.flatnonzero(counts)[:_CELLS_NAMED]
+            for row in np.flatnonzero(mask.iloc[:, j])[:_CELLS_NAMED]
         ][:_CELLS_NAMED]
         more = f" and {total - len(cells)} more" if total > len(cells) else ""
         raise DataError(

@@ -23,7 +23,6 @@ from proxmargin.files.tables.contents import (
     Table,
     TableRequest,
     Wanted,
-    array_column,
 )
 from proxmargin.files.tables.labels import class_labels, refuse_too_wide
 from proxmargin.runtime.memory import shortage
@@ -150,7 +149,7 @@ class PlainMatrix:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")
             return Table(self.X, None, self.feature_names, None, self.source)
-        y = class_labels(array_column("y", self.y), self.source)
+        y = class_labels(self.y, "y", self.source)
         if request.labelled:
             refuse_too_wide(self.source, int(self.X.shape[1]), y, self.last_feature)
         return Table(self.X, y, self.feature_names, "y", self.source)

@@ -12,12 +12,11 @@ from proxmargin.files.errors import DataError, library, listed
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import (
     USUAL,
-    Column,
     Dialect,
     Table,
     TableRequest,
     Wanted,
-    series_column,
+    numbers_or_text,
 )
 from proxmargin.files.tables.delimited import read_delimited, read_svmlight
 from proxmargin.files.tables.matrices import EMBEDDED, PlainMatrix, embedded_set, read_npz
@@ -56,18 +55,18 @@ def _read(path: Path, kind: str, load_table: Callable[[Path], Any]) -> NamedColu
     with _readable(path, kind):
         table = load_table(path)
         table.validate(full=True)  # offsets of a damaged file may point anywhere
-        names = _names(table)
-    if not names:
+        table = _without_index(table)
+    if not table.num_columns:
         raise DataError(f"{path}: the file has no columns.")
     if not table.num_rows:
         raise DataError(f"{path}: there are columns but no data rows.")
 
-    def load(wanted: Sequence[str], text: Collection[str]) -> list[Column]:
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
         # a type knows whether it is text, so `text` needs no second reading here
         with _readable(path, kind):
-            return _columns(path, table.select(list(wanted)))
+            return _frame(path, table, positions)
 
-    return NamedColumns(str(path), names, load)
+    return NamedColumns(str(path), table.column_names, load)
 
 
 @contextmanager
@@ -81,20 +80,20 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
         raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
 
 
-def _names(table: Any) -> list[str]:
-    """The columns, without a row index that pandas wrote along."""
+def _without_index(table: Any) -> Any:
+    """The table without a row index that pandas wrote along."""
     metadata = table.schema.pandas_metadata or {}
     index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    return [name for name in table.column_names if name not in index]
+    return table.select([j for j, name in enumerate(table.column_names) if name not in index])
 
 
-def _columns(path: Path, table: Any) -> list[Column]:
+def _frame(path: Path, table: Any, positions: Sequence[int]) -> Any:
     types = library("pyarrow").types
-    nested = [field.name for field in table.schema if types.is_nested(field.type)]
+    nested = [table.field(j).name for j in positions if types.is_nested(table.field(j).type)]
     if nested:
         raise DataError(f"{path}: columns of lists or records cannot be used: {listed(nested)}.")
-    columns = (table.column(j).to_pandas() for j in range(table.num_columns))
-    return [series_column(n, c) for n, c in zip(table.column_names, columns, strict=True)]
+    columns = {j: numbers_or_text(table.column(j).to_pandas()) for j in positions}
+    return library("pandas").DataFrame(columns)
 
 
 def _read_arrow(path: Path) -> NamedColumns:
