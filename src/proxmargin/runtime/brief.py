@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 LONGEST = 200  # characters of a value in a message
@@ -36,6 +37,21 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
+# borders in notebooks, readable on light and dark pages; the words say the same
+MET = "#2e8b57"  # sea green: every tolerance was met
+UNMET = "#d2691e"  # chocolate: one was not
+NEUTRAL = "#888888"  # grey: nothing is met or missed
+LINE = (
+    '<div class="proxmargin-line" style="margin:0.4em 0;padding:0.1em 0.6em;'
+    'border-left:3px solid {colour};font-family:monospace;font-size:0.9em">{text}</div>'
+)
+
+
+def html_line(text: str, colour: str = NEUTRAL) -> str:
+    """A line of a notebook, with a border of that colour."""
+    return LINE.format(colour=colour, text=escape(text))
+
+
 GUTTER = "  "
 
 
@@ -51,6 +67,12 @@ class Listing:
         lines = [self.headings, *self.rows]
         widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
         return "\n".join(_line(cells, widths) for cells in lines)
+
+    def html(self) -> str:
+        """A table for a notebook, which has a style for it."""
+        tags = [("th", self.headings), *(("td", row) for row in self.rows)]
+        lines = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in tags)
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def number(value: Any, form: str = ".4g") -> str:

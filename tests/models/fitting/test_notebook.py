@@ -6,6 +6,7 @@ import warnings
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 import sklearn
 from sklearn.datasets import load_iris
@@ -13,7 +14,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from proxmargin import L2SVC, SVC, DDAGClassifier, HuberizedSVC, HuberizedSVCCV
+from proxmargin import (
+    L2SVC,
+    SVC,
+    DDAGClassifier,
+    HuberizedSVC,
+    HuberizedSVCCV,
+    StabilitySelection,
+    margin_path,
+    permutation_test,
+)
 from proxmargin.models.fitting.notebook import certificate_line
 
 
@@ -28,7 +38,7 @@ class Line(HTMLParser):
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         if self.inside:
             self.tags.append(tag)
-        self.inside |= ("class", "proxmargin-certificate") in attrs
+        self.inside |= ("class", "proxmargin-line") in attrs
 
     def handle_endtag(self, tag: str) -> None:
         self.inside = False
@@ -116,3 +126,34 @@ def test_where_text_is_asked_for_there_is_no_html() -> None:
 def test_a_pipeline_shows_the_estimator_in_it() -> None:
     html = make_pipeline(StandardScaler(), L2SVC())._repr_html_()
     assert "L2SVC" in html
+
+
+def test_a_certificate_alone_shows_what_its_model_shows(iris) -> None:
+    for model in (L2SVC().fit(iris[0][:100], iris[1][:100]), L2SVC().fit(*iris)):
+        assert model.certificate_._repr_html_() == certificate_line(model)
+        assert len(repr(model.certificate_)) < 500
+
+
+def test_a_path_shows_some_strengths_with_features_and_gaps(iris) -> None:
+    path = margin_path(HuberizedSVC(standardize=True), iris[0][:100], iris[1][:100], n_alphas=25)
+    html = path._repr_html_()
+    assert "25 alphas from" in Line(html).text
+    assert html.count("<tr>") == 11
+    assert f"<td>{path.certificates[-1].relative_gap:.1e}</td>" in html
+    assert path.picked(np.array([], int))._repr_html_().count("<tr>") == 1
+
+
+def test_a_permutation_test_shows_its_answer_and_not_its_null(iris) -> None:
+    test = permutation_test(L2SVC(), iris[0][:100], iris[1][:100], n_permutations=20)
+    assert str(test) in repr(test)
+    assert repr(test).count("\n") == 0
+    assert f"p = {test.pvalue:.4g}" in Line(test._repr_html_()).text
+
+
+def test_a_selection_shows_the_most_frequent_features(iris) -> None:
+    model = HuberizedSVC(l1_ratio=1.0, standardize=True)
+    stable = StabilitySelection(model, n_pairs=3, threshold=0.8, q=2, random_state=0)
+    assert "not fitted" in shown(stable)
+    stable.fit(iris[0][:100], iris[1][:100])
+    assert f"{stable.stable_.sum()} of 4 features are stable" in shown(stable)
+    assert f"{stable.to_frame().frequency[0]:.2f}</td>" in stable._repr_html_()

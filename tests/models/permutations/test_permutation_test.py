@@ -134,7 +134,7 @@ def test_few_labelings_are_all_taken() -> None:
     assert (found.asked, found.interrupted) == (100, False)
     # the given labels, and the same with the classes interchanged
     assert found.pvalue == pytest.approx(2 / comb(8, 4))
-    assert "70 all labelings" in str(found)
+    assert "70 all orders of the labels" in str(found)
 
 
 def test_pairs_are_permuted_within_themselves() -> None:
@@ -385,7 +385,7 @@ def test_an_interruption_leaves_the_test_of_what_is_complete(statistic, monkeypa
     assert found.n_permutations == complete
     assert found.interrupted
     assert found.asked == 200
-    assert f"{complete} random labelings, interrupted of 200;" in str(found)
+    assert f"{complete} random orders of the labels, interrupted of 200;" in str(found)
     assert 1 / (1 + complete) <= found.pvalue <= 1.0
 
 

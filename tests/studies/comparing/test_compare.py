@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
 from proxmargin.runtime.brief import Listing, number
-from proxmargin.studies.comparing import run, work
+from proxmargin.studies.comparing import present, run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
 from proxmargin.studies.comparing.metrics import metrics_of
 from proxmargin.studies.comparing.rows import LabelledRows, inner_splits, outer_splits
@@ -249,6 +249,46 @@ class TestChoice:
         assert (result.folds.score > 0.98).all()
         assert result.majority == pytest.approx(0.5)
         assert "ROC AUC" in str(result)
+
+
+class TestShown:
+    def test_a_screen_holds_its_repr_however_many_models(self, found):
+        assert repr(found).startswith("Recommended: ")
+        facts = found.facts
+        many = {**facts, "models": facts["models"] * 20}
+        lines = present.short(many).splitlines()
+        assert len(lines) == 20
+        assert lines[-1].startswith("(27 more rows")
+
+    def test_a_notebook_shows_the_first_screen_with_names_as_text(self, cancer):
+        X, y = cancer
+        names = ["<b>bold</b>", *X.columns[1:5]]
+        shown = compare(X.iloc[:, :5], y, models=[QUICK], cv=2, progress=False, feature_names=names)
+        html = shown._repr_html_()
+        assert f"{shown.table.score_mean.iloc[0]:.3f}" in html
+        assert "SquaredHingeSVC" in html
+        assert "<b>bold</b>" not in html
+
+    def test_predictions_have_the_index_of_the_data(self, cancer):
+        X, y = cancer
+        X = X.iloc[::4].set_index(X["mean area"].iloc[::4].rename("area").astype(str))
+        weights = np.ones(len(X))
+        weights[[0, 5]] = 0.0
+        y = y.iloc[::4].to_numpy()
+        found = compare(X, y, models=[QUICK], cv=3, sample_weight=weights, progress=False)
+        frame = found.predictions
+        assert frame.index.tolist() == X.index[weights > 0].tolist()
+        assert (frame["true"] == y[weights > 0].astype(str)).all()
+        right = [
+            balanced_accuracy_score(part["true"], part["SquaredHingeSVC"])
+            for _, part in frame.groupby("fold")
+        ]
+        assert len(right) == 3
+        assert frame["SquaredHingeSVC: 1"].between(0, 1).all()
+
+    def test_ids_are_of_all_samples(self, cancer):
+        with pytest.raises(ValueError, match="ids must be one name a sample, 569 here, got 2"):
+            compare(*cancer, ids=["a", "b"])
 
 
 class TestSmallClasses:

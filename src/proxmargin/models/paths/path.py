@@ -37,7 +37,7 @@ from proxmargin.models.paths.grid import (
 )
 from proxmargin.models.paths.saturation import Ending, Saturation
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
-from proxmargin.runtime.brief import users_level
+from proxmargin.runtime.brief import Listing, html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+
+SHOWN = 10  # strengths in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,6 +114,19 @@ class Path:
             f"{self.strengths[0]:.3g} to {self.strengths[-1]:.3g}, {used.min()} to {used.max()} of "
             f"{self.stacked.shape[1]} features>"
         )
+
+    def _repr_html_(self) -> str:
+        picked = np.unique(np.linspace(0, len(self) - 1, SHOWN).round().astype(int))
+        rows = [
+            (
+                f"{self.strengths[k]:.3g}",
+                str(self.n_nonzero[k]),
+                f"{self.certificates[k].relative_gap:.1e}",
+            )
+            for k in picked[: len(self)]
+        ]
+        headings = (self.strength.name, "features", "relative gap")
+        return f"{html_line(repr(self).strip('<>'))}{Listing(headings, rows).html()}"
 
     @property
     def strength(self) -> Strength:

@@ -38,7 +38,7 @@ from proxmargin.models.permutations.measures import (
     SideBySide,
     seeded_folds,
 )
-from proxmargin.runtime.brief import users_level
+from proxmargin.runtime.brief import html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried, quiet_threads
@@ -53,7 +53,7 @@ EXACT_PILE = 1e-3  # the same, of the order of what solvers leave of zero
 BLOCK_ENTRIES = 1 << 22  # signs of labelings held at a time: 32 MB each of a few arrays
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest:
     """Whether classes are farther apart than classes that are drawn by chance.
 
@@ -95,12 +95,18 @@ class PermutationTest:
         return self.null.size
 
     def __str__(self) -> str:
-        kind = "all" if self.exact else "random"
+        kind = "all orders of the labels" if self.exact else "random orders of the labels"
         end = f", interrupted of {self.asked}" if self.interrupted else ""
         return (
             f"{self.name} {self.statistic:.4g}, p = {self.pvalue:.4g}, z = {self.zscore:.2f} "
-            f"({self.n_permutations} {kind} labelings{end}; largest gap {self.largest_gap:.1e})"
+            f"({self.n_permutations} {kind}{end}; largest gap {self.largest_gap:.1e})"
         )
+
+    def __repr__(self) -> str:
+        return f"<PermutationTest: {self}>"
+
+    def _repr_html_(self) -> str:
+        return html_line(f"permutation test: {self}")
 
 
 def permutation_test(

@@ -13,6 +13,7 @@ import numpy as np
 from proxmargin.compiled.rounding import SUM_ROUNDING, TINY
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point
+from proxmargin.runtime.brief import MET, UNMET, html_line
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,9 @@ class Certificate:
             f"{self.n_iter} iterations, {self.n_passes:.4g} passes over the data, "
             f"{self.seconds:.3g} s; {self.stop_reason}"
         )
+
+    def _repr_html_(self) -> str:
+        return _in_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -196,7 +200,10 @@ class CertificateList(Sequence[Certificate]):
         return f"worst of {len(self)} class problems ({name}): {worst}"
 
     def __repr__(self) -> str:
-        return f"CertificateList({list(self._all)!r})"
+        return f"<CertificateList, {self}>"
+
+    def _repr_html_(self) -> str:
+        return _in_html(self)
 
     def _names(self) -> list[str]:
         if len(self._classes) == len(self):
@@ -205,6 +212,19 @@ class CertificateList(Sequence[Certificate]):
 
     def _worst(self) -> Certificate:
         return max(self, key=lambda c: (not c.converged, c.relative_gap))
+
+
+def _in_html(found: Certificate | CertificateList) -> str:
+    """One line for notebooks."""
+    several = isinstance(found, CertificateList)
+    of = f", sum of {len(found)} problems" if isinstance(found, CertificateList) else ""
+    met = "met" if found.converged else f"not met ({found.stop_reason})"
+    return html_line(
+        f"certificate {met}: objective {found.primal:.6g}{of}, within {found.gap:.2g} of the "
+        f"optimum ({'largest relative' if several else 'relative'} gap {found.relative_gap:.2g}); "
+        f"solver {found.solver}, {found.n_iter} iterations, {found.seconds:.3g} s",
+        MET if found.converged else UNMET,
+    )
 
 
 def combined(

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
@@ -95,7 +97,8 @@ class Plots:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Ranking, Plots):
-    """The result of `proxmargin.compare`; printing it shows the answer and the table.
+    """The result of `proxmargin.compare`; printing it shows the answer, the table and what to know
+    of them, a notebook the answer and the table.
 
     Attributes
     ----------
@@ -207,8 +210,37 @@ class Comparison(Ranking, Plots):
         rows = _features(self, self.best_name_ if model is None else model, limit)
         return [(row["feature"], row["weight"], row["class"]) for row in rows]
 
+    @property
+    def predictions(self) -> Any:
+        """Predictions for samples that a model was not fitted to, of the first repeat: a data frame
+        with the index of X, with ``true``, ``fold``, the class by each model, and where it has
+        probabilities ``"model: class"`` for each class, of two for the second."""
+        held, labels = _held_out(self), np.array(self.setup.classes, object)
+        columns: dict[str, Any] = {
+            "true": labels[held["true"]],
+            "fold": [k + 1 for k, fold in enumerate(self.setup.rows) for _ in fold],
+        }
+        for name in (each for each in self.names if each in held):
+            codes = np.array([-1 if k is None else k for k in held[name]["label"]])
+            columns[name] = np.where(codes < 0, None, labels[codes])
+            known = [np.nan if each is None else each for each in held[name]["probabilities"]]
+            for k in range(1 if labels.size == 2 else 0, labels.size):
+                column = [each[k] if isinstance(each, list) else each for each in known]
+                if not np.isnan(column).all():
+                    columns[f"{name}: {labels[k]}"] = column
+        index = held.get("ids") or held["rows"]
+        return _frame(columns, index).iloc[np.argsort(held["rows"], kind="stable")]
+
     def __str__(self) -> str:
         return present.text(self.facts)
+
+    def __repr__(self) -> str:
+        return present.short(self.facts)
+
+    def _repr_html_(self) -> str:
+        from proxmargin.studies.reports.standings import first_screen
+
+        return first_screen(self.facts)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -240,8 +272,8 @@ class Comparison(Ranking, Plots):
         write_report(self, path)
 
 
-def _frame(rows: list[dict[str, Any]]) -> Any:
-    return optional("pandas", "a table of a comparison").DataFrame(rows)
+def _frame(rows: Any, index: Any = None) -> Any:
+    return optional("pandas", "a table of a comparison").DataFrame(rows, index=index)
 
 
 def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
@@ -365,7 +397,8 @@ def _held_out(found: Comparison) -> dict[str, Any]:
     numbers = rows if setup.numbers is None else [setup.numbers[row] for row in rows]
     joined = {name: _joined(found, name) for name in found.names}
     known = {name: each for name, each in joined.items() if each}
-    return {"true": [setup.codes[row] for row in rows], "rows": numbers, **known}
+    ids = {} if setup.ids is None else {"ids": [setup.ids[row] for row in rows]}
+    return {"true": [setup.codes[row] for row in rows], "rows": numbers, **ids, **known}
 
 
 def _joined(found: Comparison, name: str) -> dict[str, Any]:

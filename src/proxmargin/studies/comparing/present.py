@@ -13,6 +13,7 @@ from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, ROPE, percent
 Facts = Mapping[str, Any]  # `Comparison.facts`, or a part of them
 
 TOP_FEATURES = 10
+LINES = 20  # of `short`
 SHOWN_CLASSES = 6  # in the line on the data
 RECOMMENDED = "**"  # mark of the recommended model
 EQUIVALENT = "*"  # of those not distinguishable from the best
@@ -22,6 +23,14 @@ def text(facts: Facts) -> str:
     """All of it."""
     parts = [answer(facts), summary(facts), listing(facts).plain(), *remarks(facts)]
     return "\n\n".join(parts)
+
+
+def short(facts: Facts) -> str:
+    """The answer and the table, in no more lines than a screen has."""
+    lines = [answer(facts), "", summary(facts), "", *listing(facts).plain().splitlines()]
+    shown = lines[: LINES - 1]
+    more = f"{len(lines) - len(shown)} more rows, " if len(lines) > len(shown) else ""
+    return "\n".join([*shown, f"({more}weights, certificate and notes: print it)"])
 
 
 def answer(facts: Facts) -> str:

@@ -35,6 +35,7 @@ class LabelledRows:
     names: NDArray[Any] | None = None  # of the features, where the caller gave a data frame
     groups: NDArray[Any] | None = None  # samples of one are never on both sides of a split
     numbers: NDArray[np.intp] | None = None  # of rows in the caller's data; None if all are here
+    ids: NDArray[Any] | None = None  # names of the samples, where the caller has such
     preprocess: Any = None  # a transformer that is not fitted
     outputs: tuple[str, ...] = ()  # names of what the transformer returns, fitted to all rows
 
@@ -47,12 +48,13 @@ class LabelledRows:
         sample_weight: Any = None,
         groups: Any = None,
         preprocess: Any = None,
+        ids: Any = None,
     ) -> LabelledRows:
         """The caller's data as the estimators use them; samples of weight zero are left out."""
         if y is None:
             raise ValueError("y must be the labels of the samples, got None")
         sample_weight = by_sample("sample_weight", sample_weight, X)
-        groups = by_sample("groups", groups, X)
+        groups, ids = by_sample("groups", groups, X), _checked_ids(by_sample("ids", ids, X), X)
         _refuse_measurements(y)
         if preprocess is not None:
             # the models' checks are for what the transformer returns
@@ -78,7 +80,7 @@ class LabelledRows:
         else:
             names = np.array([str(name) for name in X.columns]) if hasattr(X, "iloc") else None
         members = _checked_groups(groups, X.shape[0])
-        data = cls(X, y, weights, names, members, preprocess=preprocess)
+        data = cls(X, y, weights, names, members, preprocess=preprocess, ids=ids)
         if weights is None or weights.all():
             return data
         kept = weights.nonzero()[0]
@@ -101,8 +103,9 @@ class LabelledRows:
         """Some of the samples."""
         weights = None if self.weights is None else self.weights[index]
         groups = None if self.groups is None else self.groups[index]
+        ids = None if self.ids is None else self.ids[index]
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
-        return replace(self, X=X, y=self.y[index], weights=weights, groups=groups)
+        return replace(self, X=X, y=self.y[index], weights=weights, groups=groups, ids=ids)
 
     def prepared(self) -> tuple[LabelledRows, Any]:
         """These samples as models see them, and the transformer, fitted to them alone."""
@@ -164,6 +167,21 @@ def _refuse_measurements(y: Any) -> None:
             f"{values[values % 1 != 0][0]:g}), and compare is for classes: name another column "
             "(target=NAME), or make classes of it first, e.g. y > numpy.median(y)"
         )
+
+
+def _checked_ids(ids: Any, X: Any) -> NDArray[Any] | None:
+    """Those given, or the index of a data frame, unless that only counts the rows."""
+    count = X.shape[0] if hasattr(X, "shape") else len(X)
+    if ids is None:
+        ids = getattr(X, "index", None)
+        if not hasattr(ids, "get_indexer") or np.array_equal(ids, np.arange(count)):
+            return None
+    given = list(ids)
+    if len(given) != count:
+        raise ValueError(f"ids must be one name a sample, {count} here, got {len(given)}")
+    found = np.empty(count, dtype=object)
+    found[:] = [each if isinstance(each, int | str) else str(each) for each in given]
+    return found
 
 
 def _checked_groups(groups: Any, n_samples: int) -> NDArray[Any] | None:

@@ -77,6 +77,7 @@ def compare(
     preprocess: Any = None,
     sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
+    ids: Any = None,
     name: str | None = None,
     command: str | None = None,
 ) -> Comparison:
@@ -139,6 +140,8 @@ def compare(
         Used in fits and scores; samples of weight 0 are left out.
     feature_names : (n_features,), optional
         For reports and the final models; by default those of a data frame.
+    ids : (n_samples,), optional
+        Names of the samples, for their predictions; by default the index of a data frame.
     name, command : str, optional
         Of the data, and how this was called; for reports.
 
@@ -186,7 +189,7 @@ def compare(
         candidates = _joined(candidates, baselines_for(sparse, scaled))
     # any model's checks of data: all share them
     checker = HuberizedSVC(standardize=scaled)
-    data = LabelledRows.checked(checker, X, y, sample_weight, groups, preprocess)
+    data = LabelledRows.checked(checker, X, y, sample_weight, groups, preprocess, ids)
     data = data if feature_names is None else data.named(feature_names)
     if data.names is not None and preprocess is None:
         candidates = [each.of_features(data.names) for each in candidates]

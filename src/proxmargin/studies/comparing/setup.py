@@ -94,6 +94,7 @@ class Setup:
     codes: Sequence[int]  # class of each sample
     rows: Sequence[Sequence[int]]  # the test rows of the folds of the first repeat
     numbers: Sequence[int] | None = None  # of rows in the caller's data; None if none is left out
+    ids: Sequence[int | str] | None = None  # names of the samples, if they have such
     # what was found in the data before anything was fitted
     card: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -164,6 +165,7 @@ def setup_of(
         codes=codes.tolist(),
         rows=[split.test.tolist() for split in splits if split.repeat == 0],
         numbers=None if data.numbers is None else data.numbers.tolist(),
+        ids=None if data.ids is None else data.ids.tolist(),
         card=card,
         versions={
             **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},

@@ -162,7 +162,7 @@ class PermutationDisplay:
         _, _, self.bars_ = ax.hist(test.null, bins=bins, label=label, **NULL)
         told = f"given labels: p = {test.pvalue:.3g}, z = {test.zscore:.3g}"
         self.line_ = ax.axvline(test.statistic, label=told, **OBSERVED)
-        ax.set(xlabel=test.name, ylabel="labelings")
+        ax.set(xlabel=test.name, ylabel="number of permutations")
         ax.legend()
         self.ax_, self.figure_ = ax, ax.figure
         return self

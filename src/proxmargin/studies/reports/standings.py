@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from html import escape
 from typing import Any, TypeGuard
 
+from proxmargin.runtime.brief import Listing
 from proxmargin.studies.stats.scores import INTERVAL, ROPE
 
 NONE = "–"  # where there is no number
@@ -318,6 +320,27 @@ class Answer:
     choice: str = ""
     weighs: str = ""
     caution: str = ""
+
+
+def first_screen(facts: Mapping[str, Any]) -> str:
+    """The answer and the ranking for a notebook: HTML without a style sheet."""
+    place = [each["name"] for each in facts["protocol"]["metrics"]].index(
+        facts["protocol"]["scoring"]
+    )
+    main = Standings(facts["protocol"]["metrics"][place], place, facts)
+    answer = answer_of(facts, main)
+    head = (
+        f"<b>{escape(answer.model)}</b>: {escape(answer.label)} <b>{answer.score}</b>, "
+        f"{INTERVAL} {answer.interval}; {answer.features} {answer.of_features} features"
+        if answer.model
+        else ""
+    )
+    told = (answer.plain, answer.weighs, answer.choice, answer.equals, answer.caution)
+    sentences = [head, *(escape(each) for each in told), *map(escape, facts.get("notes") or ())]
+    table = main.ranking()
+    rows = [[cell.text for cell in row] for row in table.rows]
+    listing = Listing([column.title for column in table.columns], rows).html()
+    return "".join(f"<p>{each}</p>" for each in sentences if each) + listing
 
 
 def answer_of(facts: Mapping[str, Any], main: Standings) -> Answer:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
@@ -23,6 +23,7 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
+from proxmargin.models.fitting.notebook import ToldEstimator
 from proxmargin.models.paths.grid import default_grid, strength_of, unfitted
 from proxmargin.models.selection.scoring import forget
 from proxmargin.models.selection.stability.bounds import SelectionTerms
@@ -34,7 +35,7 @@ from proxmargin.models.selection.stability.half_samples import (
     path_entries,
 )
 from proxmargin.models.selection.stability.units import units_of
-from proxmargin.runtime.brief import shown, users_level
+from proxmargin.runtime.brief import Listing, html_line, shown, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+SHOWN = 10  # features in a notebook
 POSSIBLE = (
     "HuberizedSVC, ElasticNetSVC, SquaredHingeSVC or SparseLogisticRegression with l1_ratio > 0, "
     "or MulticlassSVC with an l1 or group norm"
@@ -52,7 +54,7 @@ POSSIBLE = (
 
 
 @dataclass(eq=False, repr=False)
-class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # type: ignore[misc]
     """Features that a sparse classifier selects on most halves of the samples.
 
     Complementary pairs (Shah and Samworth 2013): the samples are halved at random ``n_pairs``
@@ -344,6 +346,21 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def transform(self, X: Any) -> Any:
         """The columns of the selected features, (n_samples, n_selected_features)."""
         return super().transform(in_memory(X))
+
+    def _told(self) -> str:
+        if not hasattr(self, "max_frequencies_"):
+            return html_line("not fitted: fit() finds the stable features")
+        frame = self.to_frame()
+        rows = [
+            (str(row.feature), f"{row.frequency:.2f}", "yes" if row.stable else "no")
+            for row in frame.head(SHOWN).itertuples()
+        ]
+        of = (
+            f"{np.count_nonzero(self.stable_)} of {len(frame)} features are stable: selected on at "
+            f"least {self.threshold_:.0%} of {2 * self.n_pairs} half-samples; of features that are "
+            f"selected by chance at most {self.pfer_:.2g} are expected among them"
+        )
+        return f"{html_line(of)}{Listing(('feature', 'frequency', 'stable'), rows).html()}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row a feature, the most frequent first: feature, frequency, stable and cluster.
