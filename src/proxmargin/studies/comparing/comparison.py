@@ -24,7 +24,9 @@ from proxmargin.studies.comparing.results import (
     feature_rows,
     mean,
 )
+from proxmargin.studies.comparing.setup import Setup
 from proxmargin.studies.comparing.work import Outcome
+from proxmargin.studies.stats.clinical import ClinicalSummary, clinical_summary
 
 if TYPE_CHECKING:
     from proxmargin.studies.displays.comparison import ComparisonDisplay
@@ -231,6 +233,21 @@ class Comparison(Ranking, Plots):
         index = held.get("ids") or held["rows"]
         return _frame(columns, index).iloc[np.argsort(held["rows"], kind="stable")]
 
+    def clinical(self, model: str | None = None) -> ClinicalSummary:
+        """What a clinical paper reports of a model, by default the recommended one.
+
+        Raises
+        ------
+        ValueError
+            The model has no held-out probabilities, or no positive class is named: compare with
+            ``positive=`` where there are more than two classes.
+        """
+        name = (self.recommended_ or self.best_name_) if model is None else model
+        found = _summary(self.setup, _held_out(self), name)
+        if found is None:
+            raise ValueError(f"{name!r} has no held-out probabilities of both classes")
+        return found
+
     def __str__(self) -> str:
         return present.text(self.facts)
 
@@ -249,7 +266,8 @@ class Comparison(Ranking, Plots):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, ready to be written as JSON; non-finite numbers are None."""
-        return dict(plain({**self.facts, "predictions": _held_out(self)}))
+        found = {"predictions": _held_out(self), "clinical": _clinical(self)}
+        return dict(plain({**self.facts, **found}))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write `to_dict` to a file."""
@@ -399,6 +417,45 @@ def _held_out(found: Comparison) -> dict[str, Any]:
     known = {name: each for name, each in joined.items() if each}
     ids = {} if setup.ids is None else {"ids": [setup.ids[row] for row in rows]}
     return {"true": [setup.codes[row] for row in rows], "rows": numbers, **ids, **known}
+
+
+def _clinical(found: Comparison) -> dict[str, Any] | None:
+    """The clinical numbers of each model by name; None where no class is the positive one."""
+    setup = found.setup
+    if setup.positive is None:
+        return None
+    held = _held_out(found)
+    known = {name: _summary(setup, held, name) for name in found.names}
+    models = {name: each.to_dict() for name, each in known.items() if each is not None}
+    return {"positive": setup.classes[setup.positive], "models": models}
+
+
+def _summary(setup: Setup, held: Mapping[str, Any], name: str) -> ClinicalSummary | None:
+    """Each row once, as first held out; None without probabilities, or rows of both kinds."""
+    labels, positive = np.array(setup.classes, object), setup.positive
+    if positive is None:
+        raise ValueError(f"compare with positive=, one of {', '.join(setup.classes)}")
+    rows = [row for fold in setup.rows for row in fold]
+    known = held.get(name, {"label": [], "probabilities": []})
+    pairs = zip(rows, known["label"], known["probabilities"], strict=False)
+    first: dict[int, tuple[int, float]] = {}
+    for row, label, shares in pairs:
+        if label is not None and shares is not None and shares[positive] is not None:
+            first.setdefault(row, (label, shares[positive]))
+    kept = np.array(list(first), np.intp)
+    codes = np.asarray(setup.codes)[kept]
+    if not 0 < np.count_nonzero(codes == positive) < codes.size:
+        return None
+    said, chances = zip(*first.values(), strict=True)
+    ids = setup.row_ids
+    return clinical_summary(
+        labels[codes],
+        np.clip(chances, 0.0, 1.0),
+        labels[positive],
+        predicted=labels[list(said)],
+        ids=[ids[row] for row in first],
+        groups=None if setup.groups is None else np.asarray(setup.groups)[kept],
+    )
 
 
 def _joined(found: Comparison, name: str) -> dict[str, Any]:

@@ -77,6 +77,7 @@ def compare(
     preprocess: Any = None,
     sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
+    positive: Any = None,
     ids: Any = None,
     name: str | None = None,
     command: str | None = None,
@@ -140,6 +141,9 @@ def compare(
         Used in fits and scores; samples of weight 0 are left out.
     feature_names : (n_features,), optional
         For reports and the final models; by default those of a data frame.
+    positive : a label, optional
+        The class of which `Comparison.clinical` tells sensitivity, calibration and net benefit; by
+        default the second of two. With more than two classes against all others.
     ids : (n_samples,), optional
         Names of the samples, for their predictions; by default the index of a data frame.
     name, command : str, optional
@@ -212,6 +216,7 @@ def compare(
         baselines=baselines,
         command=command,
         preprocess=None if preprocess is None else described(preprocess),
+        positive=None if positive is None else _known_class(positive, data.y),
     )
     seen = data if _holds_numbers(data.X) else shown
     card = data_card(seen.X, seen.y, None if seen.names is None else seen.names.tolist())
@@ -228,6 +233,13 @@ def compare(
             f"{tally}; the table shows the gap of each model", ConvergenceWarning, stacklevel=2
         )
     return comparison
+
+
+def _known_class(positive: Any, y: Any) -> str:
+    classes = [str(label) for label in np.unique(y)]
+    if str(positive) not in classes:
+        raise ValueError(f"positive={positive!r} is no class; there are {', '.join(classes)}")
+    return str(positive)
 
 
 def _joined(candidates: list[Candidate], baselines: list[Candidate]) -> list[Candidate]:

@@ -68,6 +68,8 @@ class Protocol:
     baselines: bool
     command: str | None = None
     preprocess: str | None = None  # the transformer that each training part fits
+    # the class whose presence is told by clinical numbers; None: the second of two, else none
+    positive: str | None = None
 
     @property
     def scoring(self) -> MetricFacts:
@@ -95,6 +97,7 @@ class Setup:
     rows: Sequence[Sequence[int]]  # the test rows of the folds of the first repeat
     numbers: Sequence[int] | None = None  # of rows in the caller's data; None if none is left out
     ids: Sequence[int | str] | None = None  # names of the samples, if they have such
+    groups: Sequence[int] | None = None  # group of each sample, where there are groups
     # what was found in the data before anything was fitted
     card: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -111,6 +114,18 @@ class Setup:
     @property
     def n_folds(self) -> int:
         return self.protocol.folds
+
+    @property
+    def row_ids(self) -> list[Any]:
+        """The name of each sample, or its number in the caller's data."""
+        return list(self.ids or self.numbers or range(self.n_samples))
+
+    @property
+    def positive(self) -> int | None:
+        """The number of the class whose presence is told by clinical numbers, if any."""
+        if self.protocol.positive is not None:
+            return list(self.classes).index(self.protocol.positive)
+        return 1 if len(self.classes) == 2 else None
 
     @property
     def test_ratio(self) -> float:
@@ -166,6 +181,7 @@ def setup_of(
         rows=[split.test.tolist() for split in splits if split.repeat == 0],
         numbers=None if data.numbers is None else data.numbers.tolist(),
         ids=None if data.ids is None else data.ids.tolist(),
+        groups=None if data.groups is None else data.groups.tolist(),
         card=card,
         versions={
             **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
@@ -249,7 +265,10 @@ class RunDirectory:
                     f"run_dir={name!r} holds another comparison: {objection}; give another "
                     "directory, or the same data and settings"
                 )
-            self.setup = Setup.from_plain(facts["setup"])
+            known = Setup.from_plain(facts["setup"])
+            # how results are shown is for each call to say
+            protocol = replace(known.protocol, positive=self.setup.protocol.positive)
+            self.setup = replace(known, protocol=protocol, ids=self.setup.ids)
         else:
             others = [each for each in sorted(os.listdir(self.path)) if not each.startswith(".")]
             if others:
