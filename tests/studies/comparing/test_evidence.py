@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from proxmargin.stats import (
 )
 from proxmargin.studies.comparing.evidence import Evidence
 from proxmargin.studies.comparing.metrics import MetricRange, basis_of
+from proxmargin.studies.comparing.recommendation import Traits
 
 NAMES = ("a", "b", "c")
 SCORES = np.random.default_rng(0).normal([0.80, 0.82, 0.60], 0.03, (10, 3))
@@ -35,7 +36,8 @@ def test_intervals_and_tests_are_those_of_the_statistics_of_folds() -> None:
     np.testing.assert_allclose(found.difference_high[[0, 2]], tests.high[[0, 2], best])
     np.testing.assert_allclose(found.p, tests.pvalue[:, best])
     np.testing.assert_allclose(found.p_equal, probable.equal[:, best])
-    np.testing.assert_allclose(found.p_worse[[0, 2]], probable.worse[[0, 2], best])
+    assert found.pairs is not None
+    np.testing.assert_allclose(found.pairs.p_worse[[0, 2], best], probable.worse[[0, 2], best])
     of_pairs = holm(tests.pvalue[np.triu_indices(3, 1)])
     np.testing.assert_allclose(found.p_holm[[0, 2]], np.asarray(of_pairs)[[0, 2]])
     assert found.equivalent == ("b", "a")
@@ -47,30 +49,15 @@ def test_probabilities_are_those_of_baycomp() -> None:
     scores = np.random.default_rng(1).normal([0.80, 0.82], 0.03, (20, 2))
     found = Evidence.of(scores, ("a", "b"), test_ratio=1 / 9, repeats=2)
     theirs = baycomp.two_on_single(scores[:, 1], scores[:, 0], rope=0.01, runs=2)
-    assert (found.p_equal[0], found.p_worse[0]) == pytest.approx((theirs[1], theirs[0]), rel=1e-9)
-
-
-def test_the_simplest_of_equals_is_recommended() -> None:
-    def recommended(simplicity: Any) -> str | None:
-        return Evidence.of(SCORES, NAMES, simplicity=simplicity, test_ratio=TENFOLD).recommended
-
-    assert recommended(None) == "b"
-    assert recommended([3.0, 5.0, 1.0]) == "a"  # c is the simplest, but worse
-    assert recommended([5.0, 3.0, 1.0]) == "b"
-    assert recommended([[3.0, 1.0], [3.0, 0.0], [1.0, 0.0]]) == "b"  # by the second key
-    assert recommended([np.nan, 9.0, np.nan]) == "b"
-
-
-def test_what_is_likely_much_worse_is_not_recommended_even_where_little_is_certain() -> None:
-    scores = [[0.95, 0.80, 0.95], [0.98, 0.84, 0.97], [0.96, 0.72, 0.96]]  # of three folds
-    found = Evidence.of(scores, NAMES, test_ratio=0.5, simplicity=[3, 1, 2])
-    assert set(found.equivalent) == {"a", "b", "c"}
-    assert found.recommended == "c"
+    assert found.pairs is not None
+    assert found.p_equal[0] == pytest.approx(theirs[1], rel=1e-9)
+    assert found.pairs.p_worse[0, 1] == pytest.approx(theirs[0], rel=1e-9)
 
 
 def test_of_equal_means_the_simplest_is_the_best() -> None:
     scores = np.array([[0.8, 0.7], [0.7, 0.8], [0.6, 0.6]])
-    assert Evidence.of(scores, ("a", "b"), test_ratio=0.5, simplicity=[2, 1]).best == "b"
+    traits = replace(Traits.of_count(2), features=np.array([2.0, 1.0]))
+    assert Evidence.of(scores, ("a", "b"), test_ratio=0.5, traits=traits).best == "b"
     assert Evidence.of(scores, ("a", "b"), test_ratio=0.5).best == "a"
 
 
@@ -80,7 +67,7 @@ def test_losses_mirror_scores() -> None:
     assert (down.best, down.equivalent) == (up.best, up.equivalent)
     np.testing.assert_allclose(down.difference, -up.difference)
     np.testing.assert_allclose(down.low, -up.high)
-    for name in ("p", "p_holm", "p_equal", "p_worse"):
+    for name in ("p", "p_holm", "p_equal"):
         np.testing.assert_allclose(getattr(down, name), getattr(up, name))
 
 

@@ -15,6 +15,7 @@ from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 from proxmargin.studies.comparing import present
+from proxmargin.studies.comparing.agreement import SCOPE, WIDE
 from proxmargin.studies.comparing.evidence import COLUMNS
 from proxmargin.studies.comparing.results import (
     ComparisonEnding,
@@ -120,8 +121,8 @@ class Comparison(Ranking, Plots):
     equivalent_ : tuple of str
         The models that are not distinguishable from the best, the best first.
     recommended_ : str
-        The simplest of those that are not almost certainly worse by more than 0.01: the fewest
-        features, then without a kernel.
+        The best mean, or a model with at most half of its features, if those that are saved are
+        worth what is lost; of equals the most stable (docs/recommendation.md).
     best_ : estimator, or None after an interruption
         The best model fitted on all data, with parameters chosen by cross-validation on all data.
     recommended_model_ : estimator, or None after an interruption
@@ -339,6 +340,15 @@ def _facts(found: Comparison) -> dict[str, Any]:
         "best": found.best_name_,
         "equivalent": list(found.equivalent_),
         "recommended": found.recommended_,
+        "choices": found.choices(),
+        "price_of_half_the_features": found.evidence().price,
+        "unit": found.evidence().unit,
+        "missed": found.missed,
+        "disagreements": {
+            "scope": SCOPE,
+            "caution": WIDE if found.agreement.is_wide else "",
+            "pairs": found.agreement.against(found.evidence().best),
+        },
         "majority": {name: mean(v) for name, v in setup.majority.items()},
         "majority_sd": {name: deviation(v) for name, v in setup.majority.items()},
         "fold_results": [_fold_row(found, outcome) for outcome in found.scored],

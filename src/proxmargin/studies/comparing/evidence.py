@@ -15,11 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t
 
 from proxmargin.studies.comparing.metrics import MetricRange
+from proxmargin.studies.comparing.recommendation import (
+    Traits,
+    highest,
+    price_of_halving,
+    recommended,
+)
 from proxmargin.studies.stats import holm
 from proxmargin.studies.stats.scores import (
     CONFIDENCE,
     ROPE,
-    SAME,
     Floats,
     ScoreTable,
     Student,
@@ -27,9 +32,8 @@ from proxmargin.studies.stats.scores import (
     resampled,
 )
 
-LIKELY = 0.9  # posterior probability of being worse by more than ``rope``, not to be recommended
 COLUMNS: tuple[str, ...] = ("mean", "sd", "low", "high", "difference")
-COLUMNS = (*COLUMNS, "difference_low", "difference_high", "p", "p_holm", "p_equal", "p_worse")
+COLUMNS = (*COLUMNS, "difference_low", "difference_high", "p", "p_holm", "p_equal")
 MOST_FOLDS = 1000  # 2^-1000 is still a positive double
 # of columns, where the differences of pairs have another name
 PARTS = {"difference_low": "low", "difference_high": "high"}
@@ -52,10 +56,7 @@ class Evidence:
     difference_high: Floats
     p: Floats  # two-sided; 1 for the best itself
     p_holm: Floats
-    # posterior probabilities that the difference is no larger than ``rope``, and that the model is
-    # worse than the best by more
-    p_equal: Floats
-    p_worse: Floats
+    p_equal: Floats  # posterior probability that the difference is within ``ROPE`` units
     pairs: ModelPairs | None  # of the models that are not left out
     # with the best mean, which is a little optimistic as that of the best of several; the simplest
     # of those with equal means
@@ -63,9 +64,11 @@ class Evidence:
     # not distinguishable from the best at level ``1 - confidence``, the best first; not
     # distinguishable is not equal: see ``p_equal``
     equivalent: tuple[str, ...]
-    # the simplest of these that are not almost certainly worse than the best by more than ``rope``:
-    # with few splits a model can be much worse and not be distinguishable
-    recommended: str | None
+    recommended: str | None  # by features saved and score lost (`recommendation`)
+    # of the score (`MetricRange.unit`), and what half the features may cost; NaN where the score
+    # has no known scale, or there is one split or model
+    unit: float
+    price: float
     left_out: tuple[str, ...]  # without a score on some split that is used
     n_splits: int  # that are used
     notes: tuple[str, ...]  # what is left out, what cannot be told
@@ -79,22 +82,22 @@ class Evidence:
         test_ratio: float,
         repeats: int = 1,
         larger_is_better: bool = True,
-        simplicity: ArrayLike | None = None,
+        traits: Traits | None = None,
         basis: MetricRange | None = None,
+        unit: float = 1.0,
     ) -> Evidence:
         """Judge models by scores, (n_splits, n_models), NaN where not finished: all folds of the
         first repetition, then those of the second. ``test_ratio``: test by training samples of a
-        split. ``simplicity``: (n_models, n_keys), smaller is simpler."""
+        split. ``unit``: of the scores (`MetricRange.unit`)."""
         values = np.asarray(scores, dtype=np.float64)
         # no mean is worse than one with an infinite loss: leaving out that split would hide it
         values = np.where(np.isinf(values).any(axis=0), np.nan, values)
-        keys = np.zeros(len(models)) if simplicity is None else np.asarray(simplicity, float)
-        keys = np.nan_to_num(keys.reshape(len(models), -1), nan=np.inf)  # NaN is not simple
         # test parts without a common row: k of k folds, whose ratio is 1 / (k - 1)
         disjoint = max(1, round(1.0 + 1.0 / test_ratio))
         folds = min(len(values) // repeats, disjoint)
-        judge = _Judge(test_ratio, folds, 1.0 if larger_is_better else -1.0, basis or MetricRange())
-        return judge(tuple(models), values, keys)
+        sign, basis = 1.0 if larger_is_better else -1.0, basis or MetricRange()
+        judge = _Judge(test_ratio, folds, sign, basis, unit)
+        return judge(tuple(models), values, traits or Traits.of_count(len(models)))
 
     def row(self, model: str) -> dict[str, Any]:
         """The numbers of one model, NaN where there are none, and whether it is equivalent."""
@@ -118,39 +121,38 @@ class _Judge:
     folds: int
     sign: float
     basis: MetricRange
+    unit: float
 
-    def __call__(self, names: tuple[str, ...], values: Floats, keys: Floats) -> Evidence:
+    def __call__(self, names: tuple[str, ...], values: Floats, traits: Traits) -> Evidence:
         splits, kept = _complete(values)
         picked = values[np.ix_(splits, kept)]
         places = np.flatnonzero(kept)
         columns = {name: np.full(len(names), np.nan) for name in COLUMNS}
-        best, chosen, pairs = None, [], None
+        best, chosen, pairs, choice, price = None, [], None, None, np.nan
         if picked.size:
-            best = self._best(picked, keys[kept])
+            signed, traits = self.sign * picked, traits.of(kept)
+            best = highest(signed.mean(axis=0), traits)
             pairs = ModelPairs.of(picked, tuple(names[place] for place in places), self)
             for name, column in {**self._means(picked), **_against(pairs, best)}.items():
                 columns[name][kept] = column
             chosen = self._equivalent(picked, best, pairs.p_holm[:, best])
-        worse = columns["p_worse"][places] > LIKELY
-        close = [each for each in chosen if not worse[each]]
-        simplest = min(close, key=lambda each: tuple(keys[places[each]]), default=None)
+            apart = pairs.p_holm <= 1 - CONFIDENCE
+            choice = recommended(signed, traits, apart, self.ratio, self.unit)
+            if min(picked.shape) > 1:
+                price = price_of_halving(signed, self.ratio, self.unit)
         return Evidence(
             models=names,
             **columns,
             pairs=pairs,
             best=None if best is None else names[places[best]],
             equivalent=tuple(names[places[each]] for each in chosen),
-            recommended=None if simplest is None else names[places[simplest]],
+            recommended=None if choice is None else names[places[choice]],
+            unit=self.unit,
+            price=price,
             left_out=tuple(name for name, here in zip(names, kept, strict=True) if not here),
             n_splits=len(picked) if picked.size else 0,
             notes=tuple(self._notes(names, values, splits, kept)),
         )
-
-    def _best(self, values: Floats, keys: Floats) -> int:
-        """The best mean; of means that are equal but for rounding the simplest model."""
-        means = self.sign * values.mean(axis=0)
-        top = np.flatnonzero(means >= means.max() - SAME * np.abs(means).max())
-        return int(min(top, key=lambda each: tuple(keys[each])))
 
     def _means(self, values: Floats) -> dict[str, Floats]:
         """Means with intervals: where the rows behind the scores allow less than the spread over
@@ -187,7 +189,7 @@ class _Judge:
 
 def _against(pairs: ModelPairs, best: int) -> dict[str, Floats]:
     """The columns of differences from the best; the best itself is certain to equal itself."""
-    itself = dict.fromkeys(("difference", "difference_low", "difference_high", "p_worse"), 0.0)
+    itself = dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
     itself |= dict.fromkeys(("p", "p_holm", "p_equal"), 1.0)
     columns = {}
     for name, own in itself.items():
@@ -230,7 +232,7 @@ class ModelPairs:
         """Compare the columns of scores, (n_splits, n_models)."""
         found = _differences(values, judge.ratio, judge.folds, judge.basis)
         low, high = found.interval(CONFIDENCE)
-        posterior = replace(found, mean=judge.sign * found.mean).posterior(ROPE)
+        posterior = replace(found, mean=judge.sign * found.mean).posterior(ROPE * judge.unit)
         p = found.pvalue
         return cls(names, found.mean, low, high, p, _adjusted(p), *posterior)
 

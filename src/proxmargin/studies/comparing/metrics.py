@@ -290,6 +290,14 @@ class MetricRange:
         """Whether the rows say anything: the range is finite and there is a number of rows."""
         return bool(np.isfinite([self.low, self.high, self.rows]).all())
 
+    def unit(self, majority: float) -> float:
+        """What makes differences comparable with those of a balanced accuracy: the width of the
+        range, and of a loss, which has none, twice that of the largest class; else NaN."""
+        ends = [end for end in (self.low, self.high) if np.isfinite(end)]
+        if len(ends) == 1:
+            return 2.0 * abs(majority - ends[0])
+        return self.high - self.low if ends else np.nan
+
     def interval(self, mean: Array, confidence: float) -> tuple[Array, Array]:
         """The interval of Clopper and Pearson (1934) for a share of the rows; else the mean."""
         if not self.is_known:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing.candidates import MAJORITY
-from proxmargin.studies.comparing.evidence import LIKELY
-from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, ROPE, percent
+from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, percent
 
 Facts = Mapping[str, Any]  # `Comparison.facts`, or a part of them
 
@@ -52,6 +52,51 @@ def answer(facts: Facts) -> str:
         fewer = f"; {name} uses fewer features" if used[name] < used[best] else ""
         why = f" (the best mean is that of {best}, {_row(facts, best)['mean']:.3f}{fewer})"
     return f"{sentence}{why}; not distinguishable from the best: {', '.join(others)}."
+
+
+def power(facts: Facts) -> str:
+    """The difference that these data would usually miss; empty where nothing is known of it."""
+    missed = facts["missed"]
+    if not missed or not math.isfinite(missed["difference"]):
+        return ""
+    once, several = (float(f"{missed[k]:.1g}") for k in ("difference", "difference_of_all"))
+    repeats, models = missed["repeats"], missed["models"]
+    passes = "one repetition" if repeats == 1 else f"{repeats} repetitions"
+    any_pair = f" ({several:g} for any pair of these {models})" if models > 2 else ""
+    return (
+        f"With {missed['rows']} rows, on {missed['disagreement'] * missed['rows']:.0f} of which "
+        f"two models typically disagree, {passes} would miss a difference of two models named "
+        f"beforehand below about {once:g}{any_pair} more often than one time in five. Not "
+        "distinguishable is therefore not equal."
+    )
+
+
+def rule(facts: Facts) -> str:
+    """Why a model is recommended, in one sentence."""
+    price = facts["price_of_half_the_features"]
+    if price != price:
+        return "the best mean, because nothing says what fewer features may cost in this score"
+    return (
+        f"the best mean, or a model with at most half of its features, if it loses no more than "
+        f"{price:.2g} for each halving"
+    )
+
+
+def choices(facts: Facts) -> Listing:
+    """The most accurate, the simplest and the most stable model, with what each costs."""
+    headings = ("choice", "model", _label(facts), "costs", "features", "stability")
+    rows = [
+        [
+            each["role"],
+            each["model"],
+            number(each["mean"], ".3f"),
+            number(each["cost"], ".3f"),
+            number(each["n_features"], ".0f"),
+            number(each["stability"], ".2f"),
+        ]
+        for each in facts["choices"]
+    ]
+    return Listing(headings, rows)
 
 
 def summary(facts: Facts) -> str:
@@ -109,11 +154,12 @@ def _remarks(facts: Facts) -> Iterator[str]:
     if count > 1:
         yield (
             f"{EQUIVALENT} not distinguishable from the best (differences over the folds, "
-            f"{percent(1 - CONFIDENCE)} in all pairs together); {RECOMMENDED} recommended: the "
-            f"simplest of these that is not worse by more than {ROPE} with a probability above "
-            f"{percent(LIKELY)}. Scores are of rows that no choice has seen; "
-            f"that of the best is a little optimistic, because it is the best of {count}."
+            f"{percent(1 - CONFIDENCE)} in all pairs together); {RECOMMENDED} recommended: "
+            f"{rule(facts)}. Scores are of rows that no choice has seen; that of the best is a "
+            f"little optimistic, because it is the best of {count}."
         )
+        yield choices(facts).plain()
+        yield power(facts)
     if recommended is not None:
         same = " and best" if recommended == best else ""
         yield _model_remark(facts, recommended, f"Recommended{same}")

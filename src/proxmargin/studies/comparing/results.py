@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.studies.comparing.agreement import Agreement
 from proxmargin.studies.comparing.candidates import MAJORITY
 from proxmargin.studies.comparing.evidence import COLUMNS, Evidence
 from proxmargin.studies.comparing.metrics import basis_of
+from proxmargin.studies.comparing.recommendation import Traits
 from proxmargin.studies.comparing.searches import Tally
 from proxmargin.studies.comparing.setup import MetricFacts, Setup
 from proxmargin.studies.comparing.work import Outcome
@@ -162,6 +164,45 @@ class Ranking:
     def recommended_(self) -> str | None:
         return self.evidence().recommended
 
+    @cached_property
+    def agreement(self) -> Agreement:
+        """Where models disagree about the rows of the first repetition."""
+        judged = [name for name in self.names if name != MAJORITY]
+        return Agreement.of(judged, self.scored, self.setup)
+
+    @property
+    def missed(self) -> dict[str, Any]:
+        """The difference that these data would usually miss (`Agreement.missed`)."""
+        basis = basis_of(self.setup.protocol.scoring.name, _tested(self.outcomes, self.setup))
+        return self.agreement.missed(self.evidence(), self.setup, basis)
+
+    def choices(self) -> list[dict[str, Any]]:
+        """The most accurate, the simplest and the most stable of the models that are not
+        distinguishable from the best, with what each costs in mean score; and the recommended."""
+        evidence = self.evidence()
+        known = {each.model: each for each in self.results if each.model in evidence.equivalent}
+        stable = [name for name in known if known[name].stability == known[name].stability]
+        roles = {
+            "recommended": evidence.recommended,
+            "most accurate": evidence.best,
+            "simplest": min(known, key=lambda name: known[name].features_used, default=None),
+            "most stable": max(stable, key=lambda name: known[name].stability, default=None),
+        }
+        sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
+        results = {each.model: each for each in self.results}
+        return [
+            {
+                "role": role,
+                "model": name,
+                "mean": evidence.row(name)["mean"],
+                "cost": -sign * evidence.row(name)["difference"] + 0.0,  # no negative zero
+                "n_features": results[name].features_used,
+                "stability": results[name].stability,
+            }
+            for role, name in roles.items()
+            if name is not None
+        ]
+
     @property
     def majority(self) -> float:
         return float(np.mean(self.setup.majority[self.setup.protocol.scoring.name]))
@@ -191,23 +232,36 @@ def results_of(outcomes: Sequence[Outcome], setup: Setup) -> list[ModelResult]:
 def evidence_of(
     metric: MetricFacts, outcomes: Sequence[Outcome], setup: Setup, results: Sequence[ModelResult]
 ) -> Evidence:
-    """The models judged by one metric, without the majority. Simpler is one with fewer features,
-    then one without a kernel, then the earlier: seconds would differ from run to run."""
+    """The models judged by one metric, without the majority."""
     results = [result for result in results if result.model != MAJORITY]
-    keys = [(each.features_used, each.is_kernel, k) for k, each in enumerate(results)]
     place = {result.model: column for column, result in enumerate(results)}
     scores = np.full((len(setup.splits), len(results)), np.nan)  # NaN where not finished
     for outcome in outcomes:
         if outcome.fold is not None and outcome.model in place:
             scores[outcome.fold, place[outcome.model]] = outcome.scores[metric.name]
+    basis = basis_of(metric.name, _tested(outcomes, setup))
     return Evidence.of(
         scores,
         list(place),
         test_ratio=setup.test_ratio,
         repeats=setup.protocol.repeats,
         larger_is_better=metric.larger_is_better,
-        simplicity=np.array(keys, np.float64),
-        basis=basis_of(metric.name, _tested(outcomes, setup)),
+        traits=_traits(results, setup),
+        basis=basis,
+        unit=basis.unit(mean(setup.majority[metric.name])),
+    )
+
+
+def _traits(results: Sequence[ModelResult], setup: Setup) -> Traits:
+    facts = [setup.model(result.model) for result in results]
+    return Traits(
+        features=np.array([result.features_used for result in results]),
+        stability=np.array([result.stability for result in results]),
+        has_probabilities=np.array([each.has_probabilities for each in facts], np.bool_),
+        is_kernel=np.array([each.is_kernel for each in facts], np.bool_),
+        is_multiclass=np.array(
+            [each.is_multiclass and len(setup.classes) == 2 for each in facts], np.bool_
+        ),
     )
 
 

@@ -26,6 +26,7 @@ from sklearn.dummy import DummyClassifier
 
 import proxmargin
 from proxmargin.data.designs import as_design, moments
+from proxmargin.models.classifiers.multiclass import MulticlassSVC
 from proxmargin.runtime.files import replaced, taken
 from proxmargin.solvers.resuming.journal import Identity
 from proxmargin.studies.comparing.candidates import Candidate
@@ -51,6 +52,8 @@ class ModelFacts:
     name: str
     kind: str
     is_kernel: bool
+    has_probabilities: bool = False  # of its own
+    is_multiclass: bool = False  # whether it treats two classes as it does several
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ def setup_of(
         tested = np.array([np.unique(data.groups[codes == k]).size for k in range(classes.size)])
     return Setup(
         protocol=protocol,
-        models=[ModelFacts(each.name, each.kind, each.is_kernel) for each in candidates],
+        models=[_facts_of(each) for each in candidates],
         name=name,
         sparse=data.is_sparse,
         classes=[str(label) for label in classes],
@@ -190,6 +193,12 @@ def setup_of(
         },
         notes=notes,
     )
+
+
+def _facts_of(candidate: Candidate) -> ModelFacts:
+    model = candidate.make()
+    own, multiclass = hasattr(model, "predict_proba"), isinstance(model, MulticlassSVC)
+    return ModelFacts(candidate.name, candidate.kind, candidate.is_kernel, own, multiclass)
 
 
 def _majority(

@@ -270,7 +270,6 @@ class Standings:
     def evidence(self) -> HtmlTable:
         best = _shown(self.models[0]) if self.models else ""
         equal = f"posterior probability of a difference within ±{ROPE:g}"
-        worse = "posterior probability of being worse by more"
         columns = (
             word_column("model", _shown),
             number_column(
@@ -284,7 +283,6 @@ class Standings:
                 "adjusted for all pairs of models",
             ),
             number_column("same in practice", self._number("p_equal"), percent, equal),
-            number_column("worse in practice", self._number("p_worse"), percent, worse),
         )
         caption = f"Differences from {best} in {self.label}"
         return HtmlTable.of(f"evidence-{self.place}", caption, columns, self.models[1:])
@@ -403,7 +401,7 @@ def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
         f"{best['name']} has the best mean ({score(main.of(best)['mean'])}), but the "
         f"difference, {score(ours.get('difference'))} "
         f"({interval(ours.get('difference_low'), ours.get('difference_high'))}), may be "
-        f"chance; {name} is the simplest of those that are not almost certainly worse in practice."
+        f"chance, and fewer features are worth it: {name} is recommended."
     )
 
 

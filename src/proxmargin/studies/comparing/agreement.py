@@ -1,0 +1,106 @@
+"""What the labels of models on the same rows say: where two disagree, and what would be missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.studies.comparing.evidence import Evidence
+from proxmargin.studies.comparing.metrics import MetricRange
+from proxmargin.studies.comparing.setup import Setup
+from proxmargin.studies.comparing.work import Outcome
+from proxmargin.studies.stats import holm
+from proxmargin.studies.stats.paired import exact_mcnemar, missed_difference
+
+SCOPE = "for these fitted models and rows"  # what the counts are about
+WIDE = (
+    "with as many features as rows or more, chance alone gives p below 0.05 up to twice as often "
+    "as it should: the counts do not know how much a model changes with its training rows"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """The held-out labels of the first repetition, of models that have labels for all its rows."""
+
+    names: tuple[str, ...]
+    right: NDArray[np.bool_]  # (n_models, n_rows)
+    labels: NDArray[np.intp]  # (n_models, n_rows)
+    is_wide: bool  # whether there are as many features as samples
+
+    @classmethod
+    def of(cls, names: Sequence[str], scored: Sequence[Outcome], setup: Setup) -> Agreement:
+        """Of some models, in this order."""
+        rows = [row for fold in setup.rows for row in fold]
+        true, known, labels = np.asarray(setup.codes)[rows], [], []
+        for name in names:
+            held = {o.fold: o.held.get("labels") for o in scored if o.model == name and o.held}
+            said = [held.get(fold) or [] for fold in range(len(setup.rows))]
+            if sum(map(len, said)) == len(rows):
+                known.append(name)
+                labels.append(np.concatenate(said).astype(np.intp))
+        found = np.array(labels, np.intp).reshape(len(known), len(rows))
+        return cls(tuple(known), found == true, found, setup.n_features >= setup.n_samples)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.right.shape[1])
+
+    @cached_property
+    def disagreement(self) -> NDArray[np.float64]:
+        """The share of rows with different labels, (n_models, n_models)."""
+        return np.array([(each != self.labels).mean(axis=1) for each in self.labels])
+
+    def against(self, best: str | None) -> list[dict[str, Any]]:
+        """The best against each other model: rows that one of them alone has right, and the exact
+        test of McNemar, adjusted by Holm's procedure for all pairs of models."""
+        if best not in self.names or len(self.names) < 2:
+            return []
+        hits = self.right.astype(np.intp)
+        alone = hits @ (1 - hits).T  # the first has right, the second has not
+        p = exact_mcnemar(alone, alone.T)
+        first, second = np.triu_indices(len(p), 1)
+        adjusted = np.ones_like(p)
+        adjusted[first, second] = adjusted[second, first] = np.asarray(holm(p[first, second]))
+        place = self.names.index(best)
+        return [
+            {
+                "best": best,
+                "model": name,
+                "best_alone": int(alone[place, k]),
+                "model_alone": int(alone[k, place]),
+                "p": float(p[place, k]),
+                "p_holm": float(adjusted[place, k]),
+            }
+            for k, name in enumerate(self.names)
+            if k != place
+        ]
+
+    def missed(self, evidence: Evidence, setup: Setup, basis: MetricRange) -> dict[str, Any]:
+        """The difference from the best that these data would usually miss, the median over the
+        other models: of two named beforehand, and of any pair of all of them (`missed_difference`
+        after the first step of Holm's procedure)."""
+        best, splits = evidence.best, evidence.n_splits
+        others = [name for name in self.names if name != best and name in evidence.models]
+        if best not in self.names or not others or splits < 2:
+            return {}
+        place = self.names.index(best)
+        shares = self.disagreement[place, [self.names.index(name) for name in others]]
+        reaches = np.array([evidence.row(n)["difference_high"] for n in others])
+        reaches = reaches - [evidence.row(n)["difference"] for n in others]
+        repeats, pairs = setup.protocol.repeats, len(self.names) * (len(self.names) - 1) // 2
+        rows = float(np.nan if not basis.counted else basis.rows)
+        of = partial(missed_difference, reaches, splits, shares, rows, repeats, evidence.unit)
+        return {
+            "rows": self.n_rows,
+            "repeats": repeats,
+            "disagreement": float(np.median(shares)),
+            "difference": float(np.median(of())),
+            "models": len(self.names),
+            "difference_of_all": float(np.median(of(pairs))),
+        }

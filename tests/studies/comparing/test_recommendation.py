@@ -1,0 +1,119 @@
+"""The recommended model: features saved against score lost, and what decides among equals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from proxmargin.studies.comparing.evidence import Evidence
+from proxmargin.studies.comparing.metrics import basis_of
+from proxmargin.studies.comparing.recommendation import (
+    ONE_HALVING,
+    TIE,
+    TYPICAL,
+    Traits,
+    price_of_halving,
+)
+from proxmargin.studies.stats.paired import exact_mcnemar, missed_difference
+
+NAMES = ("a", "b", "c")
+
+
+def scores(*means: float, splits: int = 25, noise: float = 1e-4, seed: int = 0) -> Any:
+    """Scores of models with these means, exactly, over some splits."""
+    drawn = np.random.default_rng(seed).normal(0.0, noise, (splits, len(means)))
+    return np.array(means) + drawn - drawn.mean(axis=0)
+
+
+def recommended(values: Any, unit: float = 1.0, better: bool = True, **traits: Any) -> str | None:
+    known = {name: np.asarray(each) for name, each in traits.items()}
+    given = replace(Traits.of_count(values.shape[1]), **known)
+    options = {"test_ratio": 0.25, "larger_is_better": better, "unit": unit}
+    return Evidence.of(values, NAMES[: values.shape[1]], traits=given, **options).recommended
+
+
+def test_halving_the_features_may_cost_half_a_hundredth() -> None:
+    for loss, chosen in ((0.004, "b"), (0.007, "a")):
+        assert recommended(scores(0.9, 0.9 - loss), features=[40.0, 20.0]) == chosen
+    # a quarter may cost twice as much, and no less than half the features are worth nothing
+    assert recommended(scores(0.9, 0.891), features=[40.0, 10.0]) == "b"
+    assert recommended(scores(0.9, 0.898), features=[40.0, 30.0]) == "a"
+
+
+def test_noisy_folds_raise_the_price() -> None:
+    values = scores(0.9, 0.88, splits=5, noise=0.2, seed=3)
+    centred = values - values.mean(axis=1, keepdims=True)
+    v = centred.var(axis=0, ddof=1).mean() * (1 / 5 + 0.25)
+    price = price_of_halving(values, 0.25, 1.0)
+    assert price == pytest.approx(ONE_HALVING * (1 + v / TYPICAL**2))
+    assert price > 0.01
+    assert recommended(values, features=[40.0, 10.0]) == "b"
+
+
+def test_a_loss_has_a_scale_of_its_own() -> None:
+    # always naming the larger of two even classes has log-loss log 2
+    unit = basis_of("log_loss", [20, 20]).unit(np.log(2))
+    assert unit == pytest.approx(2 * np.log(2))
+    for excess, chosen in ((0.004 * unit, "b"), (0.007 * unit, "a")):
+        values = scores(0.3, 0.3 + excess)
+        assert recommended(values, unit, better=False, features=[40.0, 20.0]) == chosen
+    assert basis_of("matthews_corrcoef", [20, 20]).unit(0.0) == 2.0
+    unknown = basis_of("revenue", [20, 20]).unit(0.0)
+    assert np.isnan(unknown)
+    assert recommended(scores(0.3, 0.29), unknown, features=[40.0, 1.0]) == "a"
+
+
+def test_among_equals_stability_then_probabilities_then_no_kernel() -> None:
+    even = scores(0.9, 0.9, 0.9)
+    some = {"features": [20.0] * 3, "stability": [0.5, 0.7, 0.6]}
+    assert recommended(even, **some) == "b"
+    some["stability"] = [0.5] * 3
+    assert recommended(even, **some, has_probabilities=[False, False, True]) == "c"
+    assert recommended(even, **some, is_kernel=[True, False, False]) == "b"
+
+
+def test_two_classes_never_end_with_a_machine_for_several_where_a_binary_model_is_its_equal() -> (
+    None
+):
+    machine = {"is_multiclass": [True, False]}
+    close = scores(0.9, 0.88, splits=5, noise=0.05)
+    assert recommended(close, **machine) == "b"
+    assert recommended(scores(0.9, 0.8), **machine) == "a"  # distinguishably better
+    assert recommended(scores(0.9, splits=5), is_multiclass=[True]) == "a"
+
+
+def test_dense_models_stay_with_the_best() -> None:
+    """One feature less is worth nothing, whatever the folds can distinguish."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        values = rng.normal([0.85, 0.80, 0.78], 0.06, (5, 3))
+        chosen = recommended(values, features=[40.0, 39.0, 38.0])
+        assert chosen is not None
+        means = values.mean(axis=0)
+        assert means[NAMES.index(chosen)] >= means.max() - TIE
+
+
+def test_paired_counts_have_the_exact_p_value() -> None:
+    first, second = np.array([13, 9, 4, 0, 5]), np.array([0, 4, 9, 0, 5])
+    found = exact_mcnemar(first, second)
+    for p, b, c in zip(found, first, second, strict=True):
+        expected = binomtest(int(b), int(b + c), 0.5).pvalue if b + c else 1.0
+        assert p == pytest.approx(expected)
+
+
+def test_the_difference_that_is_missed_is_found_in_four_of_five_data_sets() -> None:
+    """Of normal differences with a known spread, as the corrected test has them."""
+    from scipy.stats import nct, t
+
+    reach = t.isf(0.025, 24) * np.array([0.03])
+    found = missed_difference(reach, 25, np.array([np.nan]), np.nan, 5)
+    power = nct.sf(t.isf(0.025, 24), 24, found / 0.03)
+    assert power == pytest.approx(0.8, abs=0.01)
+    assert missed_difference(reach, 25, np.array([0.4]), 100.0, 5) == pytest.approx(
+        3 * np.sqrt(0.004)
+    )
+    assert missed_difference(reach, 25, np.array([0.4]), 100.0, 5, pairs=78) > 0.2
