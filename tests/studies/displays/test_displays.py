@@ -40,6 +40,7 @@ def test_a_picture_of_a_path_has_a_line_for_each_feature(model):
     assert set(names) == set(model.feature_names_in_[largest])
     ends = path.alphas.max(), path.alphas.min()
     assert display.ax_.get_xlim() == pytest.approx(ends)
+    assert display.ax_.get_title(loc="left") == "Coefficients of SparseLogisticRegression"
     assert display.figure_ is display.ax_.figure
 
 

@@ -39,6 +39,8 @@ def test_paths_have_a_line_for_each_selected_feature_and_name_the_stable(model):
     assert names == set(model.feature_names_in_[model.get_support()])
     levels = [line.get_ydata()[0] for line in display.ax_.lines if line.get_linestyle() == "--"]
     assert levels == [model.threshold_]
+    (label,) = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert label.startswith("threshold 0.7: ")
     few = StabilityDisplay(model).plot(figure().subplots(), top=1)
     assert len(few.ax_.texts) == 1
     assert len(few.lines_) == len(display.lines_)

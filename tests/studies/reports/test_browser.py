@@ -263,16 +263,74 @@ def test_every_control_is_reached_by_the_tab_key_in_order(
         assert page.evaluate("document.activeElement") is not None
 
 
-def test_it_prints_with_all_tables_open(browser: Any, reports: dict[str, Path]) -> None:
+def test_it_prints_with_tables_open_but_for_those_of_single_folds_and_points(
+    browser: Any, reports: dict[str, Path]
+) -> None:
     with opened(browser, reports["cancer"], color_scheme="dark") as report:
         page = report.page
+        page.select_option("#model", label="SVC")
         page.emulate_media(media="print", color_scheme="dark")
         pdf = page.pdf(format="A4")
         assert pdf.startswith(b"%PDF")
         assert len(pdf) > 30_000
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.locator("details:not([open])").count() == 0
+        assert page.locator("details:not([open], .unprinted)").count() == 0
+        hidden = page.locator("details.unprinted")
+        assert hidden.count() == 2
+        assert not any(each.is_visible() for each in hidden.all())
         assert page.locator("nav").is_visible() is False
         assert page.locator('[data-chart="ranking"] svg').is_visible()
+        # what was chosen in a list is in the heading, and legends keep their colours
+        assert page.locator("#h-detail").inner_text() == "One model in detail: SVC"
+        assert page.locator("#h-ranking").inner_text() == "Ranking by balanced accuracy"
+        styles = page.evaluate(
+            """() => [[".key", "printColorAdjust"], ["thead", "breakInside"], [".sort", "display"]]
+              .map(([place, name]) => getComputedStyle(document.querySelector(place))[name])"""
+        )
+        # Chromium repeats heads on the next page only where they hold no boxes such as buttons
+        assert styles == ["exact", "avoid", "contents"]
         page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert page.locator("details[open]").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 800, 1400])
+def test_nothing_is_clipped_or_runs_together_at_any_width(
+    browser: Any, reports: dict[str, Path], width: int
+) -> None:
+    with opened(browser, reports["iris"], width) as report:
+        page = report.page
+        classes = "[...document.querySelectorAll('#data .scroll')]"
+        assert page.evaluate(f"{classes}.every((each) => each.scrollWidth <= each.clientWidth)")
+        for link in page.locator("nav a").all():
+            box = link.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        touching = page.evaluate(
+            """() => [...document.querySelectorAll(".chart .role-axis-label")].flatMap((axis) => {
+              const boxes = [...axis.querySelectorAll("text")].filter((each) => each.textContent
+                && getComputedStyle(each).opacity !== "0")
+                .map((each) => each.getBoundingClientRect());
+              return boxes.filter((a, i) => boxes.slice(i + 1).some((b) => a.left < b.right
+                && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom));
+            }).length"""
+        )
+        assert touching == 0
+
+
+def test_the_legend_of_curves_has_their_areas(browser: Any, reports: dict[str, Path]) -> None:
+    with opened(browser, reports["iris"]) as report:
+        page = report.page
+        curves = json.loads(page.locator("#page-data").text_content())["curves"]
+        for k in (0, 2):
+            page.select_option("#curve-class", value=str(k))
+            shown = dict(
+                zip(
+                    page.locator("[data-auc]").evaluate_all(
+                        "(all) => all.map((each) => Number(each.dataset.auc))"
+                    ),
+                    page.locator("[data-auc]").all_inner_texts(),
+                    strict=True,
+                )
+            )
+            expected = {each["m"]: f"AUC {each['auc']:.3f}" for each in curves if each["k"] == k}
+            assert shown == expected

@@ -85,6 +85,20 @@ def test_the_label_among_the_features_is_a_suspect_and_chance_is_none() -> None:
     assert data_card(few, np.arange(6) % 2)["suspects"] == []
 
 
+def test_many_separating_features_are_counted_and_taken_for_markers() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = np.column_stack([rng.standard_normal((60, 5)), rng.random((60, 25)) + y[:, None]])
+    card = data_card(X, y)
+    assert card["separating"] == 25
+    assert len(card["suspects"]) == 10
+    assert "15 more" in words(card)
+    assert "hardly copies of the label" in words(card)
+    few = data_card(X[:, :7], y)
+    assert few["separating"] == 2
+    assert "known only with the class" in words(few)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csc_array])
 def test_areas_are_those_of_scikit_learn_with_ties_and_zeros(form: Any) -> None:
     X = (

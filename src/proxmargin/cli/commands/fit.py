@@ -199,7 +199,12 @@ def register_cv(commands: options.Commands) -> None:
     options.add_fitting(parser)
     add = parser.add_argument_group("cross-validation").add_argument
     add("--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)")
-    add("--eps", type=float, default=1e-3, help="how far they go (default: 0.001; as of a path)")
+    add(
+        "--eps",
+        type=float,
+        default=1e-3,
+        help="weakest penalty of a grid by its strongest one (default: 0.001)",
+    )
     add("--l1-ratios", type=float, nargs="+", metavar="RATIO", help="to try (default: 1)")
     add(
         "--relaxed",

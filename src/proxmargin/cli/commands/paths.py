@@ -125,7 +125,12 @@ def register_stability(commands: options.Commands) -> None:
     )
     add("--pairs", type=int, default=50, help="pairs of halves (default: 50)")
     add("--n-strengths", type=int, default=30, help="how many alphas, or C (default: 30)")
-    add("--eps", type=float, default=0.01, help="how far they go (default: 0.01; as of a path)")
+    add(
+        "--eps",
+        type=float,
+        default=0.01,
+        help="weakest penalty of a grid by its strongest one (default: 0.01)",
+    )
     add("--cluster", type=float, metavar="R", help="report features correlated by R or more as one")
     add("--seed", type=int, default=0, help="draws the halves (default: 0)")
     add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")

@@ -33,6 +33,11 @@ def axes_for(ax: Any) -> Any:
     return _matplotlib("pyplot").subplots(figsize=(7.5, 4.8), layout="constrained")[1]
 
 
+def titled(ax: Any, title: str) -> None:
+    """A title at the left, in which dollar signs are no formulas."""
+    ax.set_title(title, loc="left", fontsize="medium").set_parse_math(False)
+
+
 def drawable(strengths: Array) -> NDArray[np.bool_]:
     """Which strengths have a place on a logarithmic axis: all but alpha=0, of which one must be."""
     shown = strengths > 0

@@ -12,7 +12,7 @@ from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.inputs.parameters import check_choice, check_number
-from proxmargin.studies.displays.axes import apart, axes_for
+from proxmargin.studies.displays.axes import apart, axes_for, titled
 from proxmargin.studies.reports.details import ModelPredictions, stairs
 from proxmargin.studies.stats.scores import INTERVAL
 
@@ -24,7 +24,7 @@ FRAME = 1.6  # inches above and below the rows
 FEWEST = 6  # rows of the lowest figure
 SPREAD = 0.5  # of the height of a row, over which its folds are drawn
 
-WIDE = 20  # ratio of numbers of features from which their axis is logarithmic
+WIDE = 20  # ratio of costs from which their axis is logarithmic
 
 MODEL = "C0"  # colours
 BASELINE = "C1"
@@ -165,7 +165,7 @@ class ComparisonDisplay:
         """
         check_choice("kind", kind, KINDS)
         check_number("top", top, low=1, integer=True, optional=True)
-        draw, usual, is_rows = KINDS[kind]
+        draw, usual, is_rows, title = KINDS[kind]
         limit = usual if top is None else top
         if label is not None and kind not in OF_CLASSES:
             raise ValueError(f"label={label!r} is for curves, and kind is {kind!r}")
@@ -176,6 +176,8 @@ class ComparisonDisplay:
         self.labels_ = [str(model["name"]) for model in drawn.models]
         self.marks_ = draw(drawn, ax)
         ax.spines[["top", "right"]].set_visible(False)
+        source = self.facts["data"].get("name")
+        titled(ax, title if source is None else f"{title}: {source}")
         _plain(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -258,19 +260,23 @@ def _name_rows(drawn: Drawn, ax: Any) -> None:
 
 
 def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
-    counts = np.array([_number(model.get("n_features")) for model in drawn.models])
-    if np.nanmax(counts, initial=0.0) > WIDE * np.nanmin(counts, initial=np.inf):
-        ax.set_xscale("symlog", linthresh=1)
-    return _draw_costs(drawn, ax, "n_features", "features used, mean over the folds")
+    # of the model that one gets; of one that is not finished the mean over the folds
+    finals = (model.get("final") or {} for model in drawn.models)
+    pairs = zip(finals, drawn.models, strict=True)
+    counts = [final.get("n_features", model.get("n_features")) for final, model in pairs]
+    return _draw_costs(drawn, ax, counts, "features used")
 
 
 def _draw_seconds(drawn: Drawn, ax: Any) -> list[Any]:
-    ax.set_xscale("log")
-    return _draw_costs(drawn, ax, "seconds_per_fit", "seconds of a fit")
+    seconds = [model.get("seconds_per_fit") for model in drawn.models]
+    return _draw_costs(drawn, ax, seconds, "seconds of a fit")
 
 
-def _draw_costs(drawn: Drawn, ax: Any, cost: str, label: str) -> list[Any]:
-    costs = np.array([_number(model.get(cost)) for model in drawn.models])
+def _draw_costs(drawn: Drawn, ax: Any, given: Sequence[Any], label: str) -> list[Any]:
+    costs = np.array([_number(each) for each in given])
+    least = np.min(costs[costs > 0], initial=np.inf)
+    if np.nanmax(costs, initial=0.0) > WIDE * least:
+        ax.set_xscale("symlog", linthresh=least)
     mean, low, high = drawn.numbers("mean", "low", "high")
     marks = _error_bars(drawn, ax, (costs, mean), yerr=(mean - low, high - mean), elinewidth=0.7)
     ax.set(xlabel=label, ylabel=drawn.label)
@@ -329,7 +335,7 @@ def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
         return found.y[np.searchsorted(found.x, grid, side="left")]
 
     marks = _draw_curves(drawn, ax, curve, at)
-    ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03))
+    ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03), aspect="equal")
     return marks
 
 
@@ -359,7 +365,8 @@ def _draw_curves(drawn: Drawn, ax: Any, curve: Any, at: Any) -> list[Any]:
     if not marks:
         raise ValueError("there are no held-out scores of these models to draw curves of")
     of = labels[chosen[0]] if len(chosen) == 1 else f"mean of {len(chosen)} classes"
-    _legend(ax, title=f"{of} (area)")
+    # beside a square picture there is room
+    _legend(ax, title=f"{of} (area)", loc="center left", bbox_to_anchor=(1.02, 0.5))
     return marks
 
 
@@ -398,13 +405,13 @@ def _plain(ax: Any) -> None:
 
 
 OF_CLASSES = ("roc", "precision_recall")
-# of each kind: how it is drawn, the usual number of models, whether each has a row
-KINDS: dict[str, tuple[Callable[[Drawn, Any], list[Any]], int | None, bool]] = {
-    "intervals": (_draw_intervals, None, True),
-    "differences": (_draw_differences, None, True),
-    "folds": (_draw_folds, None, True),
-    "features": (_draw_features, None, False),
-    "seconds": (_draw_seconds, None, False),
-    "roc": (_draw_roc, 5, False),
-    "precision_recall": (_draw_precision_recall, 5, False),
+# of each kind: how it is drawn, the usual number of models, whether each has a row, its title
+KINDS: dict[str, tuple[Callable[[Drawn, Any], list[Any]], int | None, bool, str]] = {
+    "intervals": (_draw_intervals, None, True, "Mean scores of held-out samples"),
+    "differences": (_draw_differences, None, True, "Differences from the best model"),
+    "folds": (_draw_folds, None, True, "Scores of every fold"),
+    "features": (_draw_features, None, False, "Score and number of features"),
+    "seconds": (_draw_seconds, None, False, "Score and time"),
+    "roc": (_draw_roc, 5, False, "ROC curves of held-out samples"),
+    "precision_recall": (_draw_precision_recall, 5, False, "Precision and recall, held out"),
 }

@@ -21,6 +21,7 @@ from proxmargin.studies.displays.axes import (
     count_features,
     drawable,
     show_strengths,
+    titled,
 )
 
 Array = NDArray[np.float64]
@@ -129,6 +130,7 @@ class PathDisplay:
         numbered = [f"x{j}" for j in range(values.shape[1])]
         names = getattr(path.template, "feature_names_in_", numbered)
         name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in named])
+        titled(ax, f"Coefficients of {type(path.template).__name__}")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -244,8 +246,9 @@ class CVDisplay:
             text = f"{label}: {name}={strength:.3g}"
             ax.axvline(strength or np.nan, color="0.3", linestyle=line, label=text)
         show_strengths(ax, name, model.strength.falls)
-        what = "negated loss" if model.scoring is None else str(model.scoring)
+        what = "minus the loss" if model.scoring is None else str(model.scoring)
         ax.set_ylabel(f"{what}, mean ± standard error of {scores.shape[2]} folds")
+        titled(ax, f"Cross-validation of {type(model).__name__.removesuffix('CV')}")
         ax.spines[["top", "right"]].set_visible(False)
         if hasattr(model, "path_"):
             several = len(np.unique(np.atleast_1d(getattr(model, "l1_ratios", 1.0)))) > 1
@@ -335,6 +338,8 @@ class StabilityDisplay:
         else:
             self._draw_bars(ax, top)
         ax.spines[["top", "right"]].set_visible(False)
+        stable = np.count_nonzero(self.selector.stable_)
+        titled(ax, f"Stability selection: {stable} of {self.selector.stable_.size} features")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -351,8 +356,7 @@ class StabilityDisplay:
         faint = [ax.plot(strengths, frequencies[j], **FAINT, **mark)[0] for j in others]
         coloured = [ax.plot(strengths, frequencies[j], linewidth=1.6, **mark)[0] for j in named]
         self.lines_ = faint + coloured
-        if np.isfinite(model.threshold_):
-            ax.axhline(model.threshold_, color="0.3", linestyle="--", linewidth=1.0)
+        self._draw_threshold(ax, ax.axhline)
         strength = strength_of(model.estimator)
         show_strengths(ax, strength.name, strength.falls)
         if strengths.size > 1:
@@ -368,12 +372,16 @@ class StabilityDisplay:
         self.bars_ = ax.barh(places, heights, color=colours)
         ax.set_yticks(places, [self._name(j) for j in order], fontsize="small")
         ax.invert_yaxis()
-        if np.isfinite(model.threshold_):
-            label = f"threshold {model.threshold_:.3g}: at most {model.pfer_:.2g} false expected"
-            ax.axvline(model.threshold_, color="0.3", linestyle="--", linewidth=1.0, label=label)
-            ax.legend(edgecolor="none", framealpha=0.9, loc="lower right", fontsize="small")
+        self._draw_threshold(ax, ax.axvline)
         ax.set_xlim(0.0, 1.0)
         ax.set_xlabel(f"share of {2 * model.n_pairs} half-samples that selected it")
+
+    def _draw_threshold(self, ax: Any, line: Any) -> None:
+        model = self.selector
+        if np.isfinite(model.threshold_):
+            label = f"threshold {model.threshold_:.3g}: at most {model.pfer_:.2g} false expected"
+            line(model.threshold_, color="0.3", linestyle="--", linewidth=1.0, label=label)
+            ax.legend(edgecolor="none", framealpha=0.9, loc="lower right", fontsize="small")
 
     def _ordered(self) -> NDArray[np.intp]:
         """The first feature of each cluster, the most frequent first."""

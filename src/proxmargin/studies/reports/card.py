@@ -30,6 +30,7 @@ CHANCE = 0.01
 SEARCHED = 2e7
 # share of rows that repeat earlier ones, below which rounding to a few digits explains them
 FEW_REPEATS = 0.01
+MANY = 4  # features that separate the classes, from which they are hardly copies of the label
 NAMED = 3  # columns named by a sentence
 
 Names = Sequence[str]
@@ -54,8 +55,9 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     dict
         Plain values, ready for JSON: ``n_samples``, ``n_features``, ``sparse``, ``density``,
         ``classes`` (label and count), ``missing``, ``constant``, ``duplicate_rows``,
-        ``duplicate_columns``, ``sorted_by_class``, ``screened_rows``, ``suspects`` (feature, what,
-        class, auc, advice) and ``findings``: a list of (what, advice), in sentences. Counts are of
+        ``duplicate_columns``, ``sorted_by_class``, ``screened_rows``, ``separating`` (how many
+        features alone separate a class), ``suspects`` (feature, what, class, auc, advice) and
+        ``findings``: a list of (what, advice), in sentences. Counts are of
         all, lists of names of the first ten.
 
     Raises
@@ -75,6 +77,7 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     if y.size > SCREENED_ROWS:
         drawn = np.random.default_rng(0).choice(y.size, SCREENED_ROWS, replace=False)
         screened = np.sort(drawn)
+    separating, separators = _separators(by_column, by_row, codes, labels, names, screened)
     card: dict[str, Any] = {
         "n_samples": int(X.shape[0]),
         "n_features": int(X.shape[1]),
@@ -97,12 +100,10 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
         },
         "sorted_by_class": bool(labels.size > 1 and (np.diff(codes) != 0).sum() == labels.size - 1),
         "screened_rows": int(screened.size),
-        "suspects": [
-            *_orders(columns.in_row_order, names),
-            *_separators(by_column, by_row, codes, labels, names, screened),
-        ],
+        "separating": separating,
+        "suspects": [*_orders(columns.in_row_order, names), *separators],
     }
-    about = _about_rows(card), _about_columns(card), _about_suspects(card["suspects"])
+    about = _about_rows(card), _about_columns(card), _about_suspects(card)
     findings = chain.from_iterable(about)
     return {**card, "findings": [{"what": w, "advice": a} for w, a in findings]}
 
@@ -156,8 +157,9 @@ def _separators(
     labels: NDArray[Any],
     names: Names,
     screened: NDArray[np.intp],
-) -> Iterator[dict[str, Any]]:
-    """Features that alone tell a class from the rest, and more of it than chance would."""
+) -> tuple[int, list[dict[str, Any]]]:
+    """How many features alone tell a class from the rest, and the first of them for which chance is
+    no explanation."""
     if screened.size < codes.size:
         by_column = by_row[screened].tocsc() if _is_sparse(by_row) else by_row[screened]
         codes = codes[screened]
@@ -166,28 +168,39 @@ def _separators(
     areas = single_feature_auc(by_column, members[:, -1:] if labels.size == 2 else members)
     sides = np.maximum(areas, 1 - areas)
     best = np.where(np.isnan(sides).all(axis=0), 0.0, np.nanmax(np.nan_to_num(sides), axis=0))
-    order = np.argsort(-best, kind="stable")[:LISTED]
-    for j in order[best[order] >= SUSPICIOUS_AUC]:
+    count, found = int(np.count_nonzero(best >= SUSPICIOUS_AUC)), []
+    for j in np.argsort(-best, kind="stable")[: min(count, LISTED)]:
         k = int(np.nanargmax(sides[:, j]))
         label = labels[-1] if labels.size == 2 else labels[k]
         column = by_column[:, [j]].toarray()[:, 0] if _is_sparse(by_column) else by_column[:, j]
         inside = members[:, -1 if labels.size == 2 else k] > 0
         if inside.all() or not inside.any():
             continue
-        found = mannwhitneyu(column[inside], column[~inside], nan_policy="omit")
-        if found.pvalue * areas.size < CHANCE:
+        test = mannwhitneyu(column[inside], column[~inside], nan_policy="omit")
+        if test.pvalue * areas.size < CHANCE:
             auc = float(sides[k, j])
             between = "the two classes" if labels.size == 2 else f"{label} from the other classes"
             how = "perfectly" if auc == 1 else "almost perfectly"
-            yield {
-                "feature": names[j],
-                "what": f"alone separates {between} {how} (AUC {auc:.3f})",
-                "class": str(label),
-                "auc": auc,
-                "advice": "Leave such features out if they become known only with the class (a "
-                "result of the diagnosis, a code of the label); real measurements are strong "
-                "markers.",
-            }
+            found.append(
+                {
+                    "feature": names[j],
+                    "what": f"alone separates {between} {how} (AUC {auc:.3f})",
+                    "class": str(label),
+                    "auc": auc,
+                    "advice": OF_MANY if count >= MANY else OF_FEW,
+                }
+            )
+    return (count if found else 0), found
+
+
+OF_FEW = (
+    "Leave such features out if they become known only with the class (a result of the diagnosis, "
+    "a code of the label); real measurements are strong markers."
+)
+OF_MANY = (
+    "So many are hardly copies of the label: they are markers of a large difference, or the "
+    "classes were measured in different batches."
+)
 
 
 def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -239,12 +252,15 @@ def _about_columns(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _about_suspects(suspects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def _about_suspects(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """One pair a kind: the features of a kind share their advice."""
+    suspects = card["suspects"]
     for advice in dict.fromkeys(each["advice"] for each in suspects):
         kin = [each for each in suspects if each["advice"] == advice]
         first = f"{kin[0]['feature']} {kin[0]['what']}"
         others = [each["feature"] for each in kin[1:]]
+        more = card["separating"] - LISTED if kin[0]["auc"] is not None else 0
+        others += [f"{more:,} more"] if more > 0 else []
         also = f"; similarly {', '.join(others)}" if others else ""
         yield f"{first}{also}.", advice
 

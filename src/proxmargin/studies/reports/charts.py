@@ -39,6 +39,7 @@ CONFIG: Spec = {
         "labelPadding": 6,
         "titlePadding": 10,
         "labelLimit": 210,
+        "labelSeparation": 10,
     },
     # as many ticks as a phone has room for
     "axisQuantitative": {"tickCount": 6},

@@ -139,7 +139,7 @@ Row = Mapping[str, Any]
 GUESS = "always the largest class"
 VERDICTS = {
     "recommended": "recommended",
-    "best": "highest mean",
+    "best": "best mean",
     "equivalent": "not\u00a0distinguishable",
     "behind": "behind",
 }

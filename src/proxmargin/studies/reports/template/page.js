@@ -17,6 +17,7 @@
     const spec = structuredClone(page.specs[name]);
     spec.datasets = datasets;
     spec.config.axis.titleLimit = 0.6 * place.clientWidth;
+    if (narrow()) spec.config.axisQuantitative.tickCount = 4;
     adjust(spec);
     queue = queue.then(async () => {
       if (views.has(name)) views.get(name).finalize();
@@ -70,6 +71,12 @@
     const shown = new Set(boxes.filter((box) => box.checked).map((box) => Number(box.value)));
     const curves = page.curves.filter(
       (each) => shown.has(each.m) && (!select || each.k === Number(select.value)));
+    const area = new Map(page.curves.filter((each) => !select || each.k === Number(select.value))
+      .map((each) => [each.m, each.auc]));
+    for (const each of all("[data-auc]")) {
+      const auc = area.get(Number(each.dataset.auc));
+      each.textContent = auc === undefined ? "" : `AUC ${auc.toFixed(3)}`;
+    }
     const rows = (kind, tip) => curves.flatMap((each) => (each[kind] || []).map(([x, y], i) => (
       { x, y, i, m: each.m, style: style.get(each.m), tip: `${page.models[each.m]}: ${tip(each, x, y)}` })));
     draw("roc", { curves: rows("roc", (each) => `area ${each.auc.toFixed(3)}`) });
@@ -111,7 +118,12 @@
 
   function on(id, act) {
     const element = document.getElementById(id);
-    if (element) element.addEventListener("change", act);
+    if (!element) return;
+    element.addEventListener("change", () => {
+      // paper has no lists to choose from
+      find(`[data-chosen="${id}"]`).textContent = element.selectedOptions[0].textContent;
+      act();
+    });
   }
   on("metric", () => {
     const place = document.getElementById("metric").value;
@@ -201,7 +213,7 @@
   // Paper shows closed parts too
 
   addEventListener("beforeprint", () => {
-    for (const each of all("details:not([open])")) { each.open = true; each.dataset.closed = ""; }
+    for (const each of all("details:not([open], .unprinted)")) { each.open = true; each.dataset.closed = ""; }
   });
   addEventListener("afterprint", () => {
     for (const each of all("details[data-closed]")) { each.open = false; delete each.dataset.closed; }
