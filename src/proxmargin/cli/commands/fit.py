@@ -16,7 +16,6 @@ from proxmargin.runtime.brief import Listing, number
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
 
-SEED = 0  # of the shuffled folds
 # columns that do not tell strengths apart
 OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 
@@ -31,6 +30,7 @@ def register_fit(commands: options.Commands) -> None:
         help="also the accuracy on held-out samples, by K-fold cross-validation: that on the "
         "training samples says little about new ones",
     )
+    options.add_seed(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the model, for example .pmz")
     options.add_common(parser)
 
@@ -51,8 +51,9 @@ def run_fit(arguments: argparse.Namespace) -> int:
             silent = options.search_of if chooses else options.estimator_of
             return options.suited(silent(arguments, **of), raw.X, arguments)
 
-        held_out = held_out_accuracy(make, raw, arguments.cv, arguments.quiet, imputer)
-    stopped = _fitted_or_stopped(options.suited(fitted, table.X, arguments), table)
+        held_out = held_out_accuracy(make, raw, arguments, imputer)
+    own = options.suited(fitted, table.X, arguments)
+    stopped = _fitted_or_stopped(own, table, options.grouping(own, table.groups))
     model = fitted.best_estimator_ if chooses else fitted
     options.name_features(model, table.feature_names)
     with output.model_saved(arguments.output, model, imputer) as saved:
@@ -62,10 +63,10 @@ def run_fit(arguments: argparse.Namespace) -> int:
     return failures.OK if model.certificate_.converged else failures.FAILED
 
 
-def _fitted_or_stopped(estimator: Any, table: Table) -> bool:
+def _fitted_or_stopped(estimator: Any, table: Table, grouping: dict[str, Any]) -> bool:
     """Whether the fit was interrupted; what it had found is a model too."""
     try:
-        estimator.fit(table.X, table.y, sample_weight=table.weights)
+        estimator.fit(table.X, table.y, sample_weight=table.weights, **grouping)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):
             raise
@@ -138,35 +139,33 @@ class FoldMeans:
 
 
 def held_out_accuracy(
-    make: Callable[[], Any], table: Table, folds: int, quiet: bool, imputer: Any = None
+    make: Callable[[], Any], table: Table, arguments: argparse.Namespace, imputer: Any = None
 ) -> FoldMeans:
-    """Scores of predictions for each fold by a fit to the others: ``make`` returns an unfitted
-    estimator, which makes all choices in its ``fit``; a copy of the imputer is fitted to the
-    same."""
+    """Scores of predictions for each fold, of whole groups if there are any, by a fit to the
+    others: ``make`` returns an unfitted estimator, which makes all choices in its ``fit``; a copy
+    of the imputer is fitted to the same."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+    from proxmargin.data.inputs.targets import refuse_small_classes
     from proxmargin.runtime.progress import ProgressBar
     from proxmargin.studies.comparing.evidence import Evidence
     from proxmargin.studies.comparing.metrics import basis_of
 
     X: Any = table.X
     y: Any = table.y
+    folds, groups = arguments.cv, table.groups
     if folds < 2:
         raise ValueError(f"--cv {folds}: cross-validation needs at least 2 folds")
     classes, counts = np.unique(y, return_counts=True)
-    least = int(counts.argmin())
-    if counts[least] < folds:
-        raise ValueError(
-            f"--cv {folds} folds need as many samples of each class, and of {classes[least]!s} "
-            f"there are {counts[least]}: choose fewer folds"
-        )
+    refuse_small_classes(classes, counts, folds, f"--cv {folds} needs", ", or ask for fewer folds")
     weights = {} if table.weights is None else {"sample_weight": table.weights}
-    splits = StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, y)
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splits = kind(folds, shuffle=True, random_state=arguments.seed).split(X, y, groups)
     scores = []
-    with ProgressBar("cross-validation: folds", folds, shown=not quiet) as progress:
+    with ProgressBar("cross-validation: folds", folds, shown=not arguments.quiet) as progress:
         for place, (train, test) in enumerate(splits, 1):
             progress.starts(f"fold {place}")
             model, known, unseen = make(), X[train], X[test]
@@ -174,6 +173,7 @@ def held_out_accuracy(
                 fill = clone(imputer).fit(known).transform
                 known, unseen = fill(known), fill(unseen)
             given, judging = ({k: v[r] for k, v in weights.items()} for r in (train, test))
+            given |= options.grouping(model, None if groups is None else groups[train])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # told of by the fit to all samples
                 found = model.fit(known, y[train], **given).predict(unseen)
@@ -220,6 +220,7 @@ def register_cv(commands: options.Commands) -> None:
         help="the best mean score, or the strongest penalty within one standard error of it",
     )
     add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    options.add_seed(parser)
     output.add_plot(parser, "the scores")
     parser.add_argument("-o", "--output", metavar="FILE", help="save the chosen model")
     options.add_common(parser)
@@ -231,7 +232,12 @@ def run_cv(arguments: argparse.Namespace) -> int:
     model = _search(arguments)
     table, imputer = options.filled_table_of(arguments)
     try:
-        options.suited(model, table.X, arguments).fit(table.X, table.y, sample_weight=table.weights)
+        options.suited(model, table.X, arguments).fit(
+            table.X,
+            table.y,
+            sample_weight=table.weights,
+            **options.grouping(model, table.groups),
+        )
     except KeyboardInterrupt:
         if not _print_complete(arguments, model, table):
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from copy import copy
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import proxmargin
 from proxmargin.cli import failures, options, output
@@ -39,6 +39,7 @@ def register_path(commands: options.Commands) -> None:
         help="end where this share of the null model's loss is explained, such as 0.999",
     )
     output.add_plot(parser, "the coefficients")
+    options.add_seed(parser)
     options.add_common(parser)
 
 
@@ -132,7 +133,7 @@ def register_stability(commands: options.Commands) -> None:
         help="weakest penalty of a grid by its strongest one (default: 0.01)",
     )
     add("--cluster", type=float, metavar="R", help="report features correlated by R or more as one")
-    add("--seed", type=int, default=0, help="draws the halves (default: 0)")
+    options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
     add("--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them")
     add("--csv", metavar="FILE", help="write the frequencies of all features")
@@ -252,22 +253,18 @@ def _mistakes(arguments: argparse.Namespace, model: Any) -> str:
     return f"at most {expected}{share}"
 
 
-class _Unweighted(argparse.Action):
-    """``--weights`` of the other commands."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        parser.error(
-            "a permutation test takes no weights, as permuted labels are equally likely only among "
-            "samples that weigh the same: leave the column out with --ignore COL"
-        )
-
-
 def register_permute(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "permute", run_permute, "test whether permuted labels would be separated as well"
     )
-    options.add_data(parser)
-    parser.add_argument("--weights", nargs="?", action=_Unweighted, help=argparse.SUPPRESS)
+    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
+    options.add_columns(parser, without="--weights")
+    options.add_elsewhere(
+        parser,
+        "--weights",
+        "a permutation test takes no weights, as permuted labels are equally likely only among "
+        "samples that weigh the same: leave the column out with --ignore COL",
+    )
     options.add_model_options(parser)
     add = parser.add_argument_group("permutation test").add_argument
     add(
@@ -276,13 +273,8 @@ def register_permute(commands: options.Commands) -> None:
         help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy'",
     )
     add("--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)")
-    add(
-        "--groups",
-        metavar="COL",
-        help="a column of pairs, batches or centres, within which labels are permuted; no feature",
-    )
     add("--folds", type=int, default=5, help="for the accuracy (default: 5)")
-    add("--seed", type=int, default=0, help="of the permutations (default: 0)")
+    options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
     output.add_plot(parser, "the null distribution")
     options.add_common(parser)
@@ -290,7 +282,8 @@ def register_permute(commands: options.Commands) -> None:
 
 def run_permute(arguments: argparse.Namespace) -> int:
     output.check_plot(arguments.plot)
-    estimator, table = options.estimator_of(arguments), options.table_of(arguments)
+    estimator = options.estimator_of(arguments)
+    table, _ = options.filled_table_of(arguments)
     test = proxmargin.permutation_test(
         options.suited(estimator, table.X, arguments),
         table.X,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SHOWN = 30  # coefficients that are printed without --all
 MODEL_SUFFIX = ".pmz"
 NAMED_AT_MOST = 12  # of a list
+OF_PREDICTIONS = ("--normalize-levels", "--na-labels")
 
 
 def register_predict(commands: options.Commands) -> None:
@@ -44,9 +45,21 @@ def register_predict(commands: options.Commands) -> None:
         help="a data file or the name of an embedded set; columns that the model was fitted to are "
         "found by name, and others left out",
     )
-    options.add_target(parser)
-    options.add_ignore(parser)
-    add("--id", metavar="COL", help="a column, such as the names of the samples, to print first")
+    options.add_roles(parser, "--target", "--id", "--ignore")
+    options.add_cells(parser, *OF_PREDICTIONS)
+    options.add_elsewhere(
+        parser,
+        "--impute",
+        "missing cells are filled in as in the training data: by a model that was fitted with "
+        "--impute, such as proxmargin fit DATA --impute median -o MODEL",
+    )
+    add(
+        "--unseen",
+        choices=("error", "zero", "missing"),
+        default="error",
+        help="levels that the model has not seen are refused (default), zero in all features, or "
+        "missing cells",
+    )
     add("--scores", action="store_true", help="add the scores of the classes")
     add(
         "--proba",
@@ -73,11 +86,12 @@ def run_predict(arguments: argparse.Namespace) -> int:
     table = read_for_model(
         arguments.data,
         model,
-        target=arguments.target,
-        ignore=arguments.ignore,
-        ids=arguments.id,
+        **{name: getattr(arguments, name) for name in ("target", "ids", "ignore", "unseen")},
+        normalize_levels=arguments.normalize_levels,
+        na_labels=arguments.na_labels,
         dialect=options.dialect_of(arguments),
     )
+    options.tell(table, arguments)
     columns = _predicted(model, table, arguments)
     quality = _quality(table.y, columns["prediction"])
 
@@ -158,7 +172,7 @@ def register_coefs(commands: options.Commands) -> None:
     )
     add("--all", action="store_true", help="features without a coefficient and all rows, too")
     add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
-    options.add_target(parser)
+    options.add_roles(parser, "--target")
     options.add_text(parser)
     options.add_common(parser)
 

@@ -27,7 +27,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
 from proxmargin.data.designs import Design, as_design
 from proxmargin.data.designs.samples import is_sparse
 from proxmargin.data.inputs.seeds import row_numbers, seeded_splitter
-from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.permutations.labelings import Codes, Statistic
@@ -337,9 +337,6 @@ def seeded_folds(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int)
     splitter = splitter_of(cv, labels, groups)
     if not isinstance(cv, Integral):
         return seeded_splitter(splitter, seed)
-    least = int(np.unique(labels, return_counts=True)[1].min())
-    if least < int(cv):
-        raise ValueError(
-            f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
-        )
+    classes, counts = np.unique(labels, return_counts=True)
+    refuse_small_classes(classes, counts, int(cv), f"{cv} folds need", ", or ask for fewer folds")
     return splitter

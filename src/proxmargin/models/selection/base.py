@@ -17,7 +17,7 @@ from sklearn.base import ClassifierMixin
 
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_choice, check_flag, check_number, check_threads
-from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly
@@ -389,6 +389,9 @@ class CrossValidated(
 
     def _folds(self, data: ValidatedRows, arguments: Mapping[str, Any]) -> list[Fold]:
         splitter = splitter_of(self.cv, data.labels, arguments.get("groups"))
+        if isinstance(self.cv, Integral | None):
+            counts = np.bincount(data.targets.codes)
+            refuse_small_classes(data.targets.classes, counts, 2, "cross-validation needs")
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
 

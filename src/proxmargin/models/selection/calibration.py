@@ -30,6 +30,7 @@ from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_choice, check_number, check_threads
+from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated_weights
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
@@ -230,11 +231,9 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             held = f"the one class {self.classes_[0]!s}" if counts.size else "no labels"
             raise ValueError(f"y holds {held}: at least 2 classes are needed")
         by_count = self.cv is None or isinstance(self.cv, Integral)
-        if by_count and counts.min() < folds:
-            raise ValueError(
-                f"{folds} folds need as many samples of each class, and class "
-                f"{self.classes_[counts.argmin()]!s} has {counts.min()}: give a smaller cv"
-            )
+        if by_count:
+            what = f"{folds} folds need"
+            refuse_small_classes(self.classes_, counts, folds, what, ", or give a smaller cv")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which of the arguments of `fit` go to the classifier and which to the splitter."""

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_folds, check_number
 from proxmargin.data.inputs.preprocessing import fitted_transformer
+from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
 
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
@@ -251,6 +252,9 @@ def inner_splits(data: LabelledRows, seed: int) -> list[TrainTestRows]:
     splits = _numbered(_shuffled(data, folds, seed), 0, data.n_samples)
     kept = [split for split in splits if np.unique(data.y[split.train]).size == classes.size]
     if not kept:
+        if data.groups is None:
+            what = "a training part that is split again needs"
+            refuse_small_classes(classes, counts, 2, what, ", or ask for fewer folds")
         raise ValueError(
             "groups: a training part cannot be split again so that every class is left in it; "
             "too few groups hold samples of the same class"
@@ -341,12 +345,9 @@ def _notes_on_tests(data: LabelledRows, splits: list[TrainTestRows]) -> list[str
 def _refuse_small(classes: NDArray[Any], counts: NDArray[np.intp]) -> None:
     if classes.size < 2:
         raise ValueError(f"there is only one class ({classes[0]}): nothing to classify")
-    if counts.min() < 2:
-        names = ", ".join(str(label) for label in classes[counts < 2][:LISTED])
-        raise ValueError(
-            f"cross-validation needs at least 2 samples of every class; there is only one of: "
-            f"{names}. Remove these samples or merge the classes."
-        )
+    # training parts of classes of two have one of each, which no second split leaves in
+    alone = np.count_nonzero(counts == 2) > 1 and classes.size > 2
+    refuse_small_classes(classes, counts, 3 if alone else 2, "cross-validation needs")
     if counts.max() < FEWEST_OF_LARGEST_CLASS:
         raise ValueError(
             f"the largest class has {counts.max()} samples; nested cross-validation needs at "
