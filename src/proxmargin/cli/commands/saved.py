@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 SHOWN = 30  # coefficients that are printed without --all
 MODEL_SUFFIX = ".pmz"
 NAMED_AT_MOST = 12  # of a list
+UNREADABLE = "no option that the messages name"
+OF_INFO = ("--json", "-q", "--quiet", "--debug")
 OF_PREDICTIONS = ("--normalize-levels", "--na-labels")
 
 
@@ -256,9 +260,7 @@ def run_info(arguments: argparse.Namespace) -> int:
     if is_model or holds(arguments.data, MANIFEST):
         facts = describe_model(arguments.data)
     else:
-        table = options.table_of(arguments)
-        output.warn_of_leaks(table)
-        facts = table.describe()
+        facts = _facts(arguments)
     if arguments.json:
         output.print_json(facts)
     else:
@@ -267,6 +269,43 @@ def run_info(arguments: argparse.Namespace) -> int:
             facts["top_features"] = output.in_words(facts["top_features"], with_class) or "none"
         output.print_facts({name.replace("_", " "): _shown(value) for name, value in facts.items()})
     return failures.OK
+
+
+def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
+    that reads it."""
+    from proxmargin.cli.remedies import remedied
+    from proxmargin.files.tables.survey import survey
+
+    used, typed, problem = arguments, list[str](), ""
+    seen: dict[str, Any] = {}
+    with suppress(ValueError):  # what cannot be opened may be so with an option that is named
+        seen = survey(arguments.data, options.dialect_of(arguments))
+    table: Table | None = None
+    try:
+        table = options.table_of(arguments)
+    except ValueError as error:
+        problem = failures.as_options(str(error))
+        used, typed = remedied(arguments, problem, seen.get("target_candidates", []))
+        if not (typed or seen):
+            raise
+        with suppress(ValueError):  # the last message names nothing to be typed
+            table = options.table_of(used)
+        seen = seen or survey(used.data, options.dialect_of(used))
+    if table is not None:
+        output.warn_of_leaks(table)
+    doubt = {"doubt": failures.as_options(seen["doubt"])} if "doubt" in seen else {}
+    given = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
+    command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
+    if table is None:
+        command = f"{command} --transpose --labels FILE" if doubt else UNREADABLE
+    return {
+        **({"problem": problem} if problem else {}),
+        **({} if table is None else table.describe()),
+        **seen,
+        **doubt,
+        "read_with": command,
+    }
 
 
 def _shown(value: Any) -> str:

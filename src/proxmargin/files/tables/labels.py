@@ -26,7 +26,7 @@ _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 # classes above which the last column is hardly the target, if no one has named it
-_MANY_CLASSES = 20
+MANY_CLASSES = 20
 
 
 def written_labels(column: Any) -> Any:
@@ -80,7 +80,7 @@ def warn_of_default_target(table: Table, source: str) -> None:
     if table.y is None or name is None:
         return
     classes, counts = np.unique(table.y, return_counts=True)
-    if classes.size > _MANY_CLASSES or (classes.size > 2 and counts.min() == 1):
+    if classes.size > MANY_CLASSES or (classes.size > 2 and counts.min() == 1):
         place = "column" if name.lower() in TARGET_NAMES else "last column"
         warnings.warn(
             f"{source}: the {place} {name!r} is taken for the target, and has {classes.size} "
