@@ -23,6 +23,7 @@ AUTO = "auto"  # a strength that cross-validation chooses
 STANDARDIZE: Mapping[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
 STRENGTHS = ("alpha", "C")
 FOLDS = 5  # of the choice that fit makes
+TIME = "time"  # of rows that are in its order
 N_STRENGTHS = 20  # that it chooses among, as those of cv
 # parameters by which a model is shown
 SHOWN = ("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel")
@@ -219,6 +220,26 @@ def add_text(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("tables (defaults: as written by most programs)")
     for option, settings in WRITTEN.items():
         group.add_argument(option, **settings)
+
+
+def add_splits(group: Any) -> None:
+    """Which rows are held out together."""
+    group.add_argument(
+        "--splits",
+        choices=("shuffled", TIME),
+        default="shuffled",
+        help="stratified folds of shuffled rows (default), or for rows in the order of time: each "
+        "fold tests later rows than it trains on",
+    )
+
+
+def folds_of(arguments: argparse.Namespace, folds: int) -> Any:
+    """A number of shuffled folds, or a splitter in time."""
+    if arguments.splits != TIME:
+        return folds
+    from sklearn.model_selection import TimeSeriesSplit
+
+    return TimeSeriesSplit(folds)
 
 
 def table_of(arguments: argparse.Namespace) -> Table:
@@ -462,6 +483,6 @@ def search_of(arguments: argparse.Namespace, **settings: Any) -> Any:
     shared = {n: value for n, value in plain.get_params(deep=False).items() if n in known}
     if "l1_ratios" in known and arguments.l1_ratio is not None:
         shared["l1_ratios"] = (arguments.l1_ratio,)
-    defaults = {f"{strength}s": N_STRENGTHS, "cv": FOLDS, "verbose": not arguments.quiet}
-    defaults |= {"random_state": arguments.seed} if "random_state" in known else {}
-    return kind(**{**shared, **defaults, **settings})
+    shared |= {f"{strength}s": N_STRENGTHS, "verbose": not arguments.quiet}
+    shared |= {"cv": folds_of(arguments, FOLDS), "random_state": arguments.seed}
+    return kind(**{**shared, **settings})

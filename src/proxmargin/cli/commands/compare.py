@@ -94,6 +94,7 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     )
     add("--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)")
     options.add_scaling(group)
+    options.add_splits(group)
     options.add_seed(group)
 
 
@@ -151,16 +152,18 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     from sklearn.exceptions import ConvergenceWarning
 
     from proxmargin.data.inputs.preprocessing import imputer
+    from proxmargin.data.inputs.row_order import RowOrderWarning
     from proxmargin.studies.comparing.metrics import DEFAULT_METRICS
     from proxmargin.studies.comparing.run import FOLDS, compare
 
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("ignore", RowOrderWarning)
     return compare(
         table.X,
         table.y,
         models=_names(arguments.models, ["all"]),
-        cv=FOLDS if arguments.folds is None else arguments.folds,
+        cv=options.folds_of(arguments, FOLDS if arguments.folds is None else arguments.folds),
         repeats=arguments.repeats,
         scoring=arguments.scoring,
         metrics=_names(arguments.metrics, list(DEFAULT_METRICS)),

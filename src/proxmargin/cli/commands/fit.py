@@ -30,6 +30,7 @@ def register_fit(commands: options.Commands) -> None:
         help="also the accuracy on held-out samples, by K-fold cross-validation: that on the "
         "training samples says little about new ones",
     )
+    options.add_splits(parser)
     options.add_seed(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="save the model, for example .pmz")
     options.add_common(parser)
@@ -147,9 +148,9 @@ def held_out_accuracy(
     import numpy as np
     from sklearn.base import clone
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     from proxmargin.data.inputs.targets import refuse_small_classes
+    from proxmargin.models.selection.scoring import splitter_of, warn_of_ordered_rows
     from proxmargin.runtime.progress import ProgressBar
     from proxmargin.studies.comparing.evidence import Evidence
     from proxmargin.studies.comparing.metrics import basis_of
@@ -162,8 +163,11 @@ def held_out_accuracy(
     classes, counts = np.unique(y, return_counts=True)
     refuse_small_classes(classes, counts, folds, f"--cv {folds} needs", ", or ask for fewer folds")
     weights = {} if table.weights is None else {"sample_weight": table.weights}
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splits = kind(folds, shuffle=True, random_state=arguments.seed).split(X, y, groups)
+    cv = options.folds_of(arguments, folds)
+    splits = splitter_of(cv, y, groups, arguments.seed).split(X, y, groups)
+    if not options.to_choose(arguments):  # else the search of the choice says so
+        codes = np.unique(y, return_inverse=True)[1]
+        warn_of_ordered_rows(cv, groups, X, codes, table.feature_names)
     scores = []
     with ProgressBar("cross-validation: folds", folds, shown=not arguments.quiet) as progress:
         for place, (train, test) in enumerate(splits, 1):
@@ -197,7 +201,8 @@ def register_cv(commands: options.Commands) -> None:
         commands, "cv", run_cv, "choose the strength of a model by cross-validation"
     )
     options.add_fitting(parser)
-    add = parser.add_argument_group("cross-validation").add_argument
+    group = parser.add_argument_group("cross-validation")
+    add = group.add_argument
     add("--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)")
     add(
         "--eps",
@@ -211,7 +216,8 @@ def register_cv(commands: options.Commands) -> None:
         action="store_true",
         help="also mix with fits of the same features without a penalty, by gamma in [0, 1]",
     )
-    add("--folds", type=int, default=5, help="stratified (default: 5)")
+    add("--folds", type=int, default=5, help="how many (default: 5)")
+    options.add_splits(group)
     add("--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)")
     add(
         "--selection",
@@ -274,7 +280,7 @@ def _search(arguments: argparse.Namespace) -> Any:
         **settings,
         **{f"{strength}s": arguments.n_strengths},
         eps=arguments.eps,
-        cv=arguments.folds,
+        cv=options.folds_of(arguments, arguments.folds),
         scoring=arguments.scoring,
         selection=arguments.selection,
         n_jobs=arguments.jobs,

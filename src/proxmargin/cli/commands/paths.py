@@ -222,35 +222,44 @@ def _print(
         )
         for row in [*stable, *others]
     ]
+    print(f"{_answer(arguments, model, len(stable))}\n")
     output.print_listing(Listing(headings, cells))
     print()
     output.print_facts(
         {
             "model": f"{arguments.model}({settings})",
             "data": f"{table.source}, {table.X.shape[0]} samples, {table.X.shape[1]} features",
-            "stable": f"{len(stable)} (marked *), on {number(model.threshold_)} of "
-            f"{2 * model.n_pairs} half-samples or more",
+            "stable": "marked *",
             "half-samples": f"select {number(model.q_)} features"
             + (" at most" if arguments.threshold is None or model.q_ % 1 == 0 else " on average"),
-            "mistakes": _mistakes(arguments, model),
+            "bound": f"{arguments.assumption}; estimated share of mistakes "
+            f"{number(model.fdr_, '.2g')}",
             "saved to": output.saved_to(saved, arguments.csv, "--csv"),
         }
     )
 
 
-def _mistakes(arguments: argparse.Namespace, model: Any) -> str:
-    """The bound on false selections, or what stands in its place."""
+def _answer(arguments: argparse.Namespace, model: Any, stable: int) -> str:
+    """How many features are stable, and how many of them one has to expect to be mistakes."""
     if not model.threshold_ < float("inf"):
-        return f"no threshold has an estimated share of {arguments.fdr:g} or less"
+        return f"No threshold has an estimated share of mistakes of {arguments.fdr:g} or less."
+    verb, share = "is" if stable == 1 else "are", number(100 * model.threshold_, ".3g")
+    found = (
+        f"{stable} of {model.n_features_in_} features {verb} stable: on {share} % of "
+        f"{2 * model.n_pairs} half-samples or more among the first {number(model.q_, '.3g')} to "
+        "enter."
+    )
     if not model.pfer_ < float("inf"):
-        return "no bound: the threshold is too low for so many features of a half-sample"
-    expected = f"{number(model.pfer_, '.3g')} expected ({arguments.assumption})"
-    share = f"; estimated share {number(model.fdr_, '.2g')}"
-    if arguments.fdr is not None:
-        return f"estimated: {expected}, no bound as the threshold depends on the data{share}"
-    if arguments.q is None and arguments.pfer is None and arguments.threshold is not None:
-        return f"estimated: {expected}, for the mean number of features{share}"
-    return f"at most {expected}{share}"
+        return f"{found} There is no bound on mistakes: the threshold is too low for so many."
+    expected = f"{number(model.pfer_, '.2g')} of them expected to be there by mistake"
+    alone = arguments.q is None and arguments.pfer is None and arguments.threshold is not None
+    if arguments.fdr is not None or alone:
+        why = "the threshold depends on the data" if not alone else "q is their mean"
+        return f"{found} About {expected.replace('expected', 'are expected')}: no bound, as {why}."
+    return (
+        f"{found} At most {expected.replace('expected', 'are expected')}, if noise is selected no "
+        "more often than by chance."
+    )
 
 
 def register_permute(commands: options.Commands) -> None:
