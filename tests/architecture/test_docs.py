@@ -62,4 +62,4 @@ def test_every_solver_and_each_of_its_options_is_in_the_documentation() -> None:
 def test_models_without_probabilities_say_where_they_come_from() -> None:
     for name in MODELS:
         model = getattr(proxmargin, name)
-        assert hasattr(model, "predict_proba") != ("CalibratedMargin" in model.__doc__), name
+        assert hasattr(model, "predict_log_proba") != ("CalibratedMargin" in model.__doc__), name

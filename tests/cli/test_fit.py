@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import warnings
 
 import numpy as np
@@ -177,3 +180,35 @@ def test_the_largest_coefficients_are_named(training, capsys):
     leading = json.loads(capsys.readouterr().out)["model"]["top_features"]
     assert line.split()[1] == leading[0]["feature"]
     assert leading[0]["class"] == "malignant"
+
+
+@pytest.mark.parametrize("strength", [(), ("--alpha", "auto", "--impute", "median")])
+def test_a_calibrated_fit_has_probabilities(strength, tmp_path, capsys) -> None:
+    path = str(tmp_path / "model.pmz")
+    data = "breast_cancer" if strength else "iris"
+    fit = ["fit", data, "--model", "HuberizedSVC", "--quiet", *strength]
+    assert main([*fit, "--calibrate", "-o", path]) == 0
+    assert "of calibrated scores" in capsys.readouterr().out
+    assert main(["predict", path, data, "--proba", "--quiet"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    shares = np.array([[float(v) for k, v in row.items() if k != "prediction"] for row in rows])
+    assert shares.shape == ((569, 2) if strength else (150, 3))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    plain = load_model(path)
+    assert main([*fit, "-o", path]) == 0
+    again = load_model(path)
+    inner = getattr(plain, "model", plain), getattr(again, "model", again)
+    np.testing.assert_array_equal(inner[0].coef_, inner[1].coef_)
+
+
+def test_a_logistic_fit_needs_no_calibration(capsys) -> None:
+    assert main(["fit", "iris", "--model", "SparseLogisticRegression", "--calibrate"]) == USAGE
+    assert "probabilities of its own" in capsys.readouterr().err
+
+
+def test_predictions_that_are_less_probable_are_counted(tmp_path, capsys) -> None:
+    path = str(tmp_path / "model.pmz")
+    assert main(["fit", "breast_cancer", "--model", "DWD", "-q", "--calibrate", "-o", path]) == 0
+    capsys.readouterr()
+    assert main(["predict", path, "breast_cancer", "--proba", "-q"]) == 0
+    assert re.search(r"\d+ of 569 predicted classes are not the most", capsys.readouterr().err)

@@ -165,6 +165,5 @@ class TestColumns:
         assert main(["predict", str(model), str(training), "--proba"]) == USAGE
         out, err = capsys.readouterr()
         assert out == ""
-        assert "the scores of HuberizedSVC are no probabilities" in err
-        assert "SparseLogisticRegression" in err
-        assert "CalibratedMargin(load_model(" in err
+        assert "this HuberizedSVC has scores and no probabilities" in err
+        assert f"--model HuberizedSVC --calibrate -o {model}" in err

@@ -40,9 +40,7 @@ from proxmargin import (
     HuberizedSVC,
     HuberizedSVCCV,
     MarginFDA,
-    save_model,
 )
-from proxmargin.files.errors import ModelFileError
 from tests.models.fitting.test_scikit_learn import checks_of
 
 
@@ -346,13 +344,12 @@ def test_a_number_of_folds_keeps_groups_whole() -> None:
     rng = np.random.default_rng(0)
     X, y, groups = rng.standard_normal((30, 100)), np.arange(30) % 2, np.arange(30)
     X, y, groups = (np.repeat(each, 3, axis=0) for each in (X, y, groups))
-    folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
-    expected = CalibratedMargin(SVC(), cv=folds).fit(X, y, groups=groups)
+    expected = CalibratedMargin(SVC(), cv=StratifiedGroupKFold(5)).fit(X, y, groups=groups)
     found = CalibratedMargin(SVC(), cv=5).fit(X, y, groups=groups)
     np.testing.assert_array_equal(found.oof_scores_, expected.oof_scores_)
     search = HuberizedSVCCV(alphas=4, keep_scores=True)
     found = clone(search).fit(X, y, groups=groups)
-    expected = clone(search).set_params(cv=folds).fit(X, y, groups=groups)
+    expected = clone(search).set_params(cv=StratifiedGroupKFold(5)).fit(X, y, groups=groups)
     np.testing.assert_array_equal(found.oof_scores_, expected.oof_scores_)
     for model in (search, CalibratedMargin(SVC())):
         with pytest.raises(ValueError, match="there are 3"):
@@ -361,7 +358,7 @@ def test_a_number_of_folds_keeps_groups_whole() -> None:
         routed = CalibratedMargin(SVC(), cv=5).fit(X, y, groups=groups)
         direct = clone(search).fit(X, y, groups=groups)
     np.testing.assert_array_equal(direct.oof_scores_, expected.oof_scores_)
-    assert np.corrcoef(routed.oof_scores_, y)[0, 1] < 0.8
+    assert np.corrcoef(routed.oof_scores_, y)[0, 1] < 0.5
 
 
 def test_weights_and_folds_that_cannot_be_are_refused() -> None:
@@ -404,10 +401,3 @@ def test_rejected_samples_are_left_out_of_metrics_by_the_mask() -> None:
     table = confusion_matrix(y[300:][kept], model.predict(X[300:])[kept])
     assert 0 < table.sum() == kept.sum() < kept.size
     assert np.trace(table) / table.sum() == model.score(X[300:], y[300:])
-
-
-def test_a_calibrated_model_is_no_model_file(tmp_path) -> None:
-    X, y = load_breast_cancer(return_X_y=True)
-    model = CalibratedMargin(SVC(standardize=True)).fit(X, y)
-    with pytest.raises(ModelFileError, match="save its estimator"):
-        save_model(model, tmp_path / "model.pmz")

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import csv
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
 SHOWN = 30  # coefficients that are printed without --all
 MODEL_SUFFIX = ".pmz"
 NAMED_AT_MOST = 12  # of a list
-UNREADABLE = "no option that the messages name"
-OF_INFO = ("--json", "-q", "--quiet", "--debug")
-OF_PREDICTIONS = ("--normalize-levels", "--na-labels")
 
 
 def register_predict(commands: options.Commands) -> None:
@@ -49,26 +44,15 @@ def register_predict(commands: options.Commands) -> None:
         help="a data file or the name of an embedded set; columns that the model was fitted to are "
         "found by name, and others left out",
     )
-    options.add_roles(parser, "--target", "--id", "--ignore")
-    options.add_cells(parser, *OF_PREDICTIONS)
-    options.add_elsewhere(
-        parser,
-        "--impute",
-        "missing cells are filled in as in the training data: by a model that was fitted with "
-        "--impute, such as proxmargin fit DATA --impute median -o MODEL",
-    )
-    add(
-        "--unseen",
-        choices=("error", "zero", "missing"),
-        default="error",
-        help="levels that the model has not seen are refused (default), zero in all features, or "
-        "missing cells",
-    )
+    options.add_target(parser)
+    options.add_ignore(parser)
+    add("--id", metavar="COL", help="a column, such as the names of the samples, to print first")
     add("--scores", action="store_true", help="add the scores of the classes")
     add(
         "--proba",
         action="store_true",
-        help="add the probabilities of the classes, of logistic models",
+        help="add the probabilities of the classes: of logistic models their own, of others those "
+        "of models by compare or fit --calibrate",
     )
     add("-o", "--output", metavar="FILE", help="write CSV there (default: standard output)")
     options.add_text(parser)
@@ -83,21 +67,21 @@ def run_predict(arguments: argparse.Namespace) -> int:
     if arguments.proba and not hasattr(model, "predict_proba"):
         kind = type(getattr(model, "model", model)).__name__
         raise ValueError(
-            f"--proba: the scores of {kind} are no probabilities. Fit SparseLogisticRegression or "
-            f"LogisticRegression, which have them; or calibrate a {kind} in Python: "
-            f"CalibratedMargin(load_model({arguments.model!r})).fit(X, y).predict_proba(X_new)"
+            f"--proba: this {kind} has scores and no probabilities: fit it again with proxmargin "
+            f"fit DATA --model {kind} --calibrate -o {arguments.model}, or choose a model with "
+            "proxmargin compare, which calibrates it"
         )
     table = read_for_model(
         arguments.data,
         model,
-        **{name: getattr(arguments, name) for name in ("target", "ids", "ignore", "unseen")},
-        normalize_levels=arguments.normalize_levels,
-        na_labels=arguments.na_labels,
+        target=arguments.target,
+        ignore=arguments.ignore,
+        ids=arguments.id,
         dialect=options.dialect_of(arguments),
     )
-    options.tell(table, arguments)
     columns = _predicted(model, table, arguments)
     quality = _quality(table.y, columns["prediction"])
+    _warn_of_less_probable(model, columns)
 
     def save(name: str) -> None:
         with output.text_replaced(name) as file:
@@ -141,6 +125,28 @@ def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[
     return {table.ids.name: ids, **columns}
 
 
+def _warn_of_less_probable(model: Any, columns: dict[str, Any]) -> None:
+    """Say how many predictions, which go by the scores, are not the most probable class."""
+    import numpy as np
+
+    from proxmargin.files.models.model import probabilities_of
+
+    names = [f"proba_{label}" for label in model.classes_]
+    if names[0] not in columns:
+        return
+    likely = model.classes_[np.column_stack([columns[name] for name in names]).argmax(axis=1)]
+    count = int(np.sum(likely != np.asarray(columns["prediction"])))
+    share = probabilities_of(getattr(model, "model", model)).get("boundary_probability")
+    if count and share is not None:
+        where = f", where the probability of {model.classes_[1]} is {share:.2f}"
+        warnings.warn(
+            f"{count} of {likely.size} predicted classes are not the most probable one: they "
+            f"change at the boundary of the model{where}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def _write(columns: dict[str, Any], file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
@@ -176,7 +182,7 @@ def register_coefs(commands: options.Commands) -> None:
     )
     add("--all", action="store_true", help="features without a coefficient and all rows, too")
     add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
-    options.add_roles(parser, "--target")
+    options.add_target(parser)
     options.add_text(parser)
     options.add_common(parser)
 
@@ -260,7 +266,9 @@ def run_info(arguments: argparse.Namespace) -> int:
     if is_model or holds(arguments.data, MANIFEST):
         facts = describe_model(arguments.data)
     else:
-        facts = _facts(arguments)
+        table = options.table_of(arguments)
+        output.warn_of_leaks(table)
+        facts = table.describe()
     if arguments.json:
         output.print_json(facts)
     else:
@@ -269,43 +277,6 @@ def run_info(arguments: argparse.Namespace) -> int:
             facts["top_features"] = output.in_words(facts["top_features"], with_class) or "none"
         output.print_facts({name.replace("_", " "): _shown(value) for name, value in facts.items()})
     return failures.OK
-
-
-def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
-    that reads it."""
-    from proxmargin.cli.remedies import remedied
-    from proxmargin.files.tables.survey import survey
-
-    used, typed, problem = arguments, list[str](), ""
-    seen: dict[str, Any] = {}
-    with suppress(ValueError):  # what cannot be opened may be so with an option that is named
-        seen = survey(arguments.data, options.dialect_of(arguments))
-    table: Table | None = None
-    try:
-        table = options.table_of(arguments)
-    except ValueError as error:
-        problem = failures.as_options(str(error))
-        used, typed = remedied(arguments, problem, seen.get("target_candidates", []))
-        if not (typed or seen):
-            raise
-        with suppress(ValueError):  # the last message names nothing to be typed
-            table = options.table_of(used)
-        seen = seen or survey(used.data, options.dialect_of(used))
-    if table is not None:
-        output.warn_of_leaks(table)
-    doubt = {"doubt": failures.as_options(seen["doubt"])} if "doubt" in seen else {}
-    given = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
-    command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
-    if table is None:
-        command = f"{command} --transpose --labels FILE" if doubt else UNREADABLE
-    return {
-        **({"problem": problem} if problem else {}),
-        **({} if table is None else table.describe()),
-        **seen,
-        **doubt,
-        "read_with": command,
-    }
 
 
 def _shown(value: Any) -> str:

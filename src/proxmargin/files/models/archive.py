@@ -22,7 +22,8 @@ from functools import cache
 from hashlib import sha256
 from inspect import isabstract
 from pathlib import Path
-from typing import Any, TypeAlias, get_args, get_type_hints
+from types import UnionType
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +47,16 @@ COMPOSED: Mapping[str, str] = {
 # no models of one set of coefficients: what to do instead
 OTHERS: Mapping[str, str] = {
     "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features",
-    "CalibratedMargin": "save its estimator, fitted to all samples, and calibrate the loaded one "
-    "again: CalibratedMargin(load_model(path)).fit(X, y)",
 }
 
-# the packages of kernels, losses and penalties, and the table of solvers, which knows them all
+# the packages of kernels, losses and penalties, the table of solvers, which knows them all, and the
+# maps from scores to probabilities
 _PART_HOMES = (
     "proxmargin.data.kernels",
     "proxmargin.losses",
     "proxmargin.penalties",
     "proxmargin.solvers.choice.names",
+    "proxmargin.models.selection.calibrators",
 )
 
 
@@ -166,7 +167,7 @@ _PLAIN_TYPES: dict[Any, tuple[type, ...]] = {
 
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a plain value is of the type of a field; nested parts check their own fields."""
-    kinds = get_args(hint) or (hint,)
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not all(kind in _PLAIN_TYPES for kind in kinds):
         return True
     return any(type(value) in _PLAIN_TYPES[kind] for kind in kinds)
@@ -313,11 +314,11 @@ FORMAT = "proxmargin model"
 VERSION = 2
 MANIFEST = "model.json"
 SIGNATURE = "model.sig"
-_KEYS = frozenset(
-    {"format", "version", "proxmargin", "estimator", "settings", "fitted", "certificate", "members"}
-)
-# of models with an imputer only
-_OPTIONAL = frozenset({"imputed"})
+# of models with an imputer or with calibrated scores, and of several of one calibrated classifier
+_OPTIONAL = frozenset({"imputed", "calibrator", "models"})
+# of one of several models
+CONTENT = frozenset({"estimator", "settings", "fitted", "certificate"})
+_KEYS = CONTENT | {"format", "version", "proxmargin", "members"}
 # bytes of Python objects that a byte of JSON may become: empty lists, and copies of them
 _OBJECT_BYTES = 64
 

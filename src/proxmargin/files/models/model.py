@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import proxmargin
 from proxmargin.data.inputs.parameters import check_number
@@ -30,11 +31,11 @@ from proxmargin.files.models import fitted
 from proxmargin.files.models.archive import (
     CODEC,
     COMPOSED,
+    CONTENT,
     ESTIMATORS,
     MANIFEST,
     OTHERS,
     SIGNATURE,
-    Archive,
     Sign,
     Verify,
     certificate_from_plain,
@@ -49,6 +50,8 @@ from proxmargin.files.models.archive import (
 from proxmargin.files.models.fitted import form_of
 from proxmargin.models.fitting.coefficients import Ranked
 from proxmargin.models.fitting.registry import CROSS_VALIDATED
+from proxmargin.models.selection.calibration import CalibratedMargin
+from proxmargin.models.selection.calibrators import Calibrator
 from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.runtime.brief import brief
 
@@ -153,6 +156,10 @@ CERTIFIED = (
 )
 TOP_FEATURES = 10  # that the facts about a model name
 
+CALIBRATED = "CalibratedMargin"
+OF_CALIBRATION = ("method", "cv", "ensemble", "reject_cost", "n_jobs")
+PROBES = np.array([-1e3, -1.0, 0.0, 1.0, 1e3])  # scores
+
 # Callbacks watch one fit; they are no part of the model.
 _FORGOTTEN: dict[str, Any] = {"callbacks": ()}
 
@@ -168,7 +175,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     estimator : a fitted estimator of this library
         Of one that chose its strength by cross-validation the chosen model, ``best_estimator_``.
         A pipeline of a fitted ``SimpleImputer`` of NaN and such an estimator is stored with the
-        values that it fills in, and read as such a pipeline.
+        values that it fills in, and read as such a pipeline. Of a `CalibratedMargin` of such the
+        map and the models by which it predicts; a ``cv`` that is no number becomes the number of
+        its folds.
     path : str or path
         Any name; ``.pmz`` is customary.
     sign : callable (bytes) -> bytes, optional
@@ -182,6 +191,19 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         (such as a random generator; the message names it) or fitted, or numbers that are not
         finite, or the file cannot be written.
     """
+    content, arrays = _content(estimator)
+    document = document_of(content, arrays)
+    signature = None if sign is None else sign(document)
+    if not isinstance(signature, bytes | None):
+        raise ModelFileError(f"sign must return bytes, got {type(signature).__name__}.")
+    signed = {} if signature is None else {SIGNATURE: signature}
+    write_archive(Path(path), {MANIFEST: document, **signed, **arrays})
+
+
+def _content(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the document says of an estimator, and its arrays."""
+    if type(estimator) is CalibratedMargin:
+        return _several(estimator)
     estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
     form = form_of(estimator)
@@ -200,13 +222,36 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         "fitted": plain,
         "certificate": None if certificate is None else certificate_to_plain(certificate),
         **({} if imputed is None else {"imputed": imputed}),
+        **_calibration(estimator),
     }
-    document = document_of(content, arrays)
-    signature = None if sign is None else sign(document)
-    if not isinstance(signature, bytes | None):
-        raise ModelFileError(f"sign must return bytes, got {type(signature).__name__}.")
-    signed = {} if signature is None else {SIGNATURE: signature}
-    write_archive(Path(path), {MANIFEST: document, **signed, **arrays})
+    return content, arrays
+
+
+def _several(estimator: CalibratedMargin) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Of a calibrated classifier: its parameters, its map, and the models that predict."""
+    if not hasattr(estimator, "calibrator_"):
+        raise ModelFileError("This CalibratedMargin is not fitted; call fit before saving it.")
+    each = [_content(model) for model in estimator._predicting]
+    parameters = {name: getattr(estimator, name) for name in OF_CALIBRATION}
+    if not isinstance(parameters["cv"], int | None):
+        parameters["cv"] = len(estimator.estimators_)
+    content = {
+        "estimator": CALIBRATED,
+        "settings": {name: CODEC.encode(value, name) for name, value in parameters.items()},
+        "fitted": {},
+        "certificate": None,
+        **_calibration(estimator),
+        "models": [own for own, _ in each],
+    }
+    arrays = [
+        {f"{k}/{name}": data for name, data in own.items()} for k, (_, own) in enumerate(each)
+    ]
+    return content, {name: data for own in arrays for name, data in own.items()}
+
+
+def _calibration(estimator: Any) -> dict[str, Any]:
+    found = getattr(estimator, "calibrator_", None)
+    return {} if found is None else {"calibrator": CODEC.encode(found, "calibrator_")}
 
 
 def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) -> Any:
@@ -274,10 +319,16 @@ def _refuse_unknown(estimator: Any) -> None:
 def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, Any]]:
     with opened_archive(path) as archive, _explained(f"{path}: not a valid model file"):
         manifest = read_manifest(archive, verify)
-        estimator = _unfitted(manifest["estimator"], manifest["settings"])
-        for name, value in _learned(manifest, archive, estimator).items():
-            setattr(estimator, name, value)
-        estimator = put_together(estimator, manifest.get("imputed"))
+        digests, used = manifest["members"], set()
+
+        def read(name: str) -> bytes:
+            used.add(name)
+            return read_member(archive, name, digests)
+
+        several = manifest["estimator"] == CALIBRATED
+        estimator = _calibrated(manifest, read) if several else _restored(manifest, read)
+        if set(digests) != used:
+            raise ModelFileError("it holds members that do not belong to a model")
     return estimator, manifest
 
 
@@ -300,19 +351,14 @@ def _unfitted(name: Any, plain: Any) -> Any:
     return estimator
 
 
-def _learned(manifest: dict[str, Any], archive: Archive, estimator: Any) -> fitted.Fitted:
-    form, digests, used = form_of(estimator), manifest["members"], set()
-
-    def read(name: str) -> bytes:
-        used.add(name)
-        return read_member(archive, name, digests)
-
-    learned = fitted.from_members(manifest["fitted"], read, form)
-    if set(digests) != used:
-        raise ModelFileError("it holds members that do not belong to a model")
+def _restored(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
+    """One model, after its imputer if it has one."""
+    estimator = _unfitted(content["estimator"], content["settings"])
+    form = form_of(estimator)
+    learned = fitted.from_members(content["fitted"], read, form)
     form.check(learned)
-    if manifest["certificate"] is not None:
-        certificate = certificate_from_plain(manifest["certificate"])
+    if content["certificate"] is not None:
+        certificate = certificate_from_plain(content["certificate"])
         if isinstance(certificate, CertificateList):
             outputs = len(learned["intercept_"])
             if len(certificate) != outputs:
@@ -321,7 +367,57 @@ def _learned(manifest: dict[str, Any], archive: Archive, estimator: Any) -> fitt
                 )
             certificate = CertificateList(list(certificate), list(learned["classes_"]))
         learned["certificate_"] = certificate
-    return learned
+    if "calibrator" in content:
+        learned["calibrator_"] = _calibrator(content["calibrator"], len(learned["classes_"]))
+    for name, value in learned.items():
+        setattr(estimator, name, value)
+    return put_together(estimator, content.get("imputed"))
+
+
+def _calibrated(content: dict[str, Any], read: Callable[[str], bytes]) -> CalibratedMargin:
+    """The calibrated classifier, with the models by which it predicts."""
+    parts = content.get("models")
+    if not isinstance(parts, list) or not parts or "imputed" in content or content["fitted"] != {}:
+        raise ModelFileError(f"it is no {CALIBRATED} with its models")
+    models = []
+    for k, part in enumerate(parts):
+        if not isinstance(part, dict) or set(part) - {"imputed", "calibrator"} != CONTENT:
+            raise ModelFileError(f"its model {k} lacks entries or has unknown ones")
+        models.append(_restored(part, lambda name, k=k: read(f"{k}/{name}")))  # type: ignore[misc]
+    settings = complete_settings(content["settings"], OF_CALIBRATION, CALIBRATED)
+    found = CalibratedMargin(clone(models[0]), **settings)
+    try:
+        found._check_parameters()
+    except Exception as error:  # values of any type meet comparisons not made for them
+        raise ModelFileError(f"its settings are none of a {CALIBRATED}: {error}") from error
+    first, *others = [(each.classes_.tolist(), each.n_features_in_) for each in models]
+    if any(each != first for each in others) or (len(models) > 1) > found._is_ensemble:
+        raise ModelFileError("its models do not belong together")
+    found.classes_, found.n_features_in_ = models[0].classes_, models[0].n_features_in_
+    if hasattr(models[0], "feature_names_in_"):
+        found.feature_names_in_ = models[0].feature_names_in_
+    found.calibrator_ = _calibrator(content.get("calibrator"), found.classes_.size)
+    if found._is_ensemble:
+        found.estimators_ = models
+    else:
+        found.estimator_ = models[0]
+    return found
+
+
+def _calibrator(plain: Any, n_classes: int) -> Calibrator:
+    """A map that turns scores of so many classes into probabilities: it is tried on some."""
+    found = CODEC.decode(plain, "calibrator_")
+    scores = PROBES if n_classes == 2 else PROBES[:, None] * np.eye(n_classes)[0]
+    try:
+        with np.errstate(all="ignore"):
+            shares = np.asarray(found.probabilities(scores))
+            whole = shares.shape == (scores.shape[0], n_classes) and (shares >= 0).all()
+            sound = whole and np.allclose(shares.sum(axis=1), 1.0)
+    except Exception as error:  # forged parts fail in any way
+        raise ModelFileError(f"its calibrator is no map of scores ({brief(error)})") from error
+    if not (sound and isinstance(found, Calibrator)):
+        raise ModelFileError("its calibrator does not give probabilities of the classes")
+    return found
 
 
 @contextmanager
@@ -336,6 +432,16 @@ def _explained(start: str) -> Iterator[None]:
 
 
 def _facts(estimator: Any) -> dict[str, Any]:
+    if type(estimator) is CalibratedMargin:
+        models = [_facts(each) for each in estimator._predicting]
+        shared = ("classes", "features", "feature_names")
+        return {
+            "estimator": CALIBRATED,
+            "settings": {name: _shown(getattr(estimator, name)) for name in OF_CALIBRATION},
+            "calibrates": models[0]["estimator"],
+            "fits": len(models),
+            **{name: models[0][name] for name in shared},
+        }
     estimator, imputed = taken_apart(estimator)
     _refuse_unknown(estimator)
     learned = fitted.collect(estimator, form_of(estimator))
@@ -346,10 +452,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     certificate = getattr(estimator, "certificate_", None)
     return {
         "estimator": type(estimator).__name__,
-        "settings": {
-            name: value if isinstance(value, bool | int | float | str | None) else repr(value)
-            for name, value in estimator.get_params(deep=False).items()
-        },
+        "settings": {n: _shown(each) for n, each in estimator.get_params(deep=False).items()},
         **({} if imputed is None else {"imputed": imputed["strategy"]}),
         "classes": [str(label) for label in learned["classes_"].tolist()],
         "features": width,
@@ -358,11 +461,29 @@ def _facts(estimator: Any) -> dict[str, Any]:
         **({} if leading is None else {"top_features": leading}),
         "feature_names": None if names is None else [str(name) for name in names],
         "intercept": [float(value) for value in learned["intercept_"]],
+        **probabilities_of(estimator),
         "iterations": np.asarray(learned.get("n_iter_", 0)).tolist(),
         "certificate": None
         if certificate is None
         else {**{f: getattr(certificate, f) for f in CERTIFIED}, "summary": str(certificate)},
     }
+
+
+def probabilities_of(estimator: Any) -> dict[str, Any]:
+    """Whose the probabilities of a model are, if it has some; of calibrated scores of two classes
+    also that of the second class on the boundary, where the predicted class changes."""
+    found = getattr(estimator, "calibrator_", None)
+    if found is None:
+        own = "of the model" if hasattr(estimator, "predict_proba") else None
+        return {"probabilities": own}
+    boundary = {}
+    if estimator.classes_.size == 2:
+        boundary["boundary_probability"] = float(found.probabilities(np.zeros(1))[0, 1])
+    return {"probabilities": "of calibrated scores", **boundary}
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
 def leading_features(model: Any, most: int = TOP_FEATURES) -> list[dict[str, Any]] | None:

@@ -233,6 +233,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     def _fit_targets(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model to validated data."""
         context.journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
+        self.__dict__.pop("calibrator_", None)  # of an earlier fit
         stop = self._bounded(context.stop, *X.shape[:2])
         self._fit_recorded(X, targets, replace(context, stop=stop))
 

@@ -158,7 +158,7 @@ def documented(
         text = cls.__doc__ or ""
         for mark, part in parts.items():
             text = text.replace(mark, part)
-        if not hasattr(cls, "predict_proba"):
+        if not hasattr(cls, "predict_log_proba"):
             text = _with_advice(text)
         cls.__doc__ = text
         return cls

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.datasets import Chunk, Dataset
@@ -90,6 +91,23 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
             check_is_fitted(self)
             return _predictions_beyond_memory(self, X, offset)
         return self._labels_of(self.decision_function(X, **offset_argument(offset)))
+
+    @available_if(lambda self: hasattr(self, "calibrator_"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+        """Probabilities of the classes, (n_samples, n_classes), by a map of the scores.
+
+        Models have it that a comparison or the command line has calibrated, by the scores of rows
+        held out; others get probabilities from `proxmargin.CalibratedMargin`. `predict` goes by
+        the scores as before, so that its class need not be the most probable one. ``offset`` as in
+        `decision_function`.
+        """
+        if is_beyond_memory(X):
+            return _probabilities_beyond_memory(self, X, offset, self.predict_proba)
+        return self._probabilities_of(self.decision_function(X, **offset_argument(offset)))
+
+    def _probabilities_of(self, scores: Array) -> Array:
+        found: Array = self.calibrator_.probabilities(scores)
+        return found
 
     def _labels_of(self, scores: Array) -> NDArray[Any]:
         """The class with the largest score."""

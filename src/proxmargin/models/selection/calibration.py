@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -29,18 +30,16 @@ from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_choice, check_number, check_threads
-from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated_weights
+from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
 from proxmargin.models.selection.scoring import (
     check_disjoint,
     forget,
-    is_number_of_folds,
     names_checked,
     routed_splitter,
     splitter_of,
-    warn_of_ordered_rows,
     weight_argument,
 )
 from proxmargin.runtime.brief import users_level
@@ -72,7 +71,6 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         contains the sigmoid. The last two treat each of several classes against the rest.
     cv : int, splitter or iterable, default 5
         Folds of the held-out scores; of a classifier that chooses its strength in place of its own.
-        A number of them are stratified and shuffled, unlike scikit-learn's.
     ensemble : bool or 'auto', default 'auto'
         Whether probabilities are the mean over the fits of the folds, which is a little more
         accurate. False: of ``estimator_``, one fit to all samples. 'auto': True, but of kernel
@@ -83,8 +81,6 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         `score` is the accuracy of the others.
     n_jobs : int, optional
         Parallel jobs for the folds.
-    random_state : int, numpy.random.Generator, RandomState or None, default 0
-        Shuffles a number of folds: the same ones each time.
 
     Attributes
     ----------
@@ -129,7 +125,6 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     ensemble: bool | str = "auto"
     reject_cost: float | None = None
     n_jobs: int | None = None
-    random_state: Any = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.
@@ -173,12 +168,10 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         live = np.ones(len(y), bool) if weights is None else weights > 0
         self.classes_ = np.unique(y[live])  # classes without weight are as good as absent
         codes = np.minimum(np.searchsorted(self.classes_, y), max(self.classes_.size - 1, 0))
-        splitter = splitter_of(self.cv, y, splitting.get("groups"), self.random_state)
+        splitter = splitter_of(self.cv, y, splitting.get("groups"))
         self._check_classes(codes[live], splitter.get_n_splits(X, y, **splitting))
         folds = list(splitter.split(X, y, **splitting))
         check_disjoint(folds, len(y))
-        if not self._is_pairwise:
-            warn_of_ordered_rows(self.cv, splitting.get("groups"), X, codes)
         plain, fitting = self._plain(X, y, fitting, folds)
         self.estimators_ = self._fitted_to_folds(plain, X, y, fitting, folds)
         if not self._is_ensemble and not hasattr(self, "estimator_"):
@@ -237,9 +230,12 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if counts.size < 2:
             held = f"the one class {self.classes_[0]!s}" if counts.size else "no labels"
             raise ValueError(f"y holds {held}: at least 2 classes are needed")
-        if is_number_of_folds(self.cv):
-            what = f"{folds} folds need"
-            refuse_small_classes(self.classes_, counts, folds, what, ", or give a smaller cv")
+        by_count = self.cv is None or isinstance(self.cv, Integral)
+        if by_count and counts.min() < folds:
+            raise ValueError(
+                f"{folds} folds need as many samples of each class, and class "
+                f"{self.classes_[counts.argmin()]!s} has {counts.min()}: give a smaller cv"
+            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which of the arguments of `fit` go to the classifier and which to the splitter."""
@@ -329,14 +325,20 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         check_is_fitted(self, "calibrator_")
-        models = self.estimators_ if self._is_ensemble else [getattr(self, "estimator_", None)]
-        if models[0] is None:
-            raise NotFittedError("fitted with ensemble=True: fit again for ensemble=False")
-        X = in_memory(X)
+        models, X = self._predicting, in_memory(X)
         with names_checked(self, X):
             scores = [self._scores_of(model, X) for model in models]
         each = [self.calibrator_.probabilities(of_one) for of_one in scores]
         return np.asarray(np.mean(each, axis=0))
+
+    @property
+    def _predicting(self) -> list[Any]:
+        """The fitted classifiers whose probabilities are averaged."""
+        name = "estimators_" if self._is_ensemble else "estimator_"
+        if not hasattr(self, name):
+            fitted = not self._is_ensemble
+            raise NotFittedError(f"fitted with ensemble={fitted}: fit again for {not fitted}")
+        return self.estimators_ if self._is_ensemble else [self.estimator_]
 
     def _scores_of(self, model: Any, X: Any) -> Array:
         """Scores of the classes; raises ValueError for those of pairs of classes."""
@@ -388,6 +390,14 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if inner is not None:
             tags.input_tags = inner().input_tags
         return tags
+
+
+def margin_model(model: Any) -> Any:
+    """The margin model of this library in a fitted one: itself, the last step of a pipeline, the
+    one that a search has chosen. None in others."""
+    inner = getattr(model, "steps", [(None, model)])[-1][1]
+    inner = getattr(inner, "best_estimator_", inner)
+    return inner if isinstance(inner, MarginEstimator) else None
 
 
 def _fitted(model: Any, X: Any, y: Any, fitting: Metadata, train: Any) -> Any:

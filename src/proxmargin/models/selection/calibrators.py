@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,13 @@ SURE = EPS  # probabilities nearer to 0 or 1 have these log-odds
 LARGEST = 1e150
 
 
-class Calibrator(ABC):
+class CalibratorPart:
+    """What a calibrator is made of: plain numbers, so that a model file can hold it."""
+
+    is_portable: ClassVar[bool] = True
+
+
+class Calibrator(CalibratorPart, ABC):
     """A fitted map from scores to probabilities."""
 
     @abstractmethod
@@ -51,7 +58,7 @@ def fit_calibrator(method: str, scores: Array, codes: Codes, weights: Array) -> 
     """The calibrator of a method of `CALIBRATORS` for held-out scores, (n_samples,) or (n_samples,
     n_classes), class indices and weights, (n_samples,)."""
     scale = _scale(scores, weights)
-    return _InUnits(scale, CALIBRATORS[method](scores / scale, codes, weights))
+    return ScaledMap(scale, CALIBRATORS[method](scores / scale, codes, weights))
 
 
 def _scale(scores: Array, weights: Array) -> float:
@@ -65,7 +72,7 @@ def _scale(scores: Array, weights: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _InUnits(Calibrator):
+class ScaledMap(Calibrator):
     """A calibrator of scores of unit scale, for scores in their own."""
 
     scale: float
@@ -80,7 +87,7 @@ class _InUnits(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class _OfTwo(Calibrator):
+class TwoClassMap(Calibrator):
     """Two classes: the log-odds of the second one from the score."""
 
     odds: Map
@@ -91,7 +98,7 @@ class _OfTwo(Calibrator):
 
 
 @dataclass(frozen=True, eq=False)
-class _EachClass(Calibrator):
+class OneVersusRestMap(Calibrator):
     """A map of the log-odds of a first calibrator for each class against the rest; the results
     divided by their sum."""
 
@@ -116,10 +123,12 @@ def _of_second(fit: Callable[[Array, Mask, Array], Map]) -> Maker:
 
     def make(scores: Array, codes: Codes, weights: Array) -> Calibrator:
         if scores.ndim == 1:
-            return _OfTwo(fit(scores, codes == 1, weights))
+            return TwoClassMap(fit(scores, codes == 1, weights))
         first = _sigmoid(scores, codes, weights)
         columns = enumerate(_log_odds(first, scores).T)
-        return _EachClass(first, tuple(fit(column, codes == k, weights) for k, column in columns))
+        return OneVersusRestMap(
+            first, tuple(fit(column, codes == k, weights) for k, column in columns)
+        )
 
     return make
 
@@ -146,15 +155,15 @@ def _regression(
     return model.fit(rows, labels, shares)
 
 
-def _platt(scores: Array, second: Mask, weights: Array) -> _Sigmoid:
+def _platt(scores: Array, second: Mask, weights: Array) -> SigmoidLogOdds:
     """Platt's sigmoid ``1 / (1 + exp(-(a s + b)))``, fitted to his smoothed targets."""
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)
     fitted = _regression(NO_PENALTY, scores[:, None], targets, weights)
-    return _Sigmoid(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
+    return SigmoidLogOdds(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
 
 
 @dataclass(frozen=True)
-class _Sigmoid:
+class SigmoidLogOdds(CalibratorPart):
     """Log-odds ``slope s + shift``."""
 
     slope: float
@@ -168,22 +177,22 @@ def _sigmoid(scores: Array, codes: Codes, weights: Array) -> Calibrator:
     """Platt's sigmoid; of more classes multinomial logistic regression, with a ridge on the map of
     scores that are log-odds by their `_temperature`, where the identity costs little."""
     if scores.ndim == 1:
-        return _OfTwo(_platt(scores, codes == 1, weights))
+        return TwoClassMap(_platt(scores, codes == 1, weights))
     targets = _smoothed_targets(codes, weights, scores.shape[1])
     factor = _best_factor(scores, targets, weights)
     model = _regression(MATRIX_STRENGTH, factor * scores, targets, weights)
-    return _Matrix(factor * model.coef_, model.intercept_)
+    return MultinomialMap((*(factor * model.coef_),), model.intercept_)
 
 
 @dataclass(frozen=True, eq=False)
-class _Matrix(Calibrator):
+class MultinomialMap(Calibrator):
     """``softmax(A s + b)``."""
 
-    coef: Array
+    coef: tuple[Array, ...]  # a row a class
     intercept: Array
 
     def probabilities(self, scores: Array) -> Array:
-        return np.asarray(softmax(scores @ self.coef.T + self.intercept, axis=1))
+        return np.asarray(softmax(scores @ np.array(self.coef).T + self.intercept, axis=1))
 
 
 def _temperature(scores: Array, codes: Codes, weights: Array) -> Calibrator:
@@ -191,8 +200,8 @@ def _temperature(scores: Array, codes: Codes, weights: Array) -> Calibrator:
     count = 2 if scores.ndim == 1 else scores.shape[1]
     factor = _best_factor(scores, _smoothed_targets(codes, weights, count), weights)
     if scores.ndim == 1:
-        return _OfTwo(_Sigmoid(factor, 0.0))
-    return _Matrix(factor * np.eye(count), np.zeros(count))
+        return TwoClassMap(SigmoidLogOdds(factor, 0.0))
+    return MultinomialMap((*(factor * np.eye(count)),), np.zeros(count))
 
 
 def _best_factor(scores: Array, targets: Array, weights: Array) -> float:
@@ -213,17 +222,19 @@ def _isotonic(scores: Array, second: Mask, weights: Array) -> Map:
     """The non-decreasing step function with the least squared error, between Platt's targets."""
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)[:, 1]
     steps = IsotonicRegression(y_min=targets.min(), y_max=targets.max(), out_of_bounds="clip")
-    return _Steps(steps.fit(scores, second.astype(float), sample_weight=weights))
+    steps.fit(scores, second.astype(float), sample_weight=weights)
+    return StepLogOdds(steps.X_thresholds_, steps.y_thresholds_)
 
 
 @dataclass(frozen=True, eq=False)
-class _Steps:
-    """Log-odds of steps of probabilities."""
+class StepLogOdds(CalibratorPart):
+    """Log-odds of a non-decreasing polygon of probabilities."""
 
-    steps: IsotonicRegression
+    scores: Array
+    shares: Array
 
     def __call__(self, scores: Array) -> Array:
-        return np.asarray(logit(self.steps.predict(scores)))
+        return np.asarray(logit(np.interp(scores, self.scores, self.shares)))
 
 
 def _beta(scores: Array, second: Mask, weights: Array) -> Map:
@@ -241,14 +252,14 @@ def _beta(scores: Array, second: Mask, weights: Array) -> Map:
         fitted = _regression(NO_PENALTY, features[:, kept], targets, weights)
     coef = np.zeros(2)
     coef[kept] = np.maximum(fitted.coef_[0], 0.0)
-    return _Beta(first, coef, float(fitted.intercept_[0]))
+    return BetaLogOdds(first, coef, float(fitted.intercept_[0]))
 
 
 @dataclass(frozen=True, eq=False)
-class _Beta:
+class BetaLogOdds(CalibratorPart):
     """Log-odds ``c log p - d log(1 - p) + m`` for p of a sigmoid."""
 
-    first: _Sigmoid
+    first: SigmoidLogOdds
     coef: Array
     shift: float
 

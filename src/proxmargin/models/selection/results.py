@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
+from proxmargin.models.fitting.predicting import PredictsByScores
 from proxmargin.models.paths.grid import Strength
 from proxmargin.models.paths.path import Path
 from proxmargin.models.selection.folds import NO_REFIT, Fold, Judged, ValidatedRows
@@ -83,7 +84,10 @@ def out_of_fold(
 
 
 def _plain_has(name: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(self.plain, name)
+    """Whether fits of the class have it without calibration."""
+    return lambda self: any(
+        name in vars(each) for each in self.plain.__mro__ if each is not PredictsByScores
+    )
 
 
 class PublishesResults:

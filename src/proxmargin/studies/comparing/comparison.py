@@ -26,7 +26,7 @@ from proxmargin.studies.comparing.results import (
     mean,
 )
 from proxmargin.studies.comparing.setup import Setup
-from proxmargin.studies.comparing.work import Outcome
+from proxmargin.studies.comparing.work import PROBABILITIES, Outcome
 from proxmargin.studies.stats.clinical import ClinicalSummary, clinical_summary
 
 if TYPE_CHECKING:
@@ -378,6 +378,10 @@ def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
         "name": name,
         "n_features": result.features_used,
         **{key: getattr(result, key) for key in OF_MODEL},
+        "probabilities": {
+            "kind": result.probabilities,
+            "sentence": PROBABILITIES[result.probabilities],
+        },
         "certificate": known,
         # of the fit to all rows
         "final": None

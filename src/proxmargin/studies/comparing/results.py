@@ -40,6 +40,7 @@ class ModelResult:
     relative_gap: float  # the largest certified one; NaN without a certificate
     certified: bool | None  # whether all of them met their tolerance
     settings: dict[str, Any]  # chosen on all data; empty when that was not finished
+    probabilities: str  # whose they are
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], setup: Setup) -> ModelResult:
@@ -62,6 +63,7 @@ class ModelResult:
             relative_gap=float(np.max([outcome.relative_gap for outcome in outcomes])),
             certified=all(certified) if certified else None,
             settings=final[0].settings if final else {},
+            probabilities=outcomes[0].probabilities,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
 from proxmargin.data.inputs.preprocessing import Preprocessed
-from proxmargin.data.inputs.row_order import RowOrderWarning
+from proxmargin.models.fitting.predicting import LogisticProbabilities
+from proxmargin.models.selection.calibration import margin_model
 from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.studies.comparing.candidates import Candidate
@@ -36,6 +37,18 @@ Array = NDArray[np.float64]
 # mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12
 CALIBRATION = "sigmoid"  # two parameters: fits any number of held-out scores
+OWN, CALIBRATED, JUDGED_ONLY = "own", "calibrated", "judged only"
+_OF_SCORES = (
+    "Probabilities are its scores through Platt's sigmoid (of several classes multinomial "
+    "regression), fitted to rows held out inside each training part"
+)
+# whose probabilities are judged
+PROBABILITIES: Mapping[str, str] = {
+    OWN: "Probabilities are the model's own.",
+    CALIBRATED: f"{_OF_SCORES}; the saved model carries the map made in this way of all samples.",
+    JUDGED_ONLY: f"{_OF_SCORES}; the model itself has none: CalibratedMargin gives it such.",
+    "": "The model has no probabilities.",
+}
 # beginnings of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
 STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose them by themselves
@@ -82,6 +95,7 @@ class Outcome:
     spent: float = 0.0
     compiling: float = 0.0
     messages: tuple[str, ...] = ()  # other warnings, each once
+    probabilities: str = ""  # whose they are: a key of `PROBABILITIES`
     estimator: Any = None  # the refit on all rows
 
     @property
@@ -105,32 +119,32 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
     # the number of BLAS threads changes the last bits of sums
     with warnings.catch_warnings(record=True) as caught, quiet_threads(0):
         warnings.simplefilter("always")
-        folds = inner_splits(train, task.seed)
-        tried = task.candidate.search.tried(task.candidate.make, train, folds)
-        choice = chosen(tried, train, metrics[0])
+        tried = task.candidate.search.tried(
+            task.candidate.make, train, inner_splits(train, task.seed)
+        )
+        choice = chosen(tried, train, metrics[0], _log_odds_model(task.candidate.make()))
         ready, transformer = train.prepared()
         model, begun = task.candidate.make().set_params(**choice.settings), clock()
         model = fitted(model, ready)
         seconds = clock() - begun
+        source = _source(model, choice)
         certificate = getattr(model, "certificate_", None)
         tried.tally.count(certificate)
         judged = None
         if task.split is not None:
             test = data.rows(task.split.test).transformed(transformer)
             judged = held_out(model, test, np.unique(data.y))
-            shares: Array | None
-            if choice.calibrator is not None and judged.scores is not None:
+            shares = own_probabilities(model, test.X)
+            if shares is None and choice.calibrator is not None and judged.scores is not None:
                 shares = choice.calibrator.probabilities(judged.scores)
-            else:
-                shares = own_probabilities(model, test.X)
             judged = replace(judged, probabilities=shares)
+        elif source == CALIBRATED:
+            margin_model(model).calibrator_ = choice.calibrator
         scores = {} if judged is None else {each.name: each(judged) for each in metrics}
     whole = model if transformer is None else Preprocessed.of(transformer, model)
     spent = perf_counter() - started
-    # each warning once, without those on unmet tolerances, which the tally counts, and on the order
-    # of the rows, which is that of the whole data
-    told = (ConvergenceWarning, RowOrderWarning)
-    others = [w for w in caught if not issubclass(w.category, told)]
+    # each warning once, without those on unmet tolerances, which the tally counts
+    others = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
     texts = dict.fromkeys(str(w.message) for w in others)
     return Outcome(
         model=task.candidate.name,
@@ -150,8 +164,22 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         spent=spent,
         compiling=max(0.0, spent - (clock() - without_compiling)),
         messages=tuple(text for text in texts if not text.startswith(_OF_SMALL_FOLDS)),
+        probabilities=source,
         estimator=whole if task.split is None else None,
     )
+
+
+def _source(model: Any, choice: ChosenSettings) -> str:
+    """Whose the probabilities of a fitted model are."""
+    if hasattr(model, "predict_proba"):
+        return OWN
+    if choice.calibrator is None:
+        return ""
+    return JUDGED_ONLY if margin_model(model) is None else CALIBRATED
+
+
+def _log_odds_model(model: Any) -> LogisticProbabilities | None:
+    return model if isinstance(model, LogisticProbabilities) else None
 
 
 def _settings(model: Any, choice: ChosenSettings) -> Settings:
@@ -192,8 +220,14 @@ class ChosenSettings:
     curve: dict[str, Any]
 
 
-def chosen(tried: SearchPredictions, data: LabelledRows, metric: Metric) -> ChosenSettings:
-    """The settings with the best mean inner score; among equals the sparser, then the earlier."""
+def chosen(
+    tried: SearchPredictions,
+    data: LabelledRows,
+    metric: Metric,
+    log_odds: LogisticProbabilities | None = None,
+) -> ChosenSettings:
+    """The settings with the best mean inner score; among equals the sparser, then the earlier.
+    ``log_odds``: the model, if its scores are such, and its probabilities its own."""
     if tried.labels is None:
         return ChosenSettings(tried.settings[0], None, {})
     classes = np.unique(data.y)
@@ -201,7 +235,10 @@ def chosen(tried: SearchPredictions, data: LabelledRows, metric: Metric) -> Chos
     index, scores = 0, None
     if len(tried.settings) > 1:
         scores = np.array(
-            [_inner(tried, k, codes, classes, data, metric) for k in range(len(tried.settings))]
+            [
+                _inner(tried, k, codes, classes, data, metric, log_odds)
+                for k in range(len(tried.settings))
+            ]
         )
         index = best(metric.sign * _means(scores), tried.sizes)
     calibrator = None if tried.scores is None else _calibrator(tried.scores[index], codes, data)
@@ -225,6 +262,7 @@ def _inner(
     classes: NDArray[Any],
     data: LabelledRows,
     metric: Metric,
+    log_odds: LogisticProbabilities | None,
 ) -> list[float]:
     """The metric of one setting on each inner fold."""
     assert tried.labels is not None
@@ -234,8 +272,10 @@ def _inner(
     if least is not None and classes.size >= least and scores is not None:
         known = _held_out_rows(scores)
         probabilities = np.full((codes.size, classes.size), np.nan)
-        calibrator = _calibrator(scores, codes, data)
-        if calibrator is not None:
+        calibrator = None if log_odds is not None else _calibrator(scores, codes, data)
+        if log_odds is not None:
+            probabilities[known] = log_odds._probabilities_of(scores[known])
+        elif calibrator is not None:
             probabilities[known] = calibrator.probabilities(scores[known])
     X = data.X if metric.needs_rows else None
     held_out = HeldOutPredictions(codes, labels, classes, scores, probabilities, data.weights, X)

@@ -1,5 +1,7 @@
-"""What a clinical paper reports of predictions for two classes: how often they are right at a
-threshold, discrimination, calibration and net benefit, with 95 % intervals."""
+"""What a clinical paper reports of predictions for two classes, with 95 % intervals.
+
+How often they are right at a threshold, discrimination, calibration and net benefit.
+"""
 
 from __future__ import annotations
 
