@@ -30,7 +30,7 @@ class TestCompare:
             "features used",
             "certified gap",
             "l1_ratio",
-            "majority class",
+            "always the largest class",
             "positive speaks for malignant",
             "Certificate: converged",
             f"Saved to {path}",

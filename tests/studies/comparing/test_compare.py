@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -22,11 +23,12 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
 from proxmargin.runtime.brief import Listing, number
-from proxmargin.studies.comparing import present, run, work
+from proxmargin.studies.comparing import run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
 from proxmargin.studies.comparing.metrics import metrics_of
 from proxmargin.studies.comparing.rows import LabelledRows, inner_splits, outer_splits
 from proxmargin.studies.comparing.work import best
+from proxmargin.studies.reports import text
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))
@@ -86,22 +88,32 @@ class TestResults:
         assert found.majority == pytest.approx(0.5)
 
     def test_printing_shows_what_a_reader_needs(self, found):
-        text = str(found)
-        assert text.startswith("Recommended: ")
-        assert "569 samples, 30 features (standardised), 2 classes (0 212, 1 357); 3 folds" in text
-        for words in ("balanced accuracy", "majority class", "Certificate: converged"):
-            assert words in text
+        told = str(found)
+        assert told.startswith("Recommended: ")
+        assert "569 samples, 30 features (standardised), 2 classes (0 212, 1 357); 3 folds" in told
+        for words in ("balanced accuracy", "the largest class", "Certificate: converged"):
+            assert words in told
         recommended, best = found.recommended_, found.best_name_
         assert found.recommended_model_ is found.models_[recommended]
         if recommended == best:
-            assert f"\nRecommended and best: {best}(" in text
+            assert f"\nRecommended and best: {best}(" in told
         else:
-            assert f"\nRecommended: {recommended}(" in text
-            assert f"\nBest: {best}(" in text
+            assert f"\nRecommended: {recommended}(" in told
+            assert f"\nBest: {best}(" in told
         name, weight, label = found.top_features(model=recommended)[0]
-        assert name in text
-        assert f"{weight:+.3g}" in text
+        assert name in told
+        assert f"{weight:+.3g}" in told
         assert label == "1"
+
+    def test_features_are_those_of_the_model_that_one_gets(self, found):
+        name = found.recommended_
+        count = np.count_nonzero(found.recommended_model_.coef_)
+        of_folds = found.folds[found.folds.model == name].features_used
+        told = f"features used: {count} of 30"
+        if set(of_folds) != {count}:
+            told += f"; {of_folds.min()} to {of_folds.max()} in the folds"
+        assert told in str(found)
+        assert not re.search(r"\d\.\d+ of 30", str(found))
 
     def test_top_features_weigh_coefficients_by_standard_deviation(self, found, cancer):
         X, _ = cancer
@@ -256,7 +268,7 @@ class TestShown:
         assert repr(found).startswith("Recommended: ")
         facts = found.facts
         many = {**facts, "models": facts["models"] * 20}
-        lines = present.short(many).splitlines()
+        lines = text.short(many).splitlines()
         assert len(lines) == 20
         assert lines[-1].startswith("(27 more rows")
 

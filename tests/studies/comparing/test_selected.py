@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from proxmargin import L2SVC, HuberizedSVC
 from proxmargin.studies.comparing.results import feature_rows, selection_stability
+from proxmargin.studies.comparing.work import _used
 
 
 def used(row: np.ndarray) -> dict:
@@ -70,3 +73,16 @@ def test_features_tell_their_frequency_and_the_agreement_of_their_signs():
     ]
     assert [r["frequency"] for r in rows] == pytest.approx([2 / 3, 1.0])
     assert [r["sign_agreement"] for r in rows] == pytest.approx([1.0, 2 / 3])
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_a_column_that_is_constant_in_a_fold_is_no_selection(form):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 5)), np.arange(40) % 2
+    X[:20, 3] = 0.0
+    halves = [form(X[:20]), form(X[20:])]
+    dense = [_used(L2SVC(standardize=True).fit(half, y[:20]), half) for half in halves]
+    assert np.isnan(selection_stability(dense, 5))
+    sparse = HuberizedSVC(alpha=0.2, l1_ratio=1.0, standardize=form is np.asarray)
+    chosen = [_used(sparse.fit(half, y[:20]), half) for half in halves]
+    assert selection_stability(chosen, 5) < 1

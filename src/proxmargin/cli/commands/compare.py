@@ -196,12 +196,12 @@ def _names(given: list[str] | None, default: list[str]) -> Any:
 
 
 def _print(comparison: Comparison, source: str, reported: str | None) -> None:
-    from proxmargin.studies.comparing import present
+    from proxmargin.studies.reports import text
 
     facts = comparison.facts
-    print(f"{present.answer(facts)}\n\n{source}: {present.summary(facts)}\n")
-    output.print_listing(present.listing(facts))
-    for remark in present.remarks(facts):
+    print(f"{text.answer(facts)}\n\n{source}: {text.summary(facts)}\n")
+    output.print_listing(text.listing(facts))
+    for remark in text.remarks(facts):
         print(f"\n{remark}")
     if reported:
         print(f"\nReport: {reported}")

@@ -22,11 +22,11 @@ from proxmargin.studies.comparing.searches import (
     Make,
     Search,
 )
+from proxmargin.studies.stats.scores import MAJORITY
 
 # of a quick comparison: strengths of a path, and the mixes of the norms
 QUICK_ALPHAS = 12
 QUICK_RATIOS = (0.95,)
-MAJORITY = "majority class"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import numpy as np
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
-from proxmargin.studies.comparing import present
 from proxmargin.studies.comparing.agreement import SCOPE, WIDE
 from proxmargin.studies.comparing.evidence import COLUMNS
 from proxmargin.studies.comparing.results import (
@@ -27,6 +26,8 @@ from proxmargin.studies.comparing.results import (
 )
 from proxmargin.studies.comparing.setup import Setup
 from proxmargin.studies.comparing.work import PROBABILITIES, Outcome
+from proxmargin.studies.reports import text
+from proxmargin.studies.reports.answer import first_screen
 from proxmargin.studies.stats.clinical import ClinicalSummary, clinical_summary
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class Comparison(Ranking, Plots):
         return {o.model: o.estimator for o in self.outcomes if o.estimator is not None}
 
     def top_features(
-        self, limit: int = present.TOP_FEATURES, model: str | None = None
+        self, limit: int = text.TOP_FEATURES, model: str | None = None
     ) -> list[tuple[str, float, str]]:
         """The features that weigh most in a model, by default the best.
 
@@ -250,14 +251,12 @@ class Comparison(Ranking, Plots):
         return found
 
     def __str__(self) -> str:
-        return present.text(self.facts)
+        return text.text(self.facts)
 
     def __repr__(self) -> str:
-        return present.short(self.facts)
+        return text.short(self.facts)
 
     def _repr_html_(self) -> str:
-        from proxmargin.studies.reports.standings import first_screen
-
         return first_screen(self.facts)
 
     @property
@@ -272,9 +271,9 @@ class Comparison(Ranking, Plots):
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write `to_dict` to a file."""
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        written = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         with replaced(path) as stream:
-            stream.write(text.encode())
+            stream.write(written.encode())
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a report: one HTML file that needs no network.
@@ -374,9 +373,11 @@ def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
     certificate = getattr(found.models_.get(name), "certificate_", None)
     known = None if certificate is None else {n: getattr(certificate, n) for n in OF_CERTIFICATE}
     rows = {each.name: found.row(name, each.name) for each in found.setup.protocol.metrics}
+    counts = [outcome.features_used for outcome in found.scored if outcome.model == name]
     return {
         "name": name,
         "n_features": result.features_used,
+        "fold_features": [min(counts), max(counts)] if counts else None,
         **{key: getattr(result, key) for key in OF_MODEL},
         "probabilities": {
             "kind": result.probabilities,

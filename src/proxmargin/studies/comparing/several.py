@@ -10,7 +10,6 @@ import numpy as np
 
 from proxmargin.runtime.brief import Listing, number
 from proxmargin.runtime.optional import optional
-from proxmargin.studies.comparing.candidates import MAJORITY
 from proxmargin.studies.stats import (
     Friedman,
     Nemenyi,
@@ -20,7 +19,7 @@ from proxmargin.studies.stats import (
     wilcoxon_signed_ranks,
 )
 from proxmargin.studies.stats.ranks import MOST_EXACT
-from proxmargin.studies.stats.scores import Floats, ScoreTable, check_fraction
+from proxmargin.studies.stats.scores import MAJORITY, Floats, ScoreTable, check_fraction
 
 if TYPE_CHECKING:
     from proxmargin.studies.comparing.comparison import Comparison

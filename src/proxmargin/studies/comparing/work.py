@@ -158,7 +158,7 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         settings=_settings(model, choice),
         tally=tried.tally,
         # features of other folds may be others
-        used=_used(model) if ready.outputs == data.outputs else {},
+        used=_used(model, ready.X) if ready.outputs == data.outputs else {},
         held=_plain(judged) if judged is not None and task.keeps else {},
         curve=choice.curve,
         spent=spent,
@@ -193,14 +193,21 @@ def _settings(model: Any, choice: ChosenSettings) -> Settings:
     return {name: v if isinstance(v, kept) else str(v) for name, v in plain.items()}
 
 
-def _used(model: Any) -> dict[str, Any]:
-    """The features with a coefficient, and their coefficients."""
+def _used(model: Any, X: Any) -> dict[str, Any]:
+    """The features with a coefficient, and their coefficients; constant ones are no selection, and
+    count as used where all others are."""
     coef = coefficients(model)
     if coef is None:
         return {}
-    features = np.flatnonzero(np.any(coef != 0, axis=0))
-    listed = None if features.size == coef.shape[1] else features.tolist()
-    return {"features": listed, "weights": coef[:, features].tolist()}
+    used = np.any(coef != 0, axis=0)
+    # in a model that selects, mostly the first one without a coefficient varies
+    if used.any() and all(_is_constant(X[:, [j]]) for j in np.flatnonzero(~used)):
+        return {"features": None, "weights": coef.tolist()}
+    return {"features": np.flatnonzero(used).tolist(), "weights": coef[:, used].tolist()}
+
+
+def _is_constant(column: Any) -> bool:
+    return bool(np.ptp(column.toarray() if hasattr(column, "toarray") else column) == 0)
 
 
 def _plain(judged: HeldOutPredictions) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 from proxmargin.studies.reports import standings
+from proxmargin.studies.reports.answer import answer_of, choices
 from proxmargin.studies.reports.charts import SPECS
 from proxmargin.studies.reports.details import (
     ModelPredictions,
@@ -29,7 +30,7 @@ from proxmargin.studies.reports.standings import (
     HtmlColumn,
     HtmlTable,
     Standings,
-    answer_of,
+    main_of,
     number_column,
     word_column,
 )
@@ -102,18 +103,16 @@ class View:
         self.facts = facts
         self.models: list[Mapping[str, Any]] = list(facts["models"])
         self.labels = [str(each["label"]) for each in facts["data"]["classes"]]
-        self.standings = [
-            Standings(metric, place, facts)
-            for place, metric in enumerate(facts["protocol"]["metrics"])
-        ]
-
-    @cached_property
-    def main(self) -> Standings:
-        return next((each for each in self.standings if each.is_main), self.standings[0])
+        metrics = enumerate(facts["protocol"]["metrics"])
+        self.standings = [Standings(metric, place, facts) for place, metric in metrics]
+        self.main = main_of(facts)
 
     @cached_property
     def answer(self) -> Any:
         return answer_of(self.facts, self.main)
+
+    def choices(self) -> HtmlTable:
+        return choices(self.facts, self.main)
 
     @cached_property
     def first(self) -> int:
@@ -210,10 +209,10 @@ class View:
             number_column(
                 "largest gap",
                 "relative_gap",
-                lambda gap: "no certificate" if gap is None else standings.gap(gap),
+                lambda gap: standings.gap(gap) if standings.known(gap) else "no certificate",
                 "certified, relative, of all its fits",
             ),
-            word_column("settings", _settings, "chosen on all samples"),
+            word_column("settings", standings.settings_of, "chosen on all samples"),
         )
         caption = "Cost, certificates and settings of each model"
         return HtmlTable.of("cost", caption, columns, self.models)
@@ -290,11 +289,6 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(each) for each in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def _settings(model: Mapping[str, Any]) -> str:
-    settings = model.get("settings") or {}
-    return ", ".join(f"{name} = {standings.setting(value)}" for name, value in settings.items())
 
 
 def check_libraries() -> None:

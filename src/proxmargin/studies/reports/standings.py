@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from html import escape
 from typing import Any, TypeGuard
 
 from proxmargin.runtime.brief import Listing
-from proxmargin.studies.stats.scores import INTERVAL, ROPE
+from proxmargin.studies.stats.scores import INTERVAL, MAJORITY, ROPE
 
 NONE = "–"  # where there is no number
 MINUS = "−"
@@ -121,6 +120,11 @@ class HtmlTable:
     sorted_by: int | None = None  # the column that the rows are in order of
     descending: bool = False
 
+    def listing(self) -> Listing:
+        """The same as words."""
+        rows = [[cell.text for cell in row] for row in self.rows]
+        return Listing([column.title for column in self.columns], rows)
+
     @classmethod
     def of(
         cls,
@@ -136,6 +140,15 @@ class HtmlTable:
 
 Row = Mapping[str, Any]
 
+
+def main_of(facts: Row) -> Standings:
+    """Those by the metric that models are chosen by."""
+    metrics = facts["protocol"]["metrics"]
+    names = [each["name"] for each in metrics]
+    place = names.index(facts["protocol"]["scoring"])
+    return Standings(metrics[place], place, facts)
+
+
 GUESS = "always the largest class"
 VERDICTS = {
     "recommended": "recommended",
@@ -143,16 +156,6 @@ VERDICTS = {
     "equivalent": "not\u00a0distinguishable",
     "behind": "behind",
 }
-MEANINGS = {
-    "balanced_accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the "
-    "right class, with every class counted as equally large.",
-    "accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the right class.",
-    "roc_auc": "Of 100 pairs of samples of different classes that it had not seen, it put "
-    "{of_hundred} in the right order.",
-}
-NAMED = 3  # features that are named at the top of the page
-NAMED_EQUALS = 5  # models that are named as equals
-AGREED = 0.5  # share of the folds whose models use a feature, from which it is named
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,13 +246,16 @@ class Standings:
 
     # Tables
 
-    def ranking(self) -> HtmlTable:
+    def ranking(self, *more: HtmlColumn) -> HtmlTable:
+        """One row a model, with further columns, and a last row to be beaten by all."""
         columns = (
             word_column("model", _shown),
             number_column(self.label, self._number("mean"), why="mean over the test parts"),
             self._interval("low", "high", "of the expected score"),
             word_column("against the best", lambda model: VERDICTS[self.role(model)]),
-            number_column("features used", "n_features", count, "mean over the folds"),
+            HtmlColumn(
+                "features used", used, why="by the model fitted to all samples (in the folds)"
+            ),
             number_column(
                 "stability",
                 "stability",
@@ -257,14 +263,14 @@ class Standings:
                 "agreement of the features over the folds (Nogueira); 1: same",
             ),
             number_column("seconds per fit", "seconds_per_fit", seconds, "without compilation"),
+            *more,
         )
         caption, order = f"Models by {self.label}, {self.direction}", {"descending": self.larger}
         name = f"ranking-{self.place}"
         table = HtmlTable.of(name, caption, columns, self.models, sorted_by=1, **order)
-        if self.majority is not None:
-            none = Cell(NONE)
-            guess = [Cell(GUESS), Cell.of(self.majority), none, Cell("to be beaten")]
-            table.rows.append([*guess, none, none, none])
+        if self.majority is not None and MAJORITY not in (each["name"] for each in self.models):
+            guess = [Cell(GUESS), Cell.of(self.majority), Cell(NONE), Cell("to be beaten")]
+            table.rows.append([*guess, *[Cell(NONE)] * (len(columns) - len(guess))])
         return table
 
     def evidence(self) -> HtmlTable:
@@ -298,148 +304,28 @@ class Standings:
         return HtmlColumn(INTERVAL, cell, number=False, why=why)
 
 
+def used(model: Row) -> Cell:
+    """Features of the model that one gets, and those of the folds where they differ."""
+    final, folds = (model.get("final") or {}).get("n_features"), model.get("fold_features") or ()
+    ends = list(dict.fromkeys(count(each) for each in folds))
+    in_folds = " to ".join(ends)
+    if not known(final):
+        return Cell(f"{in_folds} in the folds" if ends else NONE)
+    return Cell(
+        count(final) if ends in ([], [count(final)]) else f"{count(final)} ({in_folds})", final
+    )
+
+
+def gap_of(model: Row) -> str:
+    found = model.get("relative_gap")
+    return gap(found) if known(found) else "no certificate"
+
+
+def settings_of(model: Row) -> str:
+    given = (model.get("settings") or {}).items()
+    return ", ".join(f"{name} = {setting(value)}" for name, value in given)
+
+
 def _shown(model: Row) -> str:
     suffix = " (baseline)" if model.get("kind") == "baseline" else ""
     return f"{model['name']}{suffix}"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The first screen; sentences are empty where there is nothing to say."""
-
-    model: str | None
-    label: str = ""
-    score: str = NONE
-    interval: str = NONE
-    features: str = NONE
-    of_features: str = ""
-    plain: str = ""  # what the score means, for a reader who does not know it
-    equals: str = ""
-    choice: str = ""
-    weighs: str = ""
-    caution: str = ""
-
-
-def first_screen(facts: Mapping[str, Any]) -> str:
-    """The answer and the ranking for a notebook: HTML without a style sheet."""
-    place = [each["name"] for each in facts["protocol"]["metrics"]].index(
-        facts["protocol"]["scoring"]
-    )
-    main = Standings(facts["protocol"]["metrics"][place], place, facts)
-    answer = answer_of(facts, main)
-    head = (
-        f"<b>{escape(answer.model)}</b>: {escape(answer.label)} <b>{answer.score}</b>, "
-        f"{INTERVAL} {answer.interval}; {answer.features} {answer.of_features} features"
-        if answer.model
-        else ""
-    )
-    told = (answer.plain, answer.weighs, answer.choice, answer.equals, answer.caution)
-    sentences = [head, *(escape(each) for each in told), *map(escape, facts.get("notes") or ())]
-    table = main.ranking()
-    rows = [[cell.text for cell in row] for row in table.rows]
-    listing = Listing([column.title for column in table.columns], rows).html()
-    return "".join(f"<p>{each}</p>" for each in sentences if each) + listing
-
-
-def answer_of(facts: Mapping[str, Any], main: Standings) -> Answer:
-    """The answer by the main metric of a comparison."""
-    models = {each["name"]: each for each in facts["models"]}
-    name = str(facts.get("recommended") or facts.get("best"))
-    if name not in models or not main.models:
-        return Answer(None, caution="No model was finished on all folds, so there is no answer.")
-    model = models[name]
-    numbers = main.of(model)
-    n_features = facts["data"]["n_features"]
-    return Answer(
-        model=name,
-        label=main.label,
-        score=score(numbers.get("mean")),
-        interval=interval(numbers.get("low"), numbers.get("high")),
-        features=count(model.get("n_features")),
-        of_features=f"of {n_features:,}",
-        plain=_plain(main, numbers),
-        equals=_equals(facts, name),
-        choice=_choice(main, models, name),
-        weighs=_weighs(facts, name),
-        caution=_caution(main, numbers),
-    )
-
-
-def _plain(main: Standings, numbers: Mapping[str, Any]) -> str:
-    """The score for someone who has not met it."""
-    mean, kind = numbers.get("mean"), main.metric["name"]
-    if not known(mean) or kind not in MEANINGS:
-        return ""
-    hundred = round(100 * mean)  # all of them only where none is missing
-    of_hundred = "more than 99" if hundred == 100 and mean < 1 else f"about {hundred}"
-    sentence, guess = MEANINGS[kind].format(of_hundred=of_hundred), main.majority
-    if guess is None or kind == "roc_auc":
-        return sentence
-    return f"{sentence} Always naming the largest class would reach {100 * guess:.0f}."
-
-
-def _equals(facts: Mapping[str, Any], name: str) -> str:
-    others = [each for each in facts.get("equivalent") or () if each != name]
-    if not others:
-        return "Every other model is distinguishably worse on these data."
-    if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
-        return f"None of the other {len(others)} models is distinguishable from the best."
-    if len(others) > NAMED_EQUALS:
-        some = joined(others[:NAMED_EQUALS])
-        return f"{len(others)} others, {some} among them, are not distinguishable from the best."
-    verb = "is" if len(others) == 1 else "are"
-    return f"{joined(others)} {verb} not distinguishable from the best on these data."
-
-
-def _choice(main: Standings, models: Mapping[str, Any], name: str) -> str:
-    """Why the recommended model is not the one with the best mean."""
-    best = main.models[0]
-    if best["name"] == name:
-        return "It has the best mean, and no simpler model is as good."
-    ours = main.of(models[name])
-    return (
-        f"{best['name']} has the best mean ({score(main.of(best)['mean'])}), but the "
-        f"difference, {score(ours.get('difference'))} "
-        f"({interval(ours.get('difference_low'), ours.get('difference_high'))}), may be "
-        f"chance, and fewer features are worth it: {name} is recommended."
-    )
-
-
-def _weighs(facts: Mapping[str, Any], name: str) -> str:
-    """Features of large weight that most folds agree on, and what they speak for."""
-    listed = (facts.get("features") or {}).get(name) or []
-    agreed = [row for row in listed if row.get("frequency") is None or row["frequency"] >= AGREED]
-    rows = agreed[:NAMED]
-    if not rows:
-        return "No feature is used by the models of most folds." if listed else ""
-    labels = [str(each["label"]) for each in facts["data"]["classes"]]
-    sides: dict[str, list[str]] = {}
-    for row in rows:
-        sides.setdefault(leaning(row, labels), []).append(str(row["feature"]))
-    if len(sides) == 1:
-        named = joined([str(row["feature"]) for row in rows])
-        return f"It looks most at {named}: higher values speak {next(iter(sides))}."
-    first, *others = ((joined(named), side) for side, named in sides.items())
-    rest = "".join(f"; those of {named}, {side}" for named, side in others)
-    return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
-
-
-def leaning(row: Mapping[str, Any], labels: Sequence[str]) -> str:
-    """What higher values of a feature say: ``for malignant``; with two classes never against."""
-    if row["weight"] > 0:
-        return f"for {row['class']}"
-    others = [label for label in labels if label != str(row["class"])]
-    return f"for {others[0]}" if len(others) == 1 else f"against {row['class']}"
-
-
-def _caution(main: Standings, numbers: Mapping[str, Any]) -> str:
-    guess, low, high = main.majority, numbers.get("low"), numbers.get("high")
-    if guess is None or not (known(low) and known(high)):
-        return ""
-    no_better = low <= guess if main.larger else high >= guess
-    if no_better:
-        return (
-            "The interval reaches the score of always naming the largest class: perhaps there is "
-            "nothing to learn in these data."
-        )
-    return ""

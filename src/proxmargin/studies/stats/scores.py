@@ -17,6 +17,7 @@ from proxmargin.compiled.rounding import levels
 CONFIDENCE: Final = 0.95  # of intervals; tests are at the level 1 - CONFIDENCE
 # in units of a score: smaller differences do not matter in practice (Corani and Benavoli 2015)
 ROPE: Final = 0.01
+MAJORITY: Final = "majority class"  # the model that always predicts the largest class
 
 
 def percent(share: float) -> str:
