@@ -48,12 +48,11 @@ def test_a_column_that_counts_the_rows_is_named_with_the_option_that_leaves_it_o
     assert told(numbered, "info", "--ignore", "sample no") == ""
 
 
-def test_names_with_a_level_for_each_row_are_found_after_encoding(frame, told) -> None:
+def test_names_that_differ_in_each_row_are_no_feature(frame, told) -> None:
     named = frame.copy()
     named.insert(0, "patient", [f"p{j:03}" for j in np.random.default_rng(0).permutation(ROWS)])
-    assert "'patient' numbers or names the rows: --ignore patient" in told(
-        named, "info", "--encode"
-    )
+    for options in ((), ("--encode",)):
+        assert "'patient' names the samples, and is no feature" in told(named, "info", *options)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -65,3 +65,53 @@ def test_the_largest_coefficients_of_a_model_are_named(model, capsys):
     own = load_model(model).coefficients()
     assert [each["feature"] for each in leading] == own["feature"].tolist()[:10]
     assert leading[0]["coefficient_per_sd"] == own["coefficient_per_sd"][0]
+
+
+class TestWhatCannotBeRead:
+    """A file is described all the same, with a command that reads it."""
+
+    @pytest.fixture
+    def told(self, tmp_path, capsys):
+        def run(content: str, *given: str):
+            path = tmp_path / "d.csv"
+            path.write_text(content)
+            assert main(["info", str(path), "--json", *given]) == OK
+            return json.loads(capsys.readouterr().out), str(path)
+
+        return run
+
+    @pytest.mark.parametrize(
+        ("content", "typed"),
+        [
+            ("a,y\n1,p\n,q\n3,p\n4,q\n", "--impute median"),
+            ("a,b,y\n1,u,p\n2,v,q\n3,u,p\n", "--encode"),
+            ("a,a,y\n1,2,p\n2,2,q\n3,1,p\n", "--duplicates suffix"),
+            ("a,y\n1,p\n2,q\n3,\n4,q\n", "--unlabelled drop"),
+            ("b,x\nu,1.5\nv,2.5\nu,3.25\nv,4.5\n", "--target b"),
+            ("a,a,b,y\n1,,u,p\n2,2,v,q\n3,1,u,\n", None),
+        ],
+    )
+    def test_the_command_reads_it(self, told, content, typed):
+        facts, path = told(content)
+        words = facts["read_with"].split()
+        assert words[:3] == ["proxmargin", "compare", path]
+        assert typed is None or " ".join(words[3:]) == typed
+        again, _ = told(content, *words[3:])
+        assert "problem" in facts
+        assert "problem" not in again
+        assert again["rows"] == facts["rows"]
+
+    def test_genes_in_rows_are_recognised(self, told):
+        rows = "".join(f"g{k},{k}.5,{k * k}.25,3.5\n" for k in range(20))
+        facts, _ = told("gene,s1,s2,s3\n" + rows)
+        assert facts["table"] == "20 rows, 4 columns"
+        assert "--transpose" in facts["doubt"]
+        assert facts["read_with"].endswith("--transpose --labels FILE")
+
+    def test_gaps_ids_and_candidates_are_listed(self, told):
+        rows = "".join(f"s{k},{k % 3 or ''},{'uv'[k % 2]},{k}.5\n" for k in range(12))
+        facts, _ = told("sample,a,b,c\n" + rows)
+        assert facts["names_of_samples"] == ["sample"]
+        assert facts["target_candidates"] == ["b", "a"]
+        assert facts["missing_cells"] == {"a": 4}
+        assert facts["text_columns"] == ["b"]

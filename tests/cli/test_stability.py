@@ -30,7 +30,7 @@ class TestStability:
             assert main([*words, *kept]) == OK
         out = capsys.readouterr().out
         assert "cluster" in out
-        assert "expected (unimodal)" in out
+        assert "are expected to be there by mistake" in out
 
     def test_it_is_drawn(self, tmp_path):
         pytest.importorskip("matplotlib")

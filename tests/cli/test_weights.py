@@ -88,7 +88,7 @@ def test_searches_and_comparisons_take_weights(command, weighted, capsys):
         ("-1", "the weights 'w' are negative in 1 row (row 8, counting data rows from 1)"),
         ("", "the weights 'w' are missing in 1 row (row 8"),
         ("inf", "the weights 'w' are infinite in 1 row (row 8"),
-        ("heavy", "the weights 'w' must be numbers, and row 8 (counting data rows from 1) holds"),
+        ("heavy", "the weights must be numbers: 'w' (row 8 holds 'heavy'"),
     ],
 )
 def test_a_weight_that_is_none_names_its_row(weight, words, tmp_path, capsys):

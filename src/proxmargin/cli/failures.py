@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from proxmargin.cli.options import OPTIONS, flag_of
+from proxmargin.cli.options import OPTIONS, Note, flag_of
 from proxmargin.runtime.interrupts import interrupts
 
 # exit statuses
@@ -75,18 +76,25 @@ def _one_line(message: Any) -> str:
     return as_options(" ".join(str(message).split()))
 
 
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"proxmargin: warning: {_one_line(message)}", file=sys.stderr)
+def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    kind = "" if issubclass(category, Note) else "warning: "
+    print(f"proxmargin: {kind}{_one_line(message)}", file=sys.stderr)
 
 
 _SWITCHES: Mapping[str, str] = {
     "encode=True": "--encode",
     "header=False": "--no-header",
+    "header=True": "--header",
+    "transpose=True": "--transpose",
+    "normalize_levels=True": "--normalize-levels",
+    "na_labels=True": "--na-labels",
     "fit_intercept=False": "--no-intercept",
     "standardize=False": "--no-standardize",
 }
 _SAME = (
     *("decimal", "encoding", "n_alphas", "target", "ignore", "groups", "weights", "repeats"),
+    *("thousands", "comment", "missing", "short_rows", "sheet", "labels", "unlabelled"),
+    *("duplicates", "drop_classes", "unseen", "impute"),
     *("metrics", "threshold", "pfer", "q", "fdr", "assumption", "cluster"),
 )
 _FLAGS: Mapping[str, str] = {
@@ -97,7 +105,9 @@ _FLAGS: Mapping[str, str] = {
     "ids": "--id",
     "run_dir": "--run",
 }
-_ASSIGNMENT = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)})=(?:'([^']*)'|([-+\w.]*\w))?")
+_NAME = rf"(?<![\w.])({'|'.join(_FLAGS)})="
+_ASSIGNMENT = re.compile(rf"{_NAME}(?:'([^']*)'|([-+\w.]*\w))?")
+_LIST = re.compile(rf"{_NAME}\[((?:'[^']*'(?:, )?)+)\]")
 _BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
 _BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
 
@@ -107,10 +117,17 @@ def as_options(sentence: str) -> str:
     bounds are words, as shells take ``>`` for a file: ``q <= 3`` becomes ``--q of at most 3``."""
     for switch, option in _SWITCHES.items():
         sentence = sentence.replace(switch, option)
+    sentence = _LIST.sub(_options, sentence)
     sentence = _BOUND.sub(lambda found: f"{_FLAGS[found[1]]} {_BOUNDS[found[2]]} ", sentence)
     return _ASSIGNMENT.sub(_option, sentence)
 
 
 def _option(found: re.Match[str]) -> str:
     name, word, value = found.groups()
-    return " ".join(part for part in (_FLAGS[name], word or value) if part)
+    return f"{_FLAGS[name]} {shlex.quote(word or value)}" if word or value else _FLAGS[name]
+
+
+def _options(found: re.Match[str]) -> str:
+    """An option for each member of a list."""
+    words = re.findall("'([^']*)'", found[2])
+    return " ".join(f"{_FLAGS[found[1]]} {shlex.quote(word)}" for word in words)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import proxmargin
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, model_names
@@ -22,6 +23,7 @@ AUTO = "auto"  # a strength that cross-validation chooses
 STANDARDIZE: Mapping[str, str | bool] = {"auto": "auto", "yes": True, "no": False}
 STRENGTHS = ("alpha", "C")
 FOLDS = 5  # of the choice that fit makes
+TIME = "time"  # of rows that are in its order
 N_STRENGTHS = 20  # that it chooses among, as those of cv
 # parameters by which a model is shown
 SHOWN = ("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel")
@@ -52,94 +54,209 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 def add_fitting(parser: argparse.ArgumentParser) -> None:
     """The data, and the model that is fitted to them."""
     add_data(parser)
-    add_impute(parser)
-    add_weights(parser)
     add_model_options(parser)
 
 
-def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Which columns are labels and features, and how a text table is written."""
-    add_target(parser)
-    add_ignore(parser)
-    parser.add_argument(
-        "--encode",
-        action="store_true",
-        help="turn columns of text into one feature per level; otherwise they are refused",
-    )
+# what a column of the data is: option, and what argparse is told of it
+ROLES: Mapping[str, Mapping[str, Any]] = {
+    "--target": {
+        "help": "the column with the labels, by name or position (default: the one called target, "
+        "label, class or y, else the last)",
+    },
+    "--id": {
+        "dest": "ids",
+        "help": "the column with the names of the samples, which is no feature (default: a first "
+        "column without a name, or one of text that is different in each row)",
+    },
+    "--ignore": {
+        "action": "append",
+        "default": [],
+        "help": "columns that are no features: a name, a position, a range of positions such as "
+        "2-5, or a pattern such as 'Unnamed*'; may be given again",
+    },
+    "--groups": {
+        "help": "a column of patients, batches or centres, which is no feature: folds and halves "
+        "keep the samples of a group together, and permutations stay within it",
+    },
+    "--weights": {"help": "a column with the weights of the samples, which is no feature"},
+}
+# what becomes of cells, rows and classes
+CELLS: Mapping[str, Mapping[str, Any]] = {
+    "--encode": {
+        "action": "store_true",
+        "help": "turn columns of text into one feature per level; otherwise they are refused",
+    },
+    "--normalize-levels": {
+        "action": "store_true",
+        "help": "join levels that differ only in blanks, case or the way a number is written",
+    },
+    "--impute": {
+        "choices": ("median", "mean", "constant"),
+        "help": "fill in missing cells by the median or the mean of the column, or by zero; "
+        "otherwise they are refused. Cells of text become zeros in all levels",
+    },
+    "--unlabelled": {
+        "choices": ("error", "drop"),
+        "default": "error",
+        "help": "rows without a label are refused (default) or left out",
+    },
+    "--na-labels": {
+        "action": "store_true",
+        "help": "labels such as NA are a class, and not missing; only empty ones are",
+    },
+    "--drop-classes": {
+        "metavar": "CLASS",
+        "action": "append",
+        "default": [],
+        "help": "leave out the samples of a class; may be given again",
+    },
+    "--duplicates": {
+        "choices": ("error", "suffix", "mean", "first"),
+        "default": "error",
+        "help": "columns of the same name are refused (default), numbered, averaged, or only the "
+        "first one is kept",
+    },
+    "--labels": {
+        "metavar": "FILE",
+        "help": "a second table with the labels, joined by the names of the samples (--id); "
+        "--target, --groups and --weights are its columns",
+    },
+}
+
+
+# the arguments of `read_data` among them
+OF_TABLES = (
+    *("target", "ids", "ignore", "groups", "weights", "encode", "normalize_levels"),
+    *("unlabelled", "na_labels", "drop_classes", "duplicates", "labels"),
+)
+
+
+def add_columns(parser: argparse.ArgumentParser, without: str = "") -> None:
+    """What the columns are, what becomes of their cells, and how a text table is written;
+    ``without`` one role."""
+    add_roles(parser, *(option for option in ROLES if option != without))
+    add_cells(parser, *CELLS)
     add_text(parser)
 
 
-def add_impute(parser: argparse.ArgumentParser) -> None:
-    """What becomes of missing cells."""
+def add_roles(parser: argparse.ArgumentParser, *options: str) -> None:
+    """Options of `ROLES`."""
+    group = parser.add_argument_group("columns (by name or position; 0 is the first, -1 the last)")
+    for option in options:
+        group.add_argument(option, **{"metavar": "COL", **ROLES[option]})
+
+
+def add_cells(parser: argparse.ArgumentParser, *options: str) -> None:
+    """Options of `CELLS`."""
+    group = parser.add_argument_group("cells, rows and classes")
+    for option in options:
+        group.add_argument(option, **CELLS[option])
+
+
+class Note(UserWarning):
+    """What was done, which is no reason to worry."""
+
+
+class Elsewhere(argparse.Action):
+    """An option of other commands, which this one answers with what to do: its ``const``."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser.error(str(self.const))
+
+
+def add_elsewhere(parser: argparse.ArgumentParser, option: str, why: str) -> None:
+    parser.add_argument(option, nargs="?", action=Elsewhere, const=why, help=argparse.SUPPRESS)
+
+
+def add_seed(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     parser.add_argument(
-        "--impute",
-        choices=("median", "mean", "constant"),
-        help="fill in missing cells by the median or the mean of the column, or by zero; "
-        "otherwise they are refused. Cells of text become zeros in all levels",
+        "--seed",
+        type=int,
+        default=0,
+        help="of what is drawn by chance: folds, halves, permutations (default: 0)",
     )
+
+
+# how a table is written: option, and what argparse is told of it
+WRITTEN: Mapping[str, Mapping[str, Any]] = {
+    "--sep": {
+        "metavar": "CHAR",
+        "help": "between the cells; 'tab' for a tab (default: what the lines show)",
+    },
+    "--decimal": {"metavar": "CHAR", "default": ".", "help": "before the fraction of a number"},
+    "--thousands": {"metavar": "CHAR", "help": "between groups of digits, as in 1,234.5"},
+    "--encoding": {
+        "metavar": "NAME",
+        "default": "utf-8",
+        "help": "such as latin-1 (default: utf-8, or what a byte order mark tells)",
+    },
+    "--header": {
+        "action": argparse.BooleanOptionalAction,
+        "help": "the first line has the names of the columns, or is data, and columns are called "
+        "0, 1, ... (default: what all rows tell)",
+    },
+    "--comment": {"metavar": "CHAR", "help": "begins a line, or the rest of one, that is no data"},
+    "--missing": {
+        "metavar": "WORDS",
+        "default": "",
+        "help": "cells that are missing, separated by commas, such as '?,.,n/a'; besides empty "
+        "ones and the usual words",
+    },
+    "--short-rows": {
+        "choices": ("error", "missing"),
+        "default": "error",
+        "help": "rows with too few cells are refused (default), or end with missing ones",
+    },
+    "--sheet": {"metavar": "NAME", "help": "of a workbook (default: the only one with cells)"},
+    "--transpose": {
+        "action": "store_true",
+        "help": "the samples are the columns: the first column has the names of the features",
+    },
+}
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
-    """How a text table is written."""
-    add = parser.add_argument_group(
-        "text tables (defaults: as written by most programs)"
-    ).add_argument
-    add(
-        "--sep",
-        metavar="CHAR",
-        help="between the cells; 'tab' for a tab (default: a comma, and a tab in .tsv files)",
-    )
-    add("--decimal", metavar="CHAR", default=".", help="before the fraction of a number")
-    add("--encoding", metavar="NAME", default="utf-8", help="such as latin-1 (default: utf-8)")
-    add(
-        "--no-header",
-        dest="header",
-        action="store_false",
-        help="the first line is data; columns are called 0, 1, ...",
+    """Options of `WRITTEN`."""
+    group = parser.add_argument_group("tables (defaults: as written by most programs)")
+    for option, settings in WRITTEN.items():
+        group.add_argument(option, **settings)
+
+
+def add_splits(group: Any) -> None:
+    """Which rows are held out together."""
+    group.add_argument(
+        "--splits",
+        choices=("shuffled", TIME),
+        default="shuffled",
+        help="stratified folds of shuffled rows (default), or for rows in the order of time: each "
+        "fold tests later rows than it trains on",
     )
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--target",
-        metavar="COL",
-        help="the column with the labels, by name or position (default: the one called target, "
-        "label, class or y, else the last)",
-    )
+def folds_of(arguments: argparse.Namespace, folds: int) -> Any:
+    """A number of shuffled folds, or a splitter in time."""
+    if arguments.splits != TIME:
+        return folds
+    from sklearn.model_selection import TimeSeriesSplit
 
-
-def add_ignore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ignore",
-        metavar="COL",
-        action="append",
-        default=[],
-        help="a column that is no feature, by name or position; may be given again",
-    )
-
-
-def add_weights(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--weights",
-        metavar="COL",
-        help="a column with the weights of the samples, by name or position; it is no feature",
-    )
+    return TimeSeriesSplit(folds)
 
 
 def table_of(arguments: argparse.Namespace) -> Table:
     """The data that the arguments name."""
     from proxmargin.files.tables.table import read_data
 
-    return read_data(
-        arguments.data,
-        target=arguments.target,
-        encode=arguments.encode,
-        ignore=arguments.ignore,
-        groups=getattr(arguments, "groups", None),
-        blanks=getattr(arguments, "impute", None) is not None,
-        weights=getattr(arguments, "weights", None),
-        dialect=dialect_of(arguments),
-    )
+    given = {name: getattr(arguments, name) for name in OF_TABLES}
+    blanks = arguments.impute is not None
+    table = read_data(arguments.data, **given, blanks=blanks, dialect=dialect_of(arguments))
+    tell(table, arguments)
+    return table
+
+
+def tell(table: Table, arguments: argparse.Namespace) -> None:
+    """What was done with the columns of a file, on standard error."""
+    for note in () if arguments.quiet else table.notes:
+        warnings.warn(note, Note, stacklevel=2)
 
 
 def filled_table_of(arguments: argparse.Namespace) -> tuple[Table, Any]:
@@ -161,9 +278,13 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
     """How the text tables are written that the arguments name."""
     from proxmargin.files.tables.contents import Dialect
 
-    separator = {"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep)
-    header = None if arguments.header else False
-    return Dialect(separator, arguments.decimal, arguments.encoding, header)
+    same = ("decimal", "thousands", "encoding", "header", "comment", "short_rows", "sheet")
+    return Dialect(
+        separator={"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep),
+        missing=tuple(word.strip() for word in arguments.missing.split(",") if word.strip()),
+        transpose=arguments.transpose,
+        **{name: getattr(arguments, name) for name in same},
+    )
 
 
 def _number_or_auto(text: str) -> float | str:
@@ -304,6 +425,11 @@ def shown_settings(model: Any) -> str:
     return ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
 
 
+def grouping(estimator: Any, groups: Any) -> dict[str, Any]:
+    """What a fit is told of groups: of a search, whose folds keep them whole."""
+    return {} if groups is None or not hasattr(estimator, "strength") else {"groups": groups}
+
+
 def name_features(model: Any, names: list[str] | None) -> None:
     """Give a model that was fitted on a plain array the names of its columns."""
     if names is not None:
@@ -357,5 +483,6 @@ def search_of(arguments: argparse.Namespace, **settings: Any) -> Any:
     shared = {n: value for n, value in plain.get_params(deep=False).items() if n in known}
     if "l1_ratios" in known and arguments.l1_ratio is not None:
         shared["l1_ratios"] = (arguments.l1_ratio,)
-    defaults = {f"{strength}s": N_STRENGTHS, "cv": FOLDS, "verbose": not arguments.quiet}
-    return kind(**{**shared, **defaults, **settings})
+    shared |= {f"{strength}s": N_STRENGTHS, "verbose": not arguments.quiet}
+    shared |= {"cv": folds_of(arguments, FOLDS), "random_state": arguments.seed}
+    return kind(**{**shared, **settings})

@@ -41,16 +41,49 @@ def test_the_training_file_gives_the_training_matrix(new_csv):
     np.testing.assert_array_equal(again.y, trained.y)
 
 
-def test_an_unknown_level_gives_zeros(new_csv):
-    table = read_columns(new_csv("size,colour\n1,green\n2,red\n"), NAMES, 3)
-    np.testing.assert_array_equal(table.X, [[1, 0, 0], [2, 0, 1]])
+class TestUnseenLevels:
+    CONTENT = "size,colour\n1,green\n2,Red \n3,red\n"
+
+    def test_they_are_refused_by_column_level_and_row(self, new_csv):
+        with pytest.raises(DataError) as caught:
+            read_columns(new_csv(self.CONTENT), NAMES, 3)
+        said = str(caught.value)
+        assert "in 'colour' 'green' (row 1), 'Red ' (row 2, 'red' but for the spelling" in said
+        assert "of 'blue', 'red'" in said
+        assert "unseen='zero'" in said
+
+    @pytest.mark.parametrize(
+        ("options", "rows"),
+        [
+            ({"unseen": "zero"}, [[1, 0, 0], [2, 0, 0], [3, 0, 1]]),
+            (
+                {"unseen": "zero", "normalize_levels": True},
+                [[1, 0, 0], [2, 0, 1], [3, 0, 1]],
+            ),
+        ],
+    )
+    def test_they_are_zero_or_joined_where_asked_for(self, new_csv, options, rows):
+        table = read_columns(new_csv(self.CONTENT), NAMES, 3, **options)
+        np.testing.assert_array_equal(table.X, rows)
+
+    def test_as_missing_cells_they_need_a_model_that_fills_them_in(self, new_csv):
+        with pytest.raises(DataError, match=r"row 1, column 'colour'.*--impute median"):
+            read_columns(new_csv("size,colour\n1,green\n"), NAMES, 3, unseen="missing")
+
+    def test_numbers_of_a_typed_file_are_told_apart_by_their_format(self, tmp_path):
+        pd.DataFrame({"stage": [1.0, 2.0]}).to_parquet(tmp_path / "new.parquet")
+        names = ["stage=1", "stage=2", "stage=X"]
+        with pytest.raises(DataError, match=r"'1.0' \(row 1, '1' but for the spelling"):
+            read_columns(tmp_path / "new.parquet", names, 3)
+        table = read_columns(tmp_path / "new.parquet", names, 3, normalize_levels=True)
+        np.testing.assert_array_equal(table.X, [[1, 0, 0], [0, 1, 0]])
 
 
 def test_levels_that_look_like_numbers_or_booleans_match_as_text(new_csv):
-    table = read_columns(new_csv("code\n01\n1\n"), ["code=01", "code=L"], 2)
-    np.testing.assert_array_equal(table.X, [[1, 0], [0, 0]])
-    table = read_columns(new_csv("code\ntrue\nfalse\n"), ["code=true", "code=maybe"], 2)
-    np.testing.assert_array_equal(table.X, [[1, 0], [0, 0]])
+    table = read_columns(new_csv("code\n01\n1\n"), ["code=01", "code=1"], 2)
+    np.testing.assert_array_equal(table.X, [[1, 0], [0, 1]])
+    table = read_columns(new_csv("code\ntrue\nfalse\n"), ["code=true", "code=false"], 2)
+    np.testing.assert_array_equal(table.X, [[1, 0], [0, 1]])
 
 
 def test_a_level_may_hold_the_equals_sign(new_csv):
@@ -96,10 +129,10 @@ def test_without_names_the_width_must_agree(new_csv):
 
 
 def test_parquet_columns_are_found_by_name(tmp_path):
-    frame = pd.DataFrame({"colour": pd.Categorical(["red", "green"]), "size": [1, 2]})
+    frame = pd.DataFrame({"colour": pd.Categorical(["red", "blue"]), "size": [1, 2]})
     frame.to_parquet(tmp_path / "new.parquet")
     table = read_columns(tmp_path / "new.parquet", NAMES, 3)
-    np.testing.assert_array_equal(table.X, [[1, 0, 1], [2, 0, 0]])
+    np.testing.assert_array_equal(table.X, [[1, 0, 1], [2, 1, 0]])
 
 
 def test_svmlight_files_may_leave_out_trailing_zeros(tmp_path):

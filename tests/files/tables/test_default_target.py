@@ -19,7 +19,7 @@ def table(tmp_path, header: str, last) -> str:
 
 @pytest.mark.parametrize(
     ("last", "words"),
-    [(lambda k: k, "'age', is taken for the target, and has 30 classes, 30 of them with one"),
+    [(lambda k: k, "'age' is taken for the target, and has 30 classes, 30 of them with one"),
      (lambda k: k % 22, "has 22 classes, 14 of them"),
      (lambda k: max(k - 27, 0), "has 3 classes, 2 of them")],
 )  # fmt: skip
@@ -30,11 +30,15 @@ def test_a_column_of_numbers_is_doubted(tmp_path, last, words):
     assert words in str(caught[0].message)
 
 
+def test_a_usual_name_does_not_help(tmp_path):
+    with pytest.warns(UserWarning, match="the column 'Y' is taken for the target, and has 30"):
+        read_data(table(tmp_path, "kind,x,Y", lambda k: k), encode=True)
+
+
 @pytest.mark.parametrize(
     ("header", "target", "last"),
     [
         ("kind,x,age", "age", lambda k: k),  # it was named
-        ("kind,x,label", None, lambda k: k),  # it is called so
         ("kind,x,group", None, lambda k: k % 5),  # a few classes of some samples each
         ("kind,x,case", None, lambda k: int(k == 3)),  # a rare case among others
     ],
@@ -50,7 +54,10 @@ def test_a_column_of_classes_is_not(tmp_path, header, target, last):
     ("last", "words"),
     [
         (lambda k: k + 0.25, r"looks like a measurement.*\(target=NAME\)"),
-        (lambda k: "" if k == 4 else "ab"[k % 2], r"fill in their labels, or .*\(target=NAME\)"),
+        (
+            lambda k: "" if k == 4 else "ab"[k % 2],
+            r"fill in their labels, leave them out .*\(target=NAME\)",
+        ),
     ],
 )
 def test_a_column_that_cannot_be_the_target_names_the_option(tmp_path, last, words):

@@ -149,7 +149,8 @@ def test_accuracy_is_that_of_held_out_samples_of_any_classes() -> None:
     X, y = load_wine(return_X_y=True)
     model = make_pipeline(StandardScaler(), LinearSVC())
     found = permutation_test(model, X, y, statistic="accuracy", n_permutations=9, cv=3)
-    assert found.statistic == cross_val_score(model, X, y, cv=3, scoring="accuracy").mean()
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    assert found.statistic == cross_val_score(model, X, y, cv=folds, scoring="accuracy").mean()
     assert found.pvalue == 0.1
     noise_found = permutation_test(
         SVC(), *noise(), statistic="accuracy-cv", n_permutations=19, random_state=0
@@ -165,7 +166,9 @@ def test_accuracy_is_that_of_whole_groups_held_out() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = permutation_test(SVC(), X, y, cv=3, **options)
-    again = permutation_test(SVC(), X, y, cv=StratifiedGroupKFold(3), **options)
+    again = permutation_test(
+        SVC(), X, y, cv=StratifiedGroupKFold(3, shuffle=True, random_state=0), **options
+    )
     np.testing.assert_array_equal(found.null, again.null)
     assert found.statistic == again.statistic
 

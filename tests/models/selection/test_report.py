@@ -192,7 +192,8 @@ def test_folds_of_ranks_keep_groups_whole(data) -> None:
     X, y = data
     model, groups = clone(LASSO).fit(X, y), np.arange(200) // 5
     found = feature_report(model, X, y, cv=3, groups=groups)
-    folds = list(StratifiedGroupKFold(3).split(X, y, groups))
+    splitter = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    folds = list(splitter.split(X, y, groups))
     pandas.testing.assert_frame_equal(found, feature_report(model, X, y, cv=folds))
     with pytest.raises(ValueError, match="groups must be one a row"):
         feature_report(model, X, y, groups=groups[:3])

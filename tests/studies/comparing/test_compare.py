@@ -207,7 +207,7 @@ class TestHonesty:
         hasty = replace(QUICK, make=lambda: SquaredHingeSVC(standardize=True, max_iter=3))
         with pytest.warns(ConvergenceWarning, match="fits stopped before") as caught:
             result = compare(X, y, models=[hasty], cv=2, progress=False)
-        assert len(caught) == 1
+        assert sum("fits stopped before" in str(each.message) for each in caught) == 1
         assert result.table.relative_gap.iloc[0] > 1e-6
         assert result.tally.unmet > 0
         assert "Note: " in str(result)

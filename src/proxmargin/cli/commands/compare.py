@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import proxmargin
 from proxmargin.cli import failures, options, output
@@ -31,17 +31,6 @@ REPORT = "report.html"
 UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a folder
 
 
-class _Misplaced(argparse.Action):
-    """``--model`` of the other commands, which would be taken for a file or a beginning of
-    ``--models``."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        parser.error(
-            "compare has no --model: which models are compared is --models NAME ..., the file for "
-            "the recommended one is --output FILE"
-        )
-
-
 def register(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "compare", run, "compare the models by nested cross-validation, without leakage"
@@ -49,10 +38,14 @@ def register(commands: options.Commands) -> None:
     add = parser.add_argument
     add("data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set")
     options.add_columns(parser)
-    options.add_impute(parser)
-    options.add_weights(parser)
     add("--models", nargs="+", metavar="NAME", help="which models (default: all there are)")
-    add("--model", nargs="?", action=_Misplaced, help=argparse.SUPPRESS)
+    # which would be taken for a file or a beginning of --models
+    options.add_elsewhere(
+        parser,
+        "--model",
+        "compare has no --model: which models are compared is --models NAME ..., the file for the "
+        "recommended one is --output FILE",
+    )
     add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
     add("--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds")
     _add_protocol(parser)
@@ -93,7 +86,6 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with new random folds each (default: 1)",
     )
-    add("--groups", metavar="COL", help="a column: samples of one group are held out together")
     add(
         "--scoring",
         default="balanced_accuracy",
@@ -102,7 +94,8 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     )
     add("--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)")
     options.add_scaling(group)
-    add("--seed", type=int, default=0, help="of the shuffled folds (default: 0)")
+    options.add_splits(group)
+    options.add_seed(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -159,16 +152,18 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     from sklearn.exceptions import ConvergenceWarning
 
     from proxmargin.data.inputs.preprocessing import imputer
+    from proxmargin.data.inputs.row_order import RowOrderWarning
     from proxmargin.studies.comparing.metrics import DEFAULT_METRICS
     from proxmargin.studies.comparing.run import FOLDS, compare
 
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("ignore", RowOrderWarning)
     return compare(
         table.X,
         table.y,
         models=_names(arguments.models, ["all"]),
-        cv=FOLDS if arguments.folds is None else arguments.folds,
+        cv=options.folds_of(arguments, FOLDS if arguments.folds is None else arguments.folds),
         repeats=arguments.repeats,
         scoring=arguments.scoring,
         metrics=_names(arguments.metrics, list(DEFAULT_METRICS)),

@@ -16,7 +16,6 @@ from proxmargin.runtime.brief import Listing, number
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
 
-SEED = 0  # of the shuffled folds
 # columns that do not tell strengths apart
 OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 
@@ -31,6 +30,8 @@ def register_fit(commands: options.Commands) -> None:
         help="also the accuracy on held-out samples, by K-fold cross-validation: that on the "
         "training samples says little about new ones",
     )
+    options.add_splits(parser)
+    options.add_seed(parser)
     parser.add_argument(
         "--calibrate",
         action="store_true",
@@ -56,12 +57,13 @@ def run_fit(arguments: argparse.Namespace) -> int:
             silent = options.search_of if chooses else options.estimator_of
             return options.suited(silent(arguments, **of), raw.X, arguments)
 
-        held_out = held_out_accuracy(make, raw, arguments.cv, arguments.quiet, imputer)
+        held_out = held_out_accuracy(make, raw, arguments, imputer)
     if arguments.calibrate and hasattr(options.estimator_of(arguments), "predict_proba"):
         raise ValueError(
             f"--calibrate: {arguments.model} has probabilities of its own: leave it out"
         )
-    stopped = _fitted_or_stopped(options.suited(fitted, table.X, arguments), table)
+    own = options.suited(fitted, table.X, arguments)
+    stopped = _fitted_or_stopped(own, table, options.grouping(own, table.groups))
     model = fitted.best_estimator_ if chooses else fitted
     if arguments.calibrate and not stopped:
         stopped = _calibrated_or_stopped(model, raw, imputer)
@@ -73,10 +75,10 @@ def run_fit(arguments: argparse.Namespace) -> int:
     return failures.OK if model.certificate_.converged else failures.FAILED
 
 
-def _fitted_or_stopped(estimator: Any, table: Table) -> bool:
+def _fitted_or_stopped(estimator: Any, table: Table, grouping: dict[str, Any]) -> bool:
     """Whether the fit was interrupted; what it had found is a model too."""
     try:
-        estimator.fit(table.X, table.y, sample_weight=table.weights)
+        estimator.fit(table.X, table.y, sample_weight=table.weights, **grouping)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):
             raise
@@ -171,35 +173,36 @@ class FoldMeans:
 
 
 def held_out_accuracy(
-    make: Callable[[], Any], table: Table, folds: int, quiet: bool, imputer: Any = None
+    make: Callable[[], Any], table: Table, arguments: argparse.Namespace, imputer: Any = None
 ) -> FoldMeans:
-    """Scores of predictions for each fold by a fit to the others: ``make`` returns an unfitted
-    estimator, which makes all choices in its ``fit``; a copy of the imputer is fitted to the
-    same."""
+    """Scores of predictions for each fold, of whole groups if there are any, by a fit to the
+    others: ``make`` returns an unfitted estimator, which makes all choices in its ``fit``; a copy
+    of the imputer is fitted to the same."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
-    from sklearn.model_selection import StratifiedKFold
 
+    from proxmargin.data.inputs.targets import refuse_small_classes
+    from proxmargin.models.selection.scoring import splitter_of, warn_of_ordered_rows
     from proxmargin.runtime.progress import ProgressBar
     from proxmargin.studies.comparing.evidence import Evidence
     from proxmargin.studies.comparing.metrics import basis_of
 
     X: Any = table.X
     y: Any = table.y
+    folds, groups = arguments.cv, table.groups
     if folds < 2:
         raise ValueError(f"--cv {folds}: cross-validation needs at least 2 folds")
     classes, counts = np.unique(y, return_counts=True)
-    least = int(counts.argmin())
-    if counts[least] < folds:
-        raise ValueError(
-            f"--cv {folds} folds need as many samples of each class, and of {classes[least]!s} "
-            f"there are {counts[least]}: choose fewer folds"
-        )
+    refuse_small_classes(classes, counts, folds, f"--cv {folds} needs", ", or ask for fewer folds")
     weights = {} if table.weights is None else {"sample_weight": table.weights}
-    splits = StratifiedKFold(folds, shuffle=True, random_state=SEED).split(X, y)
+    cv = options.folds_of(arguments, folds)
+    splits = splitter_of(cv, y, groups, arguments.seed).split(X, y, groups)
+    if not options.to_choose(arguments):  # else the search of the choice says so
+        codes = np.unique(y, return_inverse=True)[1]
+        warn_of_ordered_rows(cv, groups, X, codes, table.feature_names)
     scores = []
-    with ProgressBar("cross-validation: folds", folds, shown=not quiet) as progress:
+    with ProgressBar("cross-validation: folds", folds, shown=not arguments.quiet) as progress:
         for place, (train, test) in enumerate(splits, 1):
             progress.starts(f"fold {place}")
             model, known, unseen = make(), X[train], X[test]
@@ -207,6 +210,7 @@ def held_out_accuracy(
                 fill = clone(imputer).fit(known).transform
                 known, unseen = fill(known), fill(unseen)
             given, judging = ({k: v[r] for k, v in weights.items()} for r in (train, test))
+            given |= options.grouping(model, None if groups is None else groups[train])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # told of by the fit to all samples
                 found = model.fit(known, y[train], **given).predict(unseen)
@@ -230,7 +234,8 @@ def register_cv(commands: options.Commands) -> None:
         commands, "cv", run_cv, "choose the strength of a model by cross-validation"
     )
     options.add_fitting(parser)
-    add = parser.add_argument_group("cross-validation").add_argument
+    group = parser.add_argument_group("cross-validation")
+    add = group.add_argument
     add("--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)")
     add(
         "--eps",
@@ -244,7 +249,8 @@ def register_cv(commands: options.Commands) -> None:
         action="store_true",
         help="also mix with fits of the same features without a penalty, by gamma in [0, 1]",
     )
-    add("--folds", type=int, default=5, help="stratified (default: 5)")
+    add("--folds", type=int, default=5, help="how many (default: 5)")
+    options.add_splits(group)
     add("--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)")
     add(
         "--selection",
@@ -253,6 +259,7 @@ def register_cv(commands: options.Commands) -> None:
         help="the best mean score, or the strongest penalty within one standard error of it",
     )
     add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
+    options.add_seed(parser)
     output.add_plot(parser, "the scores")
     parser.add_argument("-o", "--output", metavar="FILE", help="save the chosen model")
     options.add_common(parser)
@@ -264,7 +271,12 @@ def run_cv(arguments: argparse.Namespace) -> int:
     model = _search(arguments)
     table, imputer = options.filled_table_of(arguments)
     try:
-        options.suited(model, table.X, arguments).fit(table.X, table.y, sample_weight=table.weights)
+        options.suited(model, table.X, arguments).fit(
+            table.X,
+            table.y,
+            sample_weight=table.weights,
+            **options.grouping(model, table.groups),
+        )
     except KeyboardInterrupt:
         if not _print_complete(arguments, model, table):
             raise
@@ -301,7 +313,7 @@ def _search(arguments: argparse.Namespace) -> Any:
         **settings,
         **{f"{strength}s": arguments.n_strengths},
         eps=arguments.eps,
-        cv=arguments.folds,
+        cv=options.folds_of(arguments, arguments.folds),
         scoring=arguments.scoring,
         selection=arguments.selection,
         n_jobs=arguments.jobs,

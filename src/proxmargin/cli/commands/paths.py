@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from copy import copy
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import proxmargin
 from proxmargin.cli import failures, options, output
@@ -39,6 +39,7 @@ def register_path(commands: options.Commands) -> None:
         help="end where this share of the null model's loss is explained, such as 0.999",
     )
     output.add_plot(parser, "the coefficients")
+    options.add_seed(parser)
     options.add_common(parser)
 
 
@@ -132,7 +133,7 @@ def register_stability(commands: options.Commands) -> None:
         help="weakest penalty of a grid by its strongest one (default: 0.01)",
     )
     add("--cluster", type=float, metavar="R", help="report features correlated by R or more as one")
-    add("--seed", type=int, default=0, help="draws the halves (default: 0)")
+    options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
     add("--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them")
     add("--csv", metavar="FILE", help="write the frequencies of all features")
@@ -221,53 +222,58 @@ def _print(
         )
         for row in [*stable, *others]
     ]
+    print(f"{_answer(arguments, model, len(stable))}\n")
     output.print_listing(Listing(headings, cells))
     print()
     output.print_facts(
         {
             "model": f"{arguments.model}({settings})",
             "data": f"{table.source}, {table.X.shape[0]} samples, {table.X.shape[1]} features",
-            "stable": f"{len(stable)} (marked *), on {number(model.threshold_)} of "
-            f"{2 * model.n_pairs} half-samples or more",
+            "stable": "marked *",
             "half-samples": f"select {number(model.q_)} features"
             + (" at most" if arguments.threshold is None or model.q_ % 1 == 0 else " on average"),
-            "mistakes": _mistakes(arguments, model),
+            "bound": f"{arguments.assumption}; estimated share of mistakes "
+            f"{number(model.fdr_, '.2g')}",
             "saved to": output.saved_to(saved, arguments.csv, "--csv"),
         }
     )
 
 
-def _mistakes(arguments: argparse.Namespace, model: Any) -> str:
-    """The bound on false selections, or what stands in its place."""
+def _answer(arguments: argparse.Namespace, model: Any, stable: int) -> str:
+    """How many features are stable, and how many of them one has to expect to be mistakes."""
     if not model.threshold_ < float("inf"):
-        return f"no threshold has an estimated share of {arguments.fdr:g} or less"
+        return f"No threshold has an estimated share of mistakes of {arguments.fdr:g} or less."
+    verb, share = "is" if stable == 1 else "are", number(100 * model.threshold_, ".3g")
+    found = (
+        f"{stable} of {model.n_features_in_} features {verb} stable: on {share} % of "
+        f"{2 * model.n_pairs} half-samples or more among the first {number(model.q_, '.3g')} to "
+        "enter."
+    )
     if not model.pfer_ < float("inf"):
-        return "no bound: the threshold is too low for so many features of a half-sample"
-    expected = f"{number(model.pfer_, '.3g')} expected ({arguments.assumption})"
-    share = f"; estimated share {number(model.fdr_, '.2g')}"
-    if arguments.fdr is not None:
-        return f"estimated: {expected}, no bound as the threshold depends on the data{share}"
-    if arguments.q is None and arguments.pfer is None and arguments.threshold is not None:
-        return f"estimated: {expected}, for the mean number of features{share}"
-    return f"at most {expected}{share}"
-
-
-class _Unweighted(argparse.Action):
-    """``--weights`` of the other commands."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        parser.error(
-            "a permutation test takes no weights, as permuted labels are equally likely only among "
-            "samples that weigh the same: leave the column out with --ignore COL"
-        )
+        return f"{found} There is no bound on mistakes: the threshold is too low for so many."
+    expected = f"{number(model.pfer_, '.2g')} of them expected to be there by mistake"
+    alone = arguments.q is None and arguments.pfer is None and arguments.threshold is not None
+    if arguments.fdr is not None or alone:
+        why = "the threshold depends on the data" if not alone else "q is their mean"
+        return f"{found} About {expected.replace('expected', 'are expected')}: no bound, as {why}."
+    return (
+        f"{found} At most {expected.replace('expected', 'are expected')}, if noise is selected no "
+        "more often than by chance."
+    )
 
 
 def register_permute(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "permute", run_permute, "test whether permuted labels would be separated as well"
     )
-    options.add_data(parser)
-    parser.add_argument("--weights", nargs="?", action=_Unweighted, help=argparse.SUPPRESS)
+    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
+    options.add_columns(parser, without="--weights")
+    options.add_elsewhere(
+        parser,
+        "--weights",
+        "a permutation test takes no weights, as permuted labels are equally likely only among "
+        "samples that weigh the same: leave the column out with --ignore COL",
+    )
     options.add_model_options(parser)
     add = parser.add_argument_group("permutation test").add_argument
     add(
@@ -276,13 +282,8 @@ def register_permute(commands: options.Commands) -> None:
         help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy'",
     )
     add("--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)")
-    add(
-        "--groups",
-        metavar="COL",
-        help="a column of pairs, batches or centres, within which labels are permuted; no feature",
-    )
     add("--folds", type=int, default=5, help="for the accuracy (default: 5)")
-    add("--seed", type=int, default=0, help="of the permutations (default: 0)")
+    options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
     output.add_plot(parser, "the null distribution")
     options.add_common(parser)
@@ -290,7 +291,8 @@ def register_permute(commands: options.Commands) -> None:
 
 def run_permute(arguments: argparse.Namespace) -> int:
     output.check_plot(arguments.plot)
-    estimator, table = options.estimator_of(arguments), options.table_of(arguments)
+    estimator = options.estimator_of(arguments)
+    table, _ = options.filled_table_of(arguments)
     test = proxmargin.permutation_test(
         options.suited(estimator, table.X, arguments),
         table.X,

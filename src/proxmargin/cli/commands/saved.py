@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 SHOWN = 30  # coefficients that are printed without --all
 MODEL_SUFFIX = ".pmz"
 NAMED_AT_MOST = 12  # of a list
+UNREADABLE = "no option that the messages name"
+OF_INFO = ("--json", "-q", "--quiet", "--debug")
+OF_PREDICTIONS = ("--normalize-levels", "--na-labels")
 
 
 def register_predict(commands: options.Commands) -> None:
@@ -44,9 +49,21 @@ def register_predict(commands: options.Commands) -> None:
         help="a data file or the name of an embedded set; columns that the model was fitted to are "
         "found by name, and others left out",
     )
-    options.add_target(parser)
-    options.add_ignore(parser)
-    add("--id", metavar="COL", help="a column, such as the names of the samples, to print first")
+    options.add_roles(parser, "--target", "--id", "--ignore")
+    options.add_cells(parser, *OF_PREDICTIONS)
+    options.add_elsewhere(
+        parser,
+        "--impute",
+        "missing cells are filled in as in the training data: by a model that was fitted with "
+        "--impute, such as proxmargin fit DATA --impute median -o MODEL",
+    )
+    add(
+        "--unseen",
+        choices=("error", "zero", "missing"),
+        default="error",
+        help="levels that the model has not seen are refused (default), zero in all features, or "
+        "missing cells",
+    )
     add("--scores", action="store_true", help="add the scores of the classes")
     add(
         "--proba",
@@ -74,11 +91,12 @@ def run_predict(arguments: argparse.Namespace) -> int:
     table = read_for_model(
         arguments.data,
         model,
-        target=arguments.target,
-        ignore=arguments.ignore,
-        ids=arguments.id,
+        **{name: getattr(arguments, name) for name in ("target", "ids", "ignore", "unseen")},
+        normalize_levels=arguments.normalize_levels,
+        na_labels=arguments.na_labels,
         dialect=options.dialect_of(arguments),
     )
+    options.tell(table, arguments)
     columns = _predicted(model, table, arguments)
     quality = _quality(table.y, columns["prediction"])
     _warn_of_less_probable(model, columns)
@@ -182,7 +200,7 @@ def register_coefs(commands: options.Commands) -> None:
     )
     add("--all", action="store_true", help="features without a coefficient and all rows, too")
     add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
-    options.add_target(parser)
+    options.add_roles(parser, "--target")
     options.add_text(parser)
     options.add_common(parser)
 
@@ -266,9 +284,7 @@ def run_info(arguments: argparse.Namespace) -> int:
     if is_model or holds(arguments.data, MANIFEST):
         facts = describe_model(arguments.data)
     else:
-        table = options.table_of(arguments)
-        output.warn_of_leaks(table)
-        facts = table.describe()
+        facts = _facts(arguments)
     if arguments.json:
         output.print_json(facts)
     else:
@@ -277,6 +293,43 @@ def run_info(arguments: argparse.Namespace) -> int:
             facts["top_features"] = output.in_words(facts["top_features"], with_class) or "none"
         output.print_facts({name.replace("_", " "): _shown(value) for name, value in facts.items()})
     return failures.OK
+
+
+def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
+    that reads it."""
+    from proxmargin.cli.remedies import remedied
+    from proxmargin.files.tables.survey import survey
+
+    used, typed, problem = arguments, list[str](), ""
+    seen: dict[str, Any] = {}
+    with suppress(ValueError):  # what cannot be opened may be so with an option that is named
+        seen = survey(arguments.data, options.dialect_of(arguments))
+    table: Table | None = None
+    try:
+        table = options.table_of(arguments)
+    except ValueError as error:
+        problem = failures.as_options(str(error))
+        used, typed = remedied(arguments, problem, seen.get("target_candidates", []))
+        if not (typed or seen):
+            raise
+        with suppress(ValueError):  # the last message names nothing to be typed
+            table = options.table_of(used)
+        seen = seen or survey(used.data, options.dialect_of(used))
+    if table is not None:
+        output.warn_of_leaks(table)
+    doubt = {"doubt": failures.as_options(seen["doubt"])} if "doubt" in seen else {}
+    given = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
+    command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
+    if table is None:
+        command = f"{command} --transpose --labels FILE" if doubt else UNREADABLE
+    return {
+        **({"problem": problem} if problem else {}),
+        **({} if table is None else table.describe()),
+        **seen,
+        **doubt,
+        "read_with": command,
+    }
 
 
 def _shown(value: Any) -> str:

@@ -19,6 +19,23 @@ SHOWN = 5  # labels that an error names
 ClassWeight = Mapping[Any, float] | str | None
 
 
+def refuse_small_classes(
+    classes: NDArray[Any], counts: NDArray[np.intp], at_least: int, what: str, otherwise: str = ""
+) -> None:
+    """Raise ValueError that names the classes with fewer samples than ``what`` needs of each, and
+    what to do; ``otherwise``: what else."""
+    small = np.flatnonzero(counts < at_least)
+    if not small.size:
+        return
+    named = [str(label) for label in classes[small[:SHOWN]]]
+    sizes = ", ".join(f"{n} of {name}" for n, name in zip(counts[small], named, strict=False))
+    more = f" and of {small.size - SHOWN} more" if small.size > SHOWN else ""
+    raise ValueError(
+        f"{what} at least {at_least} samples of each class, and there are only {sizes}{more}: "
+        f"leave these classes out (drop_classes={named}), join them with others{otherwise}"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Targets:
     """Labels as class indices, with the weight of every sample.

@@ -123,16 +123,24 @@ def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray
 
 
 def check_labels(y: Any) -> None:
-    """Raise ValueError for a label that is missing (None), with its row."""
+    """Raise ValueError for a label that is missing (None, NaN), with its row."""
     column = np.asarray(y)
-    if column.dtype != object or column.ndim not in (1, 2):
+    if column.dtype.kind not in "fO" or column.ndim not in (1, 2):
         return
-    missing = np.array([each is None for each in column.ravel().tolist()])
+    if column.dtype == object:
+        missing = np.array([_is_missing(each) for each in column.ravel().tolist()])
+    else:
+        missing = np.isnan(column.ravel())
     if missing.any():
         row = int(missing.argmax())
+        what = "y has" if column.ravel()[row] is None else "Input y contains NaN:"
         raise ValueError(
-            f"y has no label in row {row} (counted from 0): leave such rows out, or label them"
+            f"{what} no label in row {row} (counted from 0): leave such rows out, or label them"
         )
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ == "NAType" or label != label
 
 
 def _check_column_names(X: Any) -> None:

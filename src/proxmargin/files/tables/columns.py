@@ -1,36 +1,54 @@
-"""Data files with named columns: which is the target, which are features."""
+"""Data files with named columns: the target, the names of the samples, the features."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, listed, plural
-from proxmargin.files.tables.contents import Table, TableRequest, Wanted
+from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.tables.contents import Table, TableRequest, Wanted, is_text
 from proxmargin.files.tables.labels import (
     TARGET_NAMES,
-    Feature,
     class_labels,
-    feature_matrix,
-    features_of,
     group_names,
-    refuse_text,
     refuse_too_wide,
-    refuse_unusable_cells,
     sample_weights,
     warn_of_default_target,
-    warn_of_stray_text,
     written_labels,
+)
+from proxmargin.files.tables.levels import (
+    NOT_FILLED,
+    Feature,
+    are_ids,
+    feature_matrix,
+    features_of,
+    is_id_name,
+    joined_levels,
+    known_levels,
+    refuse_text,
+    refuse_unusable_cells,
+    warn_of_id_numbers,
+    warn_of_levels,
 )
 from proxmargin.files.tables.matrices import same_width
 
-_USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or remove them"
+_USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or leave them out"
 _OR_TARGET = "; if one of them has the labels, name it (target=NAME)"
+_DUPLICATES = (
+    "number them (duplicates='suffix'), take their mean (duplicates='mean') or the first "
+    "(duplicates='first'), or leave them out (ignore=NAME)"
+)
+_RANGE = re.compile(r"(\d+)-(\d+)")
+
+Found = dict[str, Any]  # Series by the role of their column
 
 
 @dataclass(frozen=True)
@@ -48,49 +66,43 @@ class NamedColumns:
     notes: tuple[str, ...] = ()  # sentences about how the file was read, to be said once
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
 
-    def __post_init__(self) -> None:
-        if "" in self.names:
-            raise DataError(
-                f"{self.source}: column {self.names.index('') + 1} has no name in the header; name "
-                "it, or remove it if it is a row number."
-            )
-        repeated = [name for name, count in Counter(self.names).items() if count > 1]
-        if repeated:
-            raise DataError(
-                f"{self.source}: column names must differ; used more than once: {listed(repeated)}."
-            )
+    @cached_property
+    def called(self) -> list[str]:
+        """The names; a column without one is called as by pandas, such as ``Unnamed: 3``."""
+        return [name or f"Unnamed: {j}" for j, name in enumerate(self.names)]
 
-    def table(self, request: TableRequest) -> Table:
-        """All columns but the target and the groups as features, and the target as labels."""
-        ignored = {self._called(name, "ignore") for name in request.ignore}
-        groups, weights = (
-            None if given is None else self._called(given, role)
-            for given, role in ((request.groups, "groups"), (request.weights, "weights"))
-        )
-        target = self._target(
-            request.target,
-            last_by_default=request.labelled,
-            # a column of weights is hardly one of labels; a column of groups may be
-            out_of_question=ignored if weights is None else {*ignored, weights},
-        )
-        if target is not None:
-            for role, names in (("groups", {groups}), ("weights", {weights}), ("ignored", ignored)):
-                if target in names:
-                    what = role if role == "ignored" else f"the {role}"
-                    raise DataError(
-                        f"{self.source}: the target {target!r} cannot be {what}; name the column "
-                        "with the labels (target=NAME)."
-                    )
-        if groups is not None and groups == weights:
-            raise DataError(f"{self.source}: the weights {weights!r} cannot be the groups.")
-        out = {target, groups, weights, *ignored}
-        used = [name for name in self.names if name not in out]
-        frame, found = self._load(used, target=target, groups=groups, weights=weights)
+    def table(self, request: TableRequest, labels: NamedColumns | None = None) -> Table:
+        """All columns but the target and those of other roles as features, and the target as
+        labels; ``labels``: the table that has them, joined by the names of the samples."""
+        ignored = self._matching(request.ignore)
+        beside = ("groups", "weights") if labels is None else ()
+        roles = self._roles(request, ignored, beside, has_target=labels is None)
+        used = [j for j in range(len(self.names)) if j not in {*roles.values(), *ignored}]
+        names = self._distinct(used, request.duplicates)
+        frame, found = self._load(list(names), roles, names)
+        frame, ids, notes = self._without_names(frame, found.get("ids"), request.ids)
+        if labels is not None:
+            more, said = labels.joined(ids, request, self)
+            found, notes = found | more, [*notes, *said]
+        target = found.get("target")
+        if target is not None and request.labelled and request.unlabelled == "drop":
+            kept = target.notna()
+            if not kept.all():
+                notes.append(f"{self.source}: {plural(int((~kept).sum()), 'row')} without a label")
+                frame, ids, found = _rows(kept, frame, ids, found)
+        y = self._labels(found.get("target"), request)
+        if y is not None and request.drop_classes:
+            kept = _other_classes(y, request.drop_classes, self.source)
+            frame, ids, found = _rows(kept, frame, ids, found)
+            y = y[kept]
+        if request.normalize_levels:
+            frame = joined_levels(frame)
         if request.encode:
-            warn_of_stray_text(frame, self.source)
+            warn_of_levels(frame, self.source)
         else:
             or_target = "" if request.target is not None else _OR_TARGET
             refuse_text(frame, self.source, way_out=_USE_ENCODE + or_target)
+        warn_of_id_numbers(frame, self.source)
         features = features_of(frame)
         counts = Counter(feature.name for feature in features)
         clashes = [name for name, count in counts.items() if count > 1]
@@ -99,102 +111,357 @@ class NamedColumns:
                 f"{self.source}: encoding gives the name {listed(clashes)} twice; rename the "
                 "column."
             )
-        y = self._labels(found["target"], required=request.labelled)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
-        table = self._table(features, frame, target, y, request.blanks)
+        named = None if target is None else target.name
+        table = self._table(features, frame, named, y, request.blanks)
         if request.target is None and request.labelled:
             warn_of_default_target(table, self.source)
-        if found["weights"] is not None:
-            table = replace(table, weights=sample_weights(found["weights"], self.source))
-        if found["groups"] is not None:
-            table = replace(table, groups=group_names(found["groups"], self.source))
-        return table
+        weights, groups = found.get("weights"), found.get("groups")
+        return replace(
+            table,
+            weights=None if weights is None else sample_weights(weights, self.source),
+            groups=None if groups is None else group_names(groups, self.source),
+            ids=ids,
+            notes=(*self.notes, *notes),
+        )
 
     def for_model(self, wanted: Wanted) -> Table:
         """The model's features, found by name; other columns are ignored."""
-        if wanted.ids is None:
-            return self._for_model(wanted)
-        name = self._called(wanted.ids, "ids")
-        # which may be a feature, as numbers, too
-        frame = self._frame([name], {name})
-        return replace(self._for_model(wanted, name), ids=frame[name])
+        asked = None if wanted.ids is None else self._position(wanted.ids, "ids")
+        place = self._names_of_rows(wanted) if asked is None else asked
+        ids = None
+        if place is not None:
+            # which may be a feature, as numbers, too
+            ids = self.load([place], {place})[place].rename(self.called[place])
+            if asked is None and not (place == 0 and self._index_first) and not are_ids(ids):
+                place = ids = None
+        table = self._for_model(wanted, place)
+        return replace(table, ids=ids, notes=(*self.notes, *table.notes))
 
-    def _for_model(self, wanted: Wanted, ids: str | None = None) -> Table:
+    def _for_model(self, wanted: Wanted, ids: int | None) -> Table:
         if wanted.feature_names is None:
-            ignore = (*wanted.ignore, *(() if ids is None else (ids,)))
             request = TableRequest(
-                wanted.target, labelled=False, ignore=ignore, blanks=wanted.blanks
+                wanted.target,
+                labelled=False,
+                ignore=wanted.ignore,
+                ids=ids,
+                blanks=wanted.blanks,
+                duplicates=wanted.duplicates,
             )
-            table = self.table(request)
-            return same_width(table, wanted, may_pad=False)
-        features = matching_features(wanted.feature_names, self.names, self.source)
+            return same_width(self.table(request), wanted, may_pad=False)
+        repeated = {name for name, count in Counter(self.called).items() if count > 1}
+        every = range(len(self.names))
+        if wanted.duplicates == "error":
+            places = {j: self.called[j] for j in every if self.called[j] not in repeated}
+            needed = [name for name in wanted.feature_names if name in repeated]
+            if needed:
+                self._refuse_repeated(needed)
+        else:
+            places = self._distinct(every, wanted.duplicates)
+        features = matching_features(wanted.feature_names, list(places.values()), self.source)
         levelled = {feature.column for feature in features if feature.level is not None}
-        used = list(dict.fromkeys(feature.column for feature in features))
-        ignored = {self._called(name, "ignore") for name in wanted.ignore}
-        lacking = [name for name in used if name in ignored]
+        columns = dict.fromkeys(feature.column for feature in features)
+        order = {name: at for at, name in enumerate(columns)}
+        used = {j: name for j, name in places.items() if name in columns}
+        used = dict(sorted(used.items(), key=lambda item: order[item[1]]))
+        ignored = self._matching(wanted.ignore)
+        lacking = [name for j, name in used.items() if j in ignored]
         if lacking:
             raise DataError(
                 f"{self.source}: the model needs {listed(lacking)}, which cannot be ignored."
             )
         target = self._target(
-            wanted.target, last_by_default=False, out_of_question={*used, *ignored}
+            wanted.target,
+            last_by_default=False,
+            out_of_question={*used, *ignored, *(() if ids is None else (ids,))},
         )
         if target in used:
             raise DataError(
-                f"{self.source}: the target {target!r} is a feature of the model; "
+                f"{self.source}: the target {self.called[target]!r} is a feature of the model; "
                 "name another column, or none."
             )
-        frame, found = self._load(used, text=levelled, target=target)
+        text = {j for j, name in used.items() if name in levelled}
+        roles = {} if target is None else {"target": target}
+        frame, found = self._load(list(used), roles, used, text)
         refuse_text(
             frame.drop(columns=list(levelled)),
             self.source,
             way_out="the model was fitted on numbers there",
         )
-        y = self._labels(found["target"], required=False)
-        return self._table(features, frame, target, y, wanted.blanks)
+        frame = known_levels(frame, features, wanted, self.source)
+        given = TableRequest(labelled=False, na_labels=wanted.na_labels)
+        y = self._labels(found.get("target"), given)
+        named = None if target is None else self.called[target]
+        return self._table(features, frame, named, y, wanted.blanks, NOT_FILLED)
 
-    def _called(self, given: str | int, option: str) -> str:
-        if isinstance(given, str) and given in self.names:
-            return given
+    def joined(
+        self, ids: Any, request: TableRequest, samples: NamedColumns
+    ) -> tuple[Found, list[str]]:
+        """The target, the groups and the weights of this table for the samples of another one, in
+        the order of their names ``ids``, and notes on names without a partner."""
+        if ids is None:
+            raise DataError(
+                f"{samples.source}: no column names the samples, by which {self.source} could be "
+                f"joined; the columns are {listed(samples.called)}: name it (ids=NAME)."
+            )
+        wanted = ids.str.strip()
+        place = self._key(wanted, request.ids, samples)
+        own = replace(request, ids=place)
+        roles = self._roles(own, (), ("groups", "weights"), has_target=True)
+        _, found = self._load([], roles, {})
+        key = found.pop("ids").str.strip()
+        repeated = key[key.duplicated() & key.notna()].unique()
+        if len(repeated):
+            raise DataError(
+                f"{self.source}: the column {self.called[place]!r} must name each sample once, and "
+                f"has {listed(repeated)} more than once."
+            )
+        notes = []
+        others = key[key.notna() & ~key.isin(wanted)]
+        if len(others):
+            notes.append(
+                f"{self.source}: {plural(len(others), 'row')} without a sample in "
+                f"{samples.source}: {listed(others)}"
+            )
+        lost = wanted[~wanted.isin(key)]
+        if len(lost):
+            what = f"{self.source}: no row for {plural(len(lost), 'sample')} of {samples.source}"
+            notes.append(f"{what}: {listed(lost)}")
+            if request.unlabelled == "error" and request.labelled:
+                raise DataError(
+                    f"{notes[-1]}; leave these samples out (unlabelled='drop'), or name other "
+                    "columns (ids=NAME)."
+                )
+        rows = pandas().Index(key).get_indexer(wanted)
+        picked = {role: column.take(rows.clip(0)) for role, column in found.items()}
+        for column in picked.values():
+            column.index = ids.index
+        return {r: c.where(rows >= 0) if (rows < 0).any() else c for r, c in picked.items()}, notes
+
+    def _key(self, wanted: Any, given: str | int | None, samples: NamedColumns) -> int:
+        """The column whose cells are most often names of the samples, or the one of that name."""
+        if isinstance(given, str) and given in self.called:
+            return self._position(given, "ids")
+        every = list(range(len(self.names)))
+        frame = self.load(every, every)
+        shares = [float(frame[j].str.strip().isin(wanted).sum()) for j in every]
+        best = int(np.argmax(shares))
+        if shares[best]:
+            return best
+        headed = frame.apply(lambda column: column.str.strip().isin(samples.called).mean())
+        turn = headed.max() > 0.5
+        raise DataError(
+            f"{self.source}: no column has names of the samples of {samples.source}, which are "
+            f"{listed(wanted)}"
+            + (
+                "; those are its columns: turn it (transpose=True)."
+                if turn
+                else ": name the column there (ids=NAME)."
+            )
+        )
+
+    @cached_property
+    def _index_first(self) -> bool:
+        return bool(self.names) and (self.index_first or self.names[0] in ("", "Unnamed: 0"))
+
+    def _names_of_rows(self, wanted: Wanted) -> int | None:
+        """The first column that may name the samples and is no feature of the model."""
+        used = set(wanted.feature_names or ())
+        ignored = self._matching(wanted.ignore)
+        named = {None if wanted.target is None else self._position(wanted.target, "target")}
+        free = [
+            j
+            for j, name in enumerate(self.called)
+            if name not in used and j not in ignored and j not in named
+        ]
+        if self._index_first and 0 in free:
+            return 0
+        by_name = (j for j in free if is_id_name(self.called[j]))
+        return next(by_name, 0 if 0 in free and wanted.feature_names is not None else None)
+
+    def _roles(
+        self,
+        request: TableRequest,
+        ignored: Collection[int],
+        beside: Sequence[str],
+        *,
+        has_target: bool,
+    ) -> dict[str, int]:
+        """The positions of the columns that are no features, by what they are."""
+        given = {role: getattr(request, role) for role in ("ids", *beside)}
+        roles = {
+            role: self._position(column, role)
+            for role, column in given.items()
+            if column is not None
+        }
+        taken = {*ignored, *roles.values()}
+        if request.target is not None and has_target:
+            taken.add(self._position(request.target, "target"))
+        if "ids" not in roles and self._index_first and 0 not in taken:
+            roles["ids"] = 0
+        if has_target:
+            # a column of weights is hardly one of labels; a column of groups may be
+            out = {*ignored, *(j for role, j in roles.items() if role != "groups")}
+            target = self._target(
+                request.target, last_by_default=request.labelled, out_of_question=out
+            )
+            if target is not None:
+                self._refuse_another_role(target, roles, ignored)
+                roles["target"] = target
+        if roles.get("groups", -1) == roles.get("weights", -2):
+            name = self.called[roles["groups"]]
+            raise DataError(f"{self.source}: the weights {name!r} cannot be the groups.")
+        return roles
+
+    def _refuse_another_role(
+        self, target: int, roles: Mapping[str, int], ignored: Collection[int]
+    ) -> None:
+        what = next((f"the {role}" for role, j in roles.items() if j == target), None)
+        what = "ignored" if target in ignored else what
+        if what is not None:
+            raise DataError(
+                f"{self.source}: the target {self.called[target]!r} cannot be {what}; name the "
+                "column with the labels (target=NAME)."
+            )
+
+    def _matching(self, given: Iterable[str | int]) -> set[int]:
+        """The columns of these names, positions, ranges of positions and patterns."""
+        found: set[int] = set()
+        for each in given:
+            text = str(each)
+            named = [j for j, name in enumerate(self.called) if name == each]
+            between = _RANGE.fullmatch(text)
+            if named or any(mark in text for mark in "*?["):
+                named = named or [j for j, n in enumerate(self.called) if fnmatchcase(n, text)]
+                if not named:
+                    raise DataError(
+                        f"{self.source}: no column is called like {text!r}; the columns are "
+                        f"{listed(self.called)} (ignore=NAME)."
+                    )
+                found.update(named)
+            elif between:
+                ends = [self._position(end, "ignore") for end in between.groups()]
+                found.update(range(ends[0], ends[1] + 1))
+            else:
+                found.add(self._position(each, "ignore"))
+        return found
+
+    def _position(self, given: str | int, option: str) -> int:
+        places = [j for j, name in enumerate(self.called) if name == given]
+        if len(places) > 1:
+            raise DataError(
+                f"{self.source}: {given!r} is the name of {len(places)} columns; give a position: "
+                f"{listed(places, quote=False)} ({option}=POSITION)."
+            )
+        if places:
+            return places[0]
         try:
             position = int(given)
         except ValueError:
             raise DataError(
                 f"{self.source}: there is no column {given!r}; the columns are "
-                f"{listed(self.names)}: name one of them ({option}=NAME)."
+                f"{listed(self.called)}{_separator_hint(self.names)}: name one of them "
+                f"({option}=NAME)."
             ) from None
         if not -len(self.names) <= position < len(self.names):
             raise DataError(
                 f"{self.source}: there is no column at position {position}; the file has "
                 f"{plural(len(self.names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
             )
-        return self.names[position]
+        return position % len(self.names)
+
+    def _distinct(self, used: Iterable[int], duplicates: str) -> dict[int, str]:
+        """The names of the features by position; several have one name where their mean is to be
+        taken."""
+        names = {j: self.called[j] for j in used}
+        counts = Counter(names.values())
+        if len(counts) == len(names) or duplicates == "mean":
+            return names
+        if duplicates == "error":
+            self._refuse_repeated([name for name, count in counts.items() if count > 1])
+        seen: dict[str, int] = {}
+        found = {}
+        for j, name in names.items():
+            seen[name] = seen.get(name, -1) + 1
+            own = f"{name}.{seen[name]}" if seen[name] else name
+            while seen[name] and own in counts:
+                own += "_"
+            if duplicates == "suffix" or not seen[name]:
+                found[j] = own
+        return found
+
+    def _refuse_repeated(self, names: Sequence[str]) -> None:
+        raise DataError(
+            f"{self.source}: column names must differ; used more than once: {listed(names)}; "
+            f"{_DUPLICATES}."
+        )
 
     def _load(
-        self, names: Sequence[str], text: Collection[str] = (), **roles: str | None
-    ) -> tuple[Any, dict[str, Any]]:
+        self,
+        used: Sequence[int],
+        roles: Mapping[str, int],
+        names: Mapping[int, str],
+        text: Collection[int] = (),
+    ) -> tuple[Any, Found]:
         """The frame of the features, and by their roles the other columns that there are, from one
         reading."""
-        if not names:
+        # labels and groups are read as they are written: numbers would not tell 01 from 1
+        words = {j for role, j in roles.items() if role != "weights"}
+        frame = self.load([*used, *dict.fromkeys(roles.values())], {*text, *words})
+        found = {role: frame[j].rename(self.called[j]) for role, j in roles.items()}
+        features = frame.iloc[:, : len(used)].set_axis([names[j] for j in used], axis=1)
+        if not features.columns.is_unique:
+            features = self._averaged(features)
+        return features, found
+
+    def _averaged(self, frame: Any) -> Any:
+        """The means of columns of one name."""
+        again = frame.columns[frame.columns.duplicated(keep=False)]
+        chosen = frame.columns.isin(again)
+        text = [n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype)]
+        words = [name for name in again.unique() if name in text]
+        if words:
             raise DataError(
-                f"{self.source}: no feature columns; found only {listed(self.names)}"
+                f"{self.source}: columns of text have no mean: {listed(words)}; {_DUPLICATES}."
+            )
+        means = frame.loc[:, chosen].T.groupby(level=0, sort=False).mean().T
+        order = list(dict.fromkeys(frame.columns))
+        return pandas().concat([frame.loc[:, ~chosen], means], axis=1)[order]
+
+    def _without_names(
+        self, frame: Any, ids: Any, asked: str | int | None
+    ) -> tuple[Any, Any, list[str]]:
+        """The features without columns that hold nothing and have no name, and without those that
+        name the samples, of which the first is kept; and notes on both."""
+        notes = []
+        empty = [
+            name
+            for name in frame.columns
+            if name.startswith("Unnamed: ") and frame[name].isna().all()
+        ]
+        others = [] if asked is not None else [n for n in frame.columns if are_ids(frame[n])]
+        if len(others) + len(empty) == frame.shape[1]:  # or there would be no feature
+            others = []
+        if empty or others:
+            frame = frame.drop(columns=[*empty, *others])
+        if empty:
+            notes.append(f"{self.source}: left out, as without a name and a cell: {listed(empty)}")
+        if ids is None and others:
+            ids = self.load([self.called.index(others[0])], {self.called.index(others[0])})
+            ids = ids.iloc[:, 0].rename(others[0])
+        if ids is not None and asked is None:
+            names = list(dict.fromkeys([ids.name, *others]))
+            what = "names the samples, and is no feature"
+            if len(names) > 1:
+                what = "name the samples, and are no features"
+            notes.append(f"{self.source}: {listed(names)} {what} (another one: ids=NAME)")
+        if not frame.shape[1]:
+            raise DataError(
+                f"{self.source}: no feature columns; found only {listed(self.called)}"
                 f"{_separator_hint(self.names)}."
             )
-        # labels and groups are read as they are written: numbers would not tell 01 from 1
-        others = {role: name for role, name in roles.items() if name is not None}
-        words = {name for role, name in others.items() if role != "weights"}
-        frame = self._frame([*names, *others.values()], {*text, *words})
-        rest = {role: None if name is None else frame[name] for role, name in roles.items()}
-        if rest["target"] is not None and not self.tells_text:
-            rest["target"] = written_labels(rest["target"])
-        return frame.iloc[:, : len(names)], rest
-
-    def _frame(self, names: Sequence[str], text: Collection[str]) -> Any:
-        """The named columns by their names."""
-        where = {name: position for position, name in enumerate(self.names)}
-        frame = self.load([where[name] for name in names], {where[name] for name in text})
-        return frame.set_axis(list(names), axis=1)
+        return frame, ids, notes
 
     def _table(
         self,
@@ -203,28 +470,55 @@ class NamedColumns:
         target: str | None,
         y: NDArray[Any] | None,
         blanks: bool,
+        *way_out: str,
     ) -> Table:
-        refuse_unusable_cells(frame, self.source, blanks)
+        refuse_unusable_cells(frame, self.source, blanks, *way_out)
         X = feature_matrix(features, frame, self.source)
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)
 
-    def _labels(self, column: Any, *, required: bool) -> NDArray[Any] | None:
-        if column is None or (column.isna().all() and not required):
-            return None  # an empty target column waits for its predictions
-        return class_labels(column.to_numpy(), column.name, self.source)
+    def _labels(self, column: Any, request: TableRequest) -> NDArray[Any] | None:
+        # a target column with gaps waits for its predictions
+        if column is None or (column.isna().any() and not request.labelled):
+            return None
+        if not self.tells_text:
+            column = written_labels(column)
+        return class_labels(column.to_numpy(), column.name, self.source, column.index)
 
     def _target(
-        self, target: str | int | None, *, last_by_default: bool, out_of_question: Collection[str]
-    ) -> str | None:
+        self,
+        target: str | int | None,
+        *,
+        last_by_default: bool,
+        out_of_question: Collection[int],
+    ) -> int | None:
         """The column that is named, or else an obvious one of those in question."""
         if target is not None:
-            return self._called(target, "target")
-        names = [name for name in self.names if name not in out_of_question]
-        usual = [name for name in names if name.lower() in TARGET_NAMES]
+            return self._position(target, "target")
+        free = [j for j, name in enumerate(self.names) if name and j not in out_of_question]
+        usual = [j for j in free if self.names[j].lower() in TARGET_NAMES]
         if len(usual) == 1:
             return usual[0]
-        return names[-1] if last_by_default and names else None
+        return free[-1] if last_by_default and free else None
+
+
+def _rows(kept: Any, frame: Any, ids: Any, found: Found) -> tuple[Any, Any, Found]:
+    """Some of the rows, which keep their numbers."""
+    others = {role: column[kept] for role, column in found.items()}
+    return frame[kept], None if ids is None else ids[kept], others
+
+
+def _other_classes(y: NDArray[Any], names: Sequence[str], source: str) -> NDArray[np.bool_]:
+    """Which samples are of none of these classes."""
+    words = y.astype(str)
+    unknown = sorted(set(map(str, names)) - set(words.tolist()))
+    if unknown:
+        classes = np.unique(words)
+        raise DataError(
+            f"{source}: there is no class {listed(unknown)}; classes are {listed(classes)} "
+            "(drop_classes=NAME)."
+        )
+    return ~np.isin(words, list(map(str, names)))
 
 
 def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
@@ -258,10 +552,5 @@ def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature 
 
 
 def _separator_hint(names: Sequence[str]) -> str:
-    found = [mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]]
-    if not found:
-        return ""
-    return (
-        f" (the header looks separated by {found[0]!r}; .csv files are separated by commas "
-        "and .tsv files by tabs, unless another one is named: separator=)"
-    )
+    mark = next((mark for mark in ";\t|," if len(names) == 1 and mark in names[0]), None)
+    return "" if mark is None else f" (which looks separated by {mark!r}: separator={mark!r})"

@@ -166,7 +166,9 @@ class Table:
     weights : float ndarray of shape (n_samples,), or None
         The weight of each sample, where a column of weights was asked for.
     ids : Series or None
-        The column that was to be kept beside the features, as text.
+        The names of the samples, as text, indexed by their rows in the file (from 0).
+    notes : tuple of str
+        Sentences about how the file was read.
     """
 
     X: FeatureMatrix
@@ -177,6 +179,7 @@ class Table:
     groups: NDArray[Any] | None = None
     weights: NDArray[np.float64] | None = None
     ids: Any = None
+    notes: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """Plain facts about the table, ready to print or to write as JSON."""
@@ -192,6 +195,7 @@ class Table:
             "density": filled / (rows * columns) if rows and columns else 0.0,
             "named_features": self.feature_names is not None,
             "target": self.target_name,
+            "ids": None if self.ids is None else str(self.ids.name),
             "classes": counts and {str(c): int(n) for c, n in zip(*counts, strict=True)},
         }
 
@@ -207,6 +211,12 @@ class TableRequest:
     groups: str | int | None = None
     weights: str | int | None = None
     blanks: bool = False
+    ids: str | int | None = None
+    unlabelled: str = "error"
+    na_labels: bool = False
+    drop_classes: Sequence[str] = ()
+    duplicates: str = "error"
+    normalize_levels: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,3 +230,7 @@ class Wanted:
     ignore: Sequence[str | int] = ()
     ids: str | int | None = None
     blanks: bool = False
+    unseen: str = "error"
+    normalize_levels: bool = False
+    na_labels: bool = False
+    duplicates: str = "error"

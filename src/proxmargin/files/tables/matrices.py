@@ -141,6 +141,7 @@ class PlainMatrix:
             (request.ignore, "only columns of tables can be ignored"),
             (request.groups, "only a column of a table can hold groups"),
             (request.weights, "only a column of a table can hold weights"),
+            (request.ids, "only a column of a table can name the samples"),
         ):
             if given not in ((), None):
                 raise DataError(f"{self.source}: {sentence}, and this is a matrix.")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.files.errors import DataError, library, listed
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import (
@@ -24,6 +25,7 @@ from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import PACKINGS
 from proxmargin.runtime.memory import shortage
 
+DUPLICATES = ("error", "suffix", "mean", "first")
 # A column of equal cells takes next to nothing in a Parquet file, and in memory as much as others:
 # bytes of a cell in the table and in the features.
 _CELL_BYTES = 16
@@ -181,12 +183,19 @@ def read_data(
     source: str | os.PathLike[str],
     *,
     target: str | int | None = None,
-    encode: bool = False,
-    labelled: bool = True,
+    ids: str | int | None = None,
     ignore: Sequence[str | int] = (),
     groups: str | int | None = None,
     weights: str | int | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    encode: bool = False,
+    normalize_levels: bool = False,
     blanks: bool = False,
+    labelled: bool = True,
+    unlabelled: str = "error",
+    na_labels: bool = False,
+    drop_classes: Sequence[str] = (),
+    duplicates: str = "error",
     dialect: Dialect = USUAL,
 ) -> Table:
     """The samples and labels of a data file or an embedded set.
@@ -199,29 +208,45 @@ def read_data(
     target : str or int, optional
         The column with the labels, by name or by position (0 is the first, -1 the last). By
         default the only column called target, label, class or y (in any case); otherwise the last.
+    ids : str or int, optional
+        The column with the names of the samples; it is no feature. By default a first column
+        without a name, or one of text that is different in each row.
+    ignore : sequence of str or int
+        Columns that are no features: names, positions, ranges of positions such as ``'2-5'``, and
+        patterns such as ``'Unnamed*'``.
+    groups : str or int, optional
+        A column that says which samples belong together (patients, batches); it is no feature.
+    weights : str or int, optional
+        A column with the weights of the samples, numbers >= 0; it is no feature.
+    labels : str or path, optional
+        A second table with the target, the groups and the weights, joined by the names of the
+        samples.
     encode : bool
         Turn columns of text into one feature ``column=level`` per level. Otherwise they are
         refused.
-    labelled : bool
-        Whether labels are needed. Where not, a target is used if it is named or obvious, and
-        the last column is not taken for one.
-    ignore : sequence of str or int
-        Columns that are no features, such as row numbers and names, by name or by position.
-    groups : str or int, optional
-        A column that says which samples belong together (patients, batches), by name or by
-        position; it is no feature.
-    weights : str or int, optional
-        A column with the weights of the samples, numbers >= 0, by name or by position; it is no
-        feature.
+    normalize_levels : bool
+        Join levels that differ only in blanks, case or number format.
     blanks : bool
         Keep missing cells of features, as NaN and as zeros in all levels of a column of text.
         Otherwise they are refused.
+    labelled : bool
+        Whether labels are needed. Where not, a target is used if it is named or obvious, and
+        the last column is not taken for one.
+    unlabelled : {'error', 'drop'}
+        Whether rows without a label are refused or left out.
+    na_labels : bool
+        Whether labels such as NA are a class; only empty ones are missing then.
+    drop_classes : sequence of str
+        Classes whose samples are left out.
+    duplicates : {'error', 'suffix', 'mean', 'first'}
+        Whether columns of one name are refused, numbered, averaged, or only the first one is kept.
     dialect : Dialect
         How a text table is written: separator, decimal mark, encoding, header.
 
     Notes
     -----
-    Labels that are numbers in a text table stay text where one has a leading zero: 01 is not 1.
+    Labels of a text table are whole numbers where all are written as such, and otherwise text as
+    it is written: true, 1.0, 01.
 
     Returns
     -------
@@ -232,8 +257,41 @@ def read_data(
     DataError
         The file cannot be read, or is no table for classification; the message says why.
     """
-    request = TableRequest(target, encode, labelled, tuple(ignore), groups, weights, blanks)
-    return open_source(source, dialect).table(request)
+    for name, given, choices in (
+        ("unlabelled", unlabelled, ("error", "drop")),
+        ("duplicates", duplicates, DUPLICATES),
+    ):
+        check_choice(name, given, choices)
+    request = TableRequest(
+        target=target,
+        encode=encode,
+        labelled=labelled,
+        ignore=_several(ignore),
+        groups=groups,
+        weights=weights,
+        blanks=blanks,
+        ids=ids,
+        unlabelled=unlabelled,
+        na_labels=na_labels,
+        drop_classes=_several(drop_classes),
+        duplicates=duplicates,
+        normalize_levels=normalize_levels,
+    )
+    samples = open_source(source, dialect)
+    if labels is None:
+        return samples.table(request)
+    beside = Dialect(encoding=dialect.encoding, missing=dialect.missing)
+    return _named(samples).table(request, _named(open_source(labels, beside)))
+
+
+def _named(source: TableSource) -> NamedColumns:
+    if isinstance(source, NamedColumns):
+        return source
+    raise DataError(f"{source.source}: a matrix names no samples, by which labels are joined.")
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return (given,) if isinstance(given, str | int) else tuple(given)
 
 
 def read_for_model(
@@ -243,21 +301,32 @@ def read_for_model(
     target: str | int | None = None,
     ignore: Sequence[str | int] = (),
     ids: str | int | None = None,
+    unseen: str = "error",
+    normalize_levels: bool = False,
+    na_labels: bool = False,
+    duplicates: str = "error",
     dialect: Dialect = USUAL,
 ) -> Table:
     """The columns a model was fitted on, in its order, with blanks if it fills them in. They are
     found by name, ``column=level`` by the text of the column; without names their number must
     agree, but svmlight leaves out zeros. ``target``: by default the only column with a usual name
     that is no feature; there need not be one. ``ignore``: neither features nor the target. ``ids``:
-    kept as `Table.ids`, and of a model with names perhaps a feature, too. DataError names missing
-    columns."""
+    kept as `Table.ids`, and of a model with names perhaps a feature, too. ``unseen``: whether
+    levels that the model has not seen are refused ('error'), 'zero' in all features, or 'missing'
+    cells. DataError names missing columns and unseen levels."""
+    check_choice("unseen", unseen, ("error", "zero", "missing"))
+    check_choice("duplicates", duplicates, DUPLICATES)
     names = getattr(model, "feature_names_in_", None)
     wanted = Wanted(
         None if names is None else [str(name) for name in names],
         int(model.n_features_in_),
-        target,
-        tuple(ignore),
-        ids,
-        getattr(model, "fills_blanks", False),
+        target=target,
+        ignore=_several(ignore),
+        ids=ids,
+        blanks=getattr(model, "fills_blanks", False),
+        unseen=unseen,
+        normalize_levels=normalize_levels,
+        na_labels=na_labels,
+        duplicates=duplicates,
     )
     return open_source(source, dialect).for_model(wanted)

@@ -26,8 +26,9 @@ from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
 
 from proxmargin.data.designs import Design, as_design
 from proxmargin.data.designs.samples import is_sparse
+from proxmargin.data.inputs.row_order import RowOrderWarning
 from proxmargin.data.inputs.seeds import row_numbers, seeded_splitter
-from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.permutations.labelings import Codes, Statistic
@@ -94,6 +95,7 @@ class OneByOne:
         model = clone(self.estimator)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are reported together
+            warnings.simplefilter("ignore", RowOrderWarning)  # the test itself says so
             if is_linear(model):
                 return self._by_coefficients(model, codes)
             model.fit(self.X, self.classes[codes])
@@ -255,6 +257,7 @@ class CrossValidatedAccuracy:
     def __call__(self, codes: Codes) -> LabelingStatistics:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RowOrderWarning)
             accuracies = until_interrupted(self._accuracy, codes)
         return LabelingStatistics(np.array(accuracies), np.full(len(accuracies), np.nan))
 
@@ -332,14 +335,11 @@ Measure: TypeAlias = OneByOne | SideBySide | CrossValidatedAccuracy
 
 
 def seeded_folds(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:
-    """The splitter that ``cv`` stands for, with a seed if it shuffles and has none. ``groups``:
+    """The splitter that ``cv`` stands for, with the seed if it shuffles and has none. ``groups``:
     (n_samples,), which a number of folds keeps whole."""
-    splitter = splitter_of(cv, labels, groups)
+    splitter = splitter_of(cv, labels, groups, seed)
     if not isinstance(cv, Integral):
         return seeded_splitter(splitter, seed)
-    least = int(np.unique(labels, return_counts=True)[1].min())
-    if least < int(cv):
-        raise ValueError(
-            f"cv={cv} folds need as many samples of each class, and the smallest has {least}"
-        )
+    classes, counts = np.unique(labels, return_counts=True)
+    refuse_small_classes(classes, counts, int(cv), f"{cv} folds need", ", or ask for fewer folds")
     return splitter

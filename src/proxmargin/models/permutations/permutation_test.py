@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from proxmargin.models.permutations.measures import (
     SideBySide,
     seeded_folds,
 )
+from proxmargin.models.selection.scoring import warn_of_ordered_rows
 from proxmargin.runtime.brief import html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
@@ -119,7 +121,7 @@ def permutation_test(
     groups: Any = None,
     cv: Any = 5,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: Any = 0,
     verbose: int = 0,
 ) -> PermutationTest:
     """Test whether two classes have the same distribution (direction, projection, permutation).
@@ -151,13 +153,13 @@ def permutation_test(
         Labels are permuted within each group only: pairs, batches, centres. Splitters get them too,
         and with metadata routing estimators that ask for them.
     cv : int or splitter, default 5
-        Folds for 'accuracy': stratified, and of whole groups where there are groups. Every training
-        part has to hold all classes, also of permuted labels.
+        Folds for 'accuracy': a number means stratified, shuffled ones, and of whole groups where
+        there are groups. Every training part has to hold all classes, also of permuted labels.
     n_jobs : int, optional
         Parallel jobs. The result does not depend on it.
-    random_state : int, numpy.random.Generator, RandomState or None
-        Draws the permutations, and a seed for each ``random_state`` that is None: of the estimator,
-        its parts (steps of a pipeline) and the splitters.
+    random_state : int, numpy.random.Generator, RandomState or None, default 0
+        Draws the permutations and the folds, and a seed for each ``random_state`` that is None: of
+        the estimator, its parts (steps of a pipeline) and the splitters.
     verbose : int
         Shows progress on standard error if positive.
 
@@ -206,6 +208,7 @@ def permutation_test(
     if distinct == 1:
         raise ValueError("groups hold samples of one class each: no other labeling is possible")
     exact = distinct <= n_permutations
+    warn_of_ordered_rows(cv if statistic in ACCURACY else None, groups, X, codes)
     (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
     model = seeded_model(estimator, seed)
 
@@ -216,7 +219,8 @@ def permutation_test(
 
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
         if statistic in ACCURACY:
-            cv = seeded_folds(cv, classes[codes], None if groups is None else blocks, seed)
+            of_folds = int(random_state) if isinstance(random_state, Integral) else seed
+            cv = seeded_folds(cv, classes[codes], None if groups is None else blocks, of_folds)
         measure = _measure(model, X, codes, classes, statistic, cv, groups)
         block = _block(measure, codes.size)
         if isinstance(measure, CrossValidatedAccuracy):

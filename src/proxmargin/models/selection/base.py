@@ -17,7 +17,7 @@ from sklearn.base import ClassifierMixin
 
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_choice, check_flag, check_number, check_threads
-from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly
@@ -46,9 +46,11 @@ from proxmargin.models.selection.results import CHOICES, PublishesResults, out_o
 from proxmargin.models.selection.scoring import (
     RoutesMetadata,
     forget,
+    is_number_of_folds,
     judge_of,
     no_convergence_warnings,
     splitter_of,
+    warn_of_ordered_rows,
 )
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.interrupts import interrupts
@@ -109,6 +111,7 @@ class CrossValidated(
     n_jobs: int | None
     keep_scores: bool
     refit: bool
+    random_state: Any
     l1_ratios: Any
     # a plain classifier of a user may have none of these
     verbose: int = 0
@@ -134,10 +137,11 @@ class CrossValidated(
             "n_jobs": None,
             "keep_scores": False,
             "refit": True,
+            "random_state": 0,
             **({"relaxed": False} if issubclass(plain, ElasticNetEstimator) else {}),
         }
         if "__init__" not in vars(cls):
-            given = constructor(own, plain, cls._replaced_parameters)
+            given = constructor(own, plain, {*cls._replaced_parameters, "random_state"})
             cls.__init__ = given  # type: ignore[method-assign]
 
     def fit(
@@ -199,6 +203,10 @@ class CrossValidated(
         if self._shares != (1.0,):
             check_relaxed(template, targets.classes.size)
         folds = self._folds(data, routed.splitter.split)
+        if not data.pairwise:
+            names = getattr(template, "feature_names_in_", None)
+            groups = routed.splitter.split.get("groups")
+            warn_of_ordered_rows(self.cv, groups, X, targets.codes, names)
         with interrupts:
             self._search(template, data, folds)
         return self
@@ -388,7 +396,11 @@ class CrossValidated(
         return default_grid(template, template._reassembled(assembly), int(values), self.eps)
 
     def _folds(self, data: ValidatedRows, arguments: Mapping[str, Any]) -> list[Fold]:
-        splitter = splitter_of(self.cv, data.labels, arguments.get("groups"))
+        groups = arguments.get("groups")
+        splitter = splitter_of(self.cv, data.labels, groups, self.random_state)
+        if is_number_of_folds(self.cv):
+            counts = np.bincount(data.targets.codes)
+            refuse_small_classes(data.targets.classes, counts, 2, "cross-validation needs")
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
 

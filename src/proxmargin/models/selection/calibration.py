@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_choice, check_number, check_threads
+from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.selection.base import CrossValidated
@@ -37,9 +37,11 @@ from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
 from proxmargin.models.selection.scoring import (
     check_disjoint,
     forget,
+    is_number_of_folds,
     names_checked,
     routed_splitter,
     splitter_of,
+    warn_of_ordered_rows,
     weight_argument,
 )
 from proxmargin.runtime.brief import users_level
@@ -71,6 +73,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         contains the sigmoid. The last two treat each of several classes against the rest.
     cv : int, splitter or iterable, default 5
         Folds of the held-out scores; of a classifier that chooses its strength in place of its own.
+        A number of them are stratified and shuffled, unlike scikit-learn's.
     ensemble : bool or 'auto', default 'auto'
         Whether probabilities are the mean over the fits of the folds, which is a little more
         accurate. False: of ``estimator_``, one fit to all samples. 'auto': True, but of kernel
@@ -81,6 +84,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         `score` is the accuracy of the others.
     n_jobs : int, optional
         Parallel jobs for the folds.
+    random_state : int, numpy.random.Generator, RandomState or None, default 0
+        Shuffles a number of folds: the same ones each time.
 
     Attributes
     ----------
@@ -125,6 +130,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     ensemble: bool | str = "auto"
     reject_cost: float | None = None
     n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.
@@ -168,10 +174,12 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         live = np.ones(len(y), bool) if weights is None else weights > 0
         self.classes_ = np.unique(y[live])  # classes without weight are as good as absent
         codes = np.minimum(np.searchsorted(self.classes_, y), max(self.classes_.size - 1, 0))
-        splitter = splitter_of(self.cv, y, splitting.get("groups"))
+        splitter = splitter_of(self.cv, y, splitting.get("groups"), self.random_state)
         self._check_classes(codes[live], splitter.get_n_splits(X, y, **splitting))
         folds = list(splitter.split(X, y, **splitting))
         check_disjoint(folds, len(y))
+        if not self._is_pairwise:
+            warn_of_ordered_rows(self.cv, splitting.get("groups"), X, codes)
         plain, fitting = self._plain(X, y, fitting, folds)
         self.estimators_ = self._fitted_to_folds(plain, X, y, fitting, folds)
         if not self._is_ensemble and not hasattr(self, "estimator_"):
@@ -230,12 +238,9 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if counts.size < 2:
             held = f"the one class {self.classes_[0]!s}" if counts.size else "no labels"
             raise ValueError(f"y holds {held}: at least 2 classes are needed")
-        by_count = self.cv is None or isinstance(self.cv, Integral)
-        if by_count and counts.min() < folds:
-            raise ValueError(
-                f"{folds} folds need as many samples of each class, and class "
-                f"{self.classes_[counts.argmin()]!s} has {counts.min()}: give a smaller cv"
-            )
+        if is_number_of_folds(self.cv):
+            what = f"{folds} folds need"
+            refuse_small_classes(self.classes_, counts, folds, what, ", or give a smaller cv")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which of the arguments of `fit` go to the classifier and which to the splitter."""

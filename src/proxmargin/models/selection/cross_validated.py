@@ -47,7 +47,8 @@ _PARAMETERS = """
         Ratio of the weakest to the strongest penalty of a default grid, as in
         `proxmargin.margin_path`.
     cv : int, splitter or iterable of splits, default 5
-        A number of stratified folds, or a splitter, as in scikit-learn.
+        A number of stratified folds, which are shuffled, unlike scikit-learn's: rows of files are
+        ordered. A splitter does as it says; ``TimeSeriesSplit`` is for rows in the order of time.
     scoring : str or callable, optional
         By default the mean loss of the model over the held-out rows, weighted as in the fit to
         all rows (by ``class_weight`` too, unlike all others), negated; `score` is the accuracy
@@ -63,6 +64,8 @@ _PARAMETERS = """
         Keep the scores of held-out rows in ``oof_scores_``.
     refit : bool, default True
         Fit all rows with the chosen parameters; without it the model cannot predict.
+    random_state : int, numpy.random.Generator, RandomState or None, default 0
+        Shuffles a number of folds: the same ones each time.
     {relaxed}{shared}
         As in `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
         fit of a path starts from the previous one.
@@ -93,7 +96,8 @@ def documented(cls: Class) -> Class:
     name = cls.strength.name
     mixes = "l1_ratio" in cls.plain._get_param_names()
     known = cls.plain._get_param_names()
-    shared = [each for each in known if each not in cls._replaced_parameters]
+    own = {*cls._replaced_parameters, "random_state"}
+    shared = [each for each in known if each not in own]
     text = _PARAMETERS.format(
         shared=", ".join(shared),
         strengths=_OF_ALPHA if name == "alpha" else _OF_C,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
@@ -45,6 +45,8 @@ from proxmargin.data.designs import Design
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
 from proxmargin.data.inputs.parameters import check_folds
+from proxmargin.data.inputs.row_order import warn_of_row_order
+from proxmargin.data.inputs.seeds import SEEDS, drawn_seeds
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
@@ -54,27 +56,44 @@ from proxmargin.runtime.brief import shown, users_level
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 
 
-def splitter_of(cv: Any, y: Any, groups: Any = None) -> Any:
-    """The splitter of a value of ``cv``; a number of folds keeps ``groups`` whole. Raises
-    ValueError: ``cv`` is none of these, or there are fewer groups than folds."""
+def is_number_of_folds(cv: Any) -> bool:
+    """Whether ``cv`` says how many folds, and not which; None is `DEFAULT_FOLDS`."""
+    return cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
+
+
+def splitter_of(cv: Any, y: Any, groups: Any = None, random_state: Any = 0) -> Any:
+    """The splitter of a value of ``cv``. A number means stratified folds, shuffled by
+    ``random_state`` because rows of files are ordered, and keeps ``groups`` whole. ValueError:
+    ``cv`` is none of these, or there are fewer groups than folds."""
     check_folds("cv", cv)
-    by_count = cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
-    if groups is None or not by_count:
+    if not is_number_of_folds(cv):
         return check_cv(cv, y, classifier=True)
     folds = DEFAULT_FOLDS if cv is None else int(cv)
+    if isinstance(random_state, np.random.Generator):
+        (random_state,) = drawn_seeds(random_state, 1, below=SEEDS)
+    if groups is None:
+        return StratifiedKFold(folds, shuffle=True, random_state=random_state)
     count = np.unique(np.asarray(groups)).size
     if count < folds:
         raise ValueError(
             f"cv={folds} folds of whole groups need as many groups, and there are {count}"
         )
-    return StratifiedGroupKFold(folds)
+    return StratifiedGroupKFold(folds, shuffle=True, random_state=random_state)
 
 
 def routed_splitter(cv: Any) -> Any:
     """The splitter that says whether groups are wanted: a number of folds takes them."""
     plain = check_cv(cv, classifier=True)
-    is_count = isinstance(cv, Integral) and not isinstance(cv, bool)
+    is_count = cv is not None and is_number_of_folds(cv)
     return StratifiedGroupKFold(plain.get_n_splits()) if is_count else plain
+
+
+def warn_of_ordered_rows(cv: Any, groups: Any, X: Any, codes: Any, names: Any = None) -> None:
+    """Where shuffled folds hide that the order of the rows carries information, say so."""
+    if groups is None and is_number_of_folds(cv):
+        has_numbers = isinstance(getattr(X, "dtype", None), np.dtype) and X.ndim == 2
+        has_numbers = has_numbers and X.dtype.kind in "biuf"
+        warn_of_row_order(X if has_numbers else None, np.asarray(codes), names)
 
 
 def check_disjoint(folds: Iterable[tuple[Any, Any]], count: int) -> None:

@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    check_cv,
+)
 from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_folds, check_number
 from proxmargin.data.inputs.preprocessing import fitted_transformer
+from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
 
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
@@ -38,6 +44,7 @@ class LabelledRows:
     ids: NDArray[Any] | None = None  # names of the samples, where the caller has such
     preprocess: Any = None  # a transformer that is not fitted
     outputs: tuple[str, ...] = ()  # names of what the transformer returns, fitted to all rows
+    in_time: bool = False  # whether splits are to test later rows than they train on
 
     @classmethod
     def checked(
@@ -65,7 +72,7 @@ class LabelledRows:
             try:
                 X, y = validated(estimator, X, y)
             except ValueError as error:
-                if "NaN" not in str(error):
+                if "NaN" not in str(error) or "no label" in str(error):
                     raise
                 raise ValueError(
                     f"{error}; preprocess=SimpleImputer(), of sklearn.impute, fills in missing "
@@ -242,18 +249,37 @@ def outer_splits(
 
 
 def inner_splits(data: LabelledRows, seed: int) -> list[TrainTestRows]:
-    """Folds inside a training part, without those whose own training part lacks a class; ValueError
-    where none is left, as all samples of a class are in one group."""
+    """Folds inside a training part; of rows in time each tests later rows than it trains on. Those
+    whose own training part lacks a class are left out with a warning; ValueError where none is
+    left, as all samples of a class are in one group."""
     classes, counts = np.unique(data.y, return_counts=True)
     folds = max(2, min(INNER_FOLDS, int(counts.min())))
     if data.groups is not None:
         folds = max(2, min(INNER_FOLDS, np.unique(data.groups).size))
-    splits = _numbered(_shuffled(data, folds, seed), 0, data.n_samples)
-    kept = [split for split in splits if np.unique(data.y[split.train]).size == classes.size]
+    if data.in_time:
+        parts = TimeSeriesSplit(folds).split(np.zeros(data.n_samples))
+    else:
+        parts = _shuffled(data, folds, seed)
+    splits = list(_numbered(parts, 0, data.n_samples))
+    lacking = [np.setdiff1d(classes, data.y[split.train]) for split in splits]
+    kept = [split for split, each in zip(splits, lacking, strict=True) if not each.size]
+    missing = [str(each[0]) for each in lacking if each.size]
     if not kept:
+        if data.groups is None:
+            what = "a training part that is split again needs"
+            refuse_small_classes(classes, counts, 2, what, ", or ask for fewer folds")
         raise ValueError(
-            "groups: a training part cannot be split again so that every class is left in it; "
+            "cv: the first rows of a training part are of one class: give fewer folds"
+            if data.in_time
+            else "groups: a training part cannot be split again so that every class is left in it; "
             "too few groups hold samples of the same class"
+        )
+    if missing:
+        warnings.warn(
+            f"settings are chosen on {len(kept)} of {folds} inner folds in some training parts: "
+            f"the training rows of others have no sample of class {missing[0]}",
+            UserWarning,
+            stacklevel=2,
         )
     return kept
 
@@ -341,12 +367,9 @@ def _notes_on_tests(data: LabelledRows, splits: list[TrainTestRows]) -> list[str
 def _refuse_small(classes: NDArray[Any], counts: NDArray[np.intp]) -> None:
     if classes.size < 2:
         raise ValueError(f"there is only one class ({classes[0]}): nothing to classify")
-    if counts.min() < 2:
-        names = ", ".join(str(label) for label in classes[counts < 2][:LISTED])
-        raise ValueError(
-            f"cross-validation needs at least 2 samples of every class; there is only one of: "
-            f"{names}. Remove these samples or merge the classes."
-        )
+    # training parts of classes of two have one of each, which no second split leaves in
+    alone = np.count_nonzero(counts == 2) > 1 and classes.size > 2
+    refuse_small_classes(classes, counts, 3 if alone else 2, "cross-validation needs")
     if counts.max() < FEWEST_OF_LARGEST_CLASS:
         raise ValueError(
             f"the largest class has {counts.max()} samples; nested cross-validation needs at "

@@ -18,11 +18,14 @@ from typing import Any
 import numpy as np
 from joblib import hash as joblib_hash
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import TimeSeriesSplit
 
 from proxmargin.data.inputs.parameters import check_choice, check_flag, check_number
 from proxmargin.data.inputs.preprocessing import Preprocessed, described
+from proxmargin.data.inputs.row_order import RowOrderWarning, drift, told
 from proxmargin.data.inputs.seeds import drawn_seeds
 from proxmargin.models.classifiers.elastic_net import HuberizedSVC
+from proxmargin.models.selection.scoring import is_number_of_folds
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
 from proxmargin.solvers.resuming.journal import Identity
@@ -100,7 +103,8 @@ def compare(
         ``GridSearchCV``, which is fitted as it is; or the name of a model.
     cv : int or a scikit-learn splitter, default 5
         A number means shuffled stratified folds; fewer where the smallest class has fewer
-        samples, which leaves a note. With ``groups`` no group is on both sides.
+        samples, which leaves a note. With ``groups`` no group is on both sides. With
+        ``TimeSeriesSplit`` the inner folds test later rows, too.
     repeats : int
         Repetitions with new random folds.
     scoring : str or callable, default 'balanced_accuracy'
@@ -169,7 +173,8 @@ def compare(
     ConvergenceWarning
         Once, when fits ended before their tolerance was met.
     UserWarning
-        What else the fits warned about, each text once; once, when ``run_dir`` cannot be written
+        Where the order of the rows carries information, which shuffled folds do not tell. What
+        else the fits warned about, each text once. Once, when ``run_dir`` cannot be written
         any more, and the comparison goes on in memory.
 
     Examples
@@ -199,11 +204,16 @@ def compare(
     if data.names is not None and preprocess is None:
         candidates = [each.of_features(data.names) for each in candidates]
     shown = data.seen()
-    data = replace(data, outputs=shown.outputs)
+    data = replace(data, outputs=shown.outputs, in_time=isinstance(cv, TimeSeriesSplit))
     seed = _seed(random_state, run_dir)
     folds = QUICK_FOLDS if quick and cv is FOLDS else cv
     outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
     splits, notes = outer_splits(data, folds, repeats, outer_seed)
+    moves = drift(shown.X, np.unique(data.y, return_inverse=True)[1])
+    if moves is not None and data.groups is None and is_number_of_folds(cv):
+        sentence = told(moves, None if shown.names is None else shown.names.tolist())
+        warnings.warn(sentence, RowOrderWarning, stacklevel=2)
+        notes.append(sentence)
     tasks = list(tasks_of(candidates, splits, inner_seed))
     protocol = Protocol(
         metrics=[MetricFacts(each.name, each.label, each.larger_is_better) for each in judges],
@@ -211,7 +221,8 @@ def compare(
         repeats=splits[-1].repeat + 1,
         grouped=data.groups is not None,
         random_state=seed,
-        inner=f"{INNER_FOLDS} folds{'' if data.groups is None else ' of whole groups'}",
+        inner=f"{INNER_FOLDS} folds{' in time' if data.in_time else ''}"
+        f"{'' if data.groups is None else ' of whole groups'}",
         standardize=scaled,
         quick=quick,
         baselines=baselines,

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
 from proxmargin.data.inputs.preprocessing import Preprocessed
+from proxmargin.data.inputs.row_order import RowOrderWarning
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.models.selection.calibration import margin_model
 from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator
@@ -119,9 +120,8 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
     # the number of BLAS threads changes the last bits of sums
     with warnings.catch_warnings(record=True) as caught, quiet_threads(0):
         warnings.simplefilter("always")
-        tried = task.candidate.search.tried(
-            task.candidate.make, train, inner_splits(train, task.seed)
-        )
+        folds = inner_splits(train, task.seed)
+        tried = task.candidate.search.tried(task.candidate.make, train, folds)
         choice = chosen(tried, train, metrics[0], _log_odds_model(task.candidate.make()))
         ready, transformer = train.prepared()
         model, begun = task.candidate.make().set_params(**choice.settings), clock()
@@ -143,8 +143,10 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         scores = {} if judged is None else {each.name: each(judged) for each in metrics}
     whole = model if transformer is None else Preprocessed.of(transformer, model)
     spent = perf_counter() - started
-    # each warning once, without those on unmet tolerances, which the tally counts
-    others = [w for w in caught if not issubclass(w.category, ConvergenceWarning)]
+    # each warning once, without those on unmet tolerances, which the tally counts, and on the order
+    # of the rows, which is that of the whole data
+    told = (ConvergenceWarning, RowOrderWarning)
+    others = [w for w in caught if not issubclass(w.category, told)]
     texts = dict.fromkeys(str(w.message) for w in others)
     return Outcome(
         model=task.candidate.name,

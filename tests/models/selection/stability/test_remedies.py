@@ -27,7 +27,7 @@ def test_each_change_that_a_refusal_names_will_do(settings, p, assumption) -> No
     asked = {"threshold": None, "pfer": None, "q": None, "fdr": None, "n_pairs": 50}
     asked |= {**settings, "assumption": assumption}
     try:
-        SelectionTerms.checked(SimpleNamespace(**asked)).completed(p)
+        SelectionTerms.checked(SimpleNamespace(**asked)).completed(p, p)
         return  # possible under this assumption
     except ValueError as refusal:
         said = str(refusal)
@@ -42,4 +42,4 @@ def test_each_change_that_a_refusal_names_will_do(settings, p, assumption) -> No
         for part in change.split(" and "):
             name, value = re.fullmatch(r"(\w+) ?[<>]?= ?(\S+)", part).groups()
             new[name] = float(Fraction(value)) if name in ("threshold", "pfer") else int(value)
-        SelectionTerms.checked(SimpleNamespace(**new)).completed(p)
+        SelectionTerms.checked(SimpleNamespace(**new)).completed(p, p)

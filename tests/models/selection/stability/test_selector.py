@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -117,6 +119,20 @@ def test_two_of_three_are_given_and_the_third_follows(data) -> None:
     assert by_both.threshold_ == pytest.approx(0.8)
     default = StabilitySelection(LASSO, **settings).fit(X, y)
     assert (default.threshold_, default.pfer_ <= 1) == (0.75, True)
+
+
+def test_of_many_features_q_follows_from_the_samples() -> None:
+    """Without it most of a long list could be mistakes: q=111 of 51 samples."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 3000)), np.arange(40) % 2
+    X[:, 0] += 3 * y
+    lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = StabilitySelection(lasso, n_pairs=10, alphas=10, threshold=0.8).set_params(pfer=1)
+        found.fit(X, y)
+    assert (found.q_, found.stable_[0]) == (10, True)
+    assert found.pfer_ < 0.1
 
 
 def test_a_threshold_alone_selects_over_all_strengths(data) -> None:

@@ -263,9 +263,9 @@ class SelectionTerms:
             return replace(self, threshold=THRESHOLD, pfer=pfer)
         return self
 
-    def completed(self, p: int) -> SelectionTerms:
-        """With the third of threshold, pfer and q, for p features. Raises ValueError: it is
-        impossible, with the nearest possible value."""
+    def completed(self, p: int, most: int) -> SelectionTerms:
+        """With the third of threshold, pfer and q, for p features; a q that follows is ``most`` or
+        less. Raises ValueError: it is impossible, with the nearest possible value."""
         if self.q is not None and self.q > p:
             raise ValueError(f"q={self.q} is more than the {p} features that can be chosen")
         if self.fdr is not None or (self.q is None and self.pfer is None):
@@ -280,7 +280,7 @@ class SelectionTerms:
         if q is None:
             assert threshold is not None
             assert pfer is not None
-            q = largest_q(threshold, p, pfer, *rest)
+            q = min(largest_q(threshold, p, pfer, *rest), most)
             if q == 0:
                 raise ValueError(
                     f"pfer={pfer:g} is impossible with threshold={threshold:g}, {features} "

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from proxmargin.data.designs import Design, as_design
 from proxmargin.data.inputs.seeds import drawn_seeds
-from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.paths.descent import solve_grid
 from proxmargin.models.paths.found import Found
@@ -196,14 +196,7 @@ def check_classes(
 ) -> None:
     """Raise ValueError for a class that is too small to be halved, with its name and size."""
     sizes = np.bincount(codes[weights > 0], minlength=classes.size)
-    smallest = int(np.argmin(sizes))
-    if sizes[smallest] < FEWEST:
-        count = int(sizes[smallest])
-        raise ValueError(
-            f"class {classes[smallest]!s} has {count} sample{'s' * (count != 1)}, and half-samples "
-            f"need at least {FEWEST} of each class, two in each half: leave the class out, or join "
-            "it with another one"
-        )
+    refuse_small_classes(classes, sizes, FEWEST, "half-samples need")
 
 
 Array = NDArray[np.float64]

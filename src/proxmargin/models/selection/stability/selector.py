@@ -25,7 +25,7 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
 from proxmargin.models.fitting.notebook import ToldEstimator
 from proxmargin.models.paths.grid import default_grid, strength_of, unfitted
-from proxmargin.models.selection.scoring import forget
+from proxmargin.models.selection.scoring import forget, warn_of_ordered_rows
 from proxmargin.models.selection.stability.bounds import SelectionTerms
 from proxmargin.models.selection.stability.half_samples import (
     HalfSampleTask,
@@ -77,7 +77,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
         Per-family error rate. Alone with threshold=0.75, as is q. If nothing is given: threshold
         0.75 and pfer 1.
     q : int, optional
-        The number of features that a half-sample selects.
+        The number of features that a half-sample selects. One that follows from the others is no
+        more than half of its samples: of many features ``pfer_`` is far below ``pfer`` then.
     fdr : float in (0, 1], optional
         With ``q``: takes the least threshold whose bound is at most this share of the number of
         stable features. An estimate of the false discovery rate, not a bound on it: the threshold
@@ -101,7 +102,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
     n_jobs : int, optional
         Threads, over the half-samples; -1 for all cores. Within ``joblib.parallel_config("dask")``
         they are tasks of the cluster. The result does not depend on it.
-    random_state : int, numpy.random.Generator, RandomState or None
+    random_state : int, numpy.random.Generator, RandomState or None, default 0
         Draws the halves.
     verbose : int, default 0
         1 shows progress on standard error after two seconds.
@@ -157,7 +158,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
     cluster: float | None = None
     checkpoint: Any = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: Any = 0
     verbose: int = 0
     min_features: int = 0
 
@@ -210,11 +211,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
         own = np.ones(targets.codes.size) if weights is None else weights
         names = template._without_names().get("feature_names_in_")
         check_classes(targets.classes, targets.codes, own)
+        warn_of_ordered_rows(None, None, X, targets.codes, names)
         data = Samples(X, replace(targets, offset=shift), own)
         units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
         n_units = int(units.max()) + 1
-        terms = terms.completed(n_units)
         half = int(np.count_nonzero(own)) // 2
+        terms = terms.completed(n_units, max(1, half // 2))
         if terms.q is not None and terms.q > half:
             warnings.warn(
                 f"q={terms.q:g} is more than the {half} samples of a half, on which a lasso "

@@ -1,0 +1,206 @@
+"""What columns are besides features: names of samples, labels of another file, repeated names."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from proxmargin import read_data
+from proxmargin.files.errors import DataError
+
+ROWS = 12
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content: str, name: str = "data.csv") -> str:
+        (tmp_path / name).write_text(content)
+        return str(tmp_path / name)
+
+    return write
+
+
+def rows(*columns) -> str:
+    """Lines of cells, each from its row."""
+    return "".join(",".join(str(column(k)) for column in columns) + "\n" for k in range(ROWS))
+
+
+def sample(k: int) -> str:
+    return f"s{(7 * k) % ROWS}"
+
+
+def value(k: int) -> float:
+    return (k * k) % 5 + 0.5
+
+
+def kind(k: int) -> str:
+    return "ab"[k % 2]
+
+
+SAMPLES = [sample(k) for k in range(ROWS)]
+
+
+class TestIds:
+    @pytest.mark.parametrize(
+        ("header", "columns"),
+        [
+            (",x,kind", (sample, value, kind)),
+            (",x,kind", (lambda k: k, value, kind)),
+            ("Unnamed: 0,x,kind", (lambda k: k, value, kind)),
+            ("sample_id,x,kind", (sample, value, kind)),
+            ("x,kind,barcode", (value, kind, sample)),
+        ],
+    )
+    def test_columns_that_name_the_rows_are_kept_and_no_features(self, written, header, columns):
+        target = "kind"
+        table = read_data(written(f"{header}\n{rows(*columns)}"), target=target)
+        own = sample if sample in columns else lambda k: k
+        assert table.feature_names == ["x"]
+        assert table.ids.tolist() == [str(own(k)) for k in range(ROWS)]
+        assert "names the samples, and is no feature (another one: ids=NAME)" in table.notes[-1]
+
+    def test_a_column_that_is_named_is_kept_without_a_note(self, written):
+        path = written("number,x,y\n" + rows(lambda k: f"{k:02}", value, kind))
+        table = read_data(path, ids="number")
+        assert table.feature_names == ["x"]
+        assert table.ids.tolist() == [f"{k:02}" for k in range(ROWS)]
+        assert table.notes == ()
+
+    def test_typed_files_have_them_too(self, tmp_path):
+        frame = pd.DataFrame({"id": SAMPLES, "x": [value(k) for k in range(ROWS)]})
+        frame.assign(y=[kind(k) for k in range(ROWS)]).to_parquet(tmp_path / "d.parquet")
+        table = read_data(tmp_path / "d.parquet")
+        assert (table.feature_names, table.ids.tolist()) == (["x"], SAMPLES)
+
+    @pytest.mark.parametrize("cell", [lambda k: f"2020-01-{k + 1:02}", lambda k: f"{k},5", kind])
+    def test_dates_numbers_and_repeated_words_name_nothing(self, written, cell):
+        path = written("when,x,y\n" + rows(lambda k: f'"{cell(k)}"', value, kind))
+        with pytest.raises(DataError, match="1 column not numeric: 'when'"):
+            read_data(path)
+
+    def test_numbers_of_patients_are_doubted(self, written):
+        path = written("id,x,y\n" + rows(lambda k: 842302 + 17 * ((5 * k) % ROWS), value, kind))
+        with pytest.warns(UserWarning, match=r"'id'; if that is a number of the sample.*ids='id'"):
+            read_data(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert read_data(path, ids="id").feature_names == ["x"]
+
+    def test_a_column_without_a_name_and_a_cell_is_left_out(self, written):
+        path = written("x,y,\n" + rows(value, kind, lambda k: ""))
+        table = read_data(path)
+        assert (table.feature_names, table.target_name) == (["x"], "y")
+        assert "left out, as without a name and a cell: 'Unnamed: 2'" in table.notes[0]
+
+
+class TestIgnore:
+    @pytest.mark.parametrize("ignore", ["1-3", ["b", "c", "d"], "[bcd]", ["b", 2, "-2"], "?"])
+    def test_ranges_and_patterns(self, written, ignore):
+        path = written("aa,b,c,d,kind\n1,2,3,4,p\n5,6,7,8,q\n")
+        assert read_data(path, ignore=ignore).feature_names == ["aa"]
+
+    def test_a_pattern_without_a_column_is_refused(self, written):
+        with pytest.raises(DataError, match=r"no column is called like 'z\*'.*ignore=NAME"):
+            read_data(written("a,y\n1,2\n"), ignore="z*")
+
+
+class TestDuplicates:
+    CONTENT = "g,h,g,y\n1,2,4,p\n3,5,8,q\n"
+
+    def test_they_are_refused_with_what_to_do(self, written):
+        with pytest.raises(DataError, match=r"more than once: 'g'; number them \(duplicates='suf"):
+            read_data(written(self.CONTENT))
+
+    @pytest.mark.parametrize(
+        ("duplicates", "names", "X"),
+        [
+            ("suffix", ["g", "h", "g.1"], [[1, 2, 4], [3, 5, 8]]),
+            ("first", ["g", "h"], [[1, 2], [3, 5]]),
+            ("mean", ["g", "h"], [[2.5, 2], [5.5, 5]]),
+        ],
+    )
+    def test_they_are_numbered_left_out_or_averaged(self, written, duplicates, names, X):
+        table = read_data(written(self.CONTENT), duplicates=duplicates)
+        assert table.feature_names == names
+        np.testing.assert_array_equal(table.X, X)
+
+    @pytest.mark.parametrize(
+        ("ignore", "names"), [("g", ["h"]), (0, ["h", "g"]), ("2", ["g", "h"])]
+    )
+    def test_they_are_ignored_together_or_one_by_one(self, written, ignore, names):
+        assert read_data(written(self.CONTENT), ignore=ignore).feature_names == names
+
+    def test_one_role_needs_a_position(self, written):
+        with pytest.raises(DataError, match="'g' is the name of 2 columns; give a position: 0, 2"):
+            read_data(written(self.CONTENT), groups="g")
+
+
+class TestRows:
+    CONTENT = "x,y\n1,NA\n2,p\n3,q\n,\n4,p\n5,rare\n"
+
+    def test_rows_without_a_label_are_left_out_and_counted(self, written):
+        with pytest.raises(DataError, match=r"2 rows \(row 1, 4.*unlabelled='drop'"):
+            read_data(written(self.CONTENT))
+        table = read_data(written(self.CONTENT), unlabelled="drop")
+        assert table.y.tolist() == ["p", "q", "p", "rare"]
+        assert "2 rows without a label" in table.notes[0]
+
+    def test_classes_are_left_out(self, written):
+        options = {"unlabelled": "drop", "drop_classes": ["rare", "q"]}
+        table = read_data(written(self.CONTENT), **options)
+        np.testing.assert_array_equal(table.X, [[2], [4]])
+        with pytest.raises(DataError, match="no class 'P'; classes are 'p', 'q', 'rare'"):
+            read_data(written(self.CONTENT), unlabelled="drop", drop_classes="P")
+
+    def test_rows_keep_their_numbers(self, written):
+        with pytest.raises(DataError, match="row 3, column 'x'"):
+            read_data(written("x,y\n1,\n2,p\n,q\n"), unlabelled="drop")
+
+
+class TestLabels:
+    """Expressions in one file, the clinic in another."""
+
+    @pytest.fixture
+    def expressions(self, written) -> str:
+        return written("sample,g1,g2\n" + rows(sample, value, lambda k: k), "genes.csv")
+
+    def clinic(self, written, samples, header="sample_id,sex,outcome") -> str:
+        lines = (f"{name},{'fm'[k % 2]},{'01'[k % 2]}" for k, name in enumerate(samples))
+        return written("\n".join([header, *lines]) + "\n", "clinical.csv")
+
+    def test_they_are_joined_by_the_names_of_the_samples(self, written, expressions):
+        path = self.clinic(written, [f" s{k} " for k in range(ROWS)])
+        table = read_data(expressions, labels=path)
+        assert (table.feature_names, table.target_name) == (["g1", "g2"], "outcome")
+        assert table.y.tolist() == [int(name[1:]) % 2 for name in SAMPLES]
+        assert table.ids.tolist() == SAMPLES
+        assert read_data(expressions, labels=path, target="sex").y.tolist()[:2] == ["f", "m"]
+        assert read_data(expressions, labels=path, groups="sex").groups.tolist()[:2] == ["f", "m"]
+
+    def test_names_without_a_partner_are_told(self, written, expressions):
+        path = self.clinic(written, [*SAMPLES[2:], "s99"])
+        with pytest.raises(DataError, match=r"no row for 2 samples of .*: 's0', 's7'; leave"):
+            read_data(expressions, labels=path)
+        table = read_data(expressions, labels=path, unlabelled="drop")
+        assert len(table.y) == len(table.ids) == ROWS - 2
+        assert any("1 row without a sample" in note and "'s99'" in note for note in table.notes)
+
+    def test_a_sample_with_two_rows_is_refused(self, written, expressions):
+        with pytest.raises(DataError, match="must name each sample once, and has 's3' more than"):
+            read_data(expressions, labels=self.clinic(written, [*SAMPLES, "s3"]))
+
+    def test_genes_in_rows_are_told(self, written):
+        lines = ([f"g{k}", *(value(k + j) for j in range(ROWS))] for k in range(30))
+        content = "\n".join(",".join(map(str, line)) for line in [["gene", *SAMPLES], *lines])
+        genes = written(content, "genes.csv")
+        with pytest.raises(DataError, match=r"measurement.*transpose=True.*labels=FILE"):
+            read_data(genes)
+        with pytest.raises(DataError, match=r"those are its columns: turn it \(transpose=True\)"):
+            read_data(genes, labels=self.clinic(written, SAMPLES))
+
+    def test_matrices_name_no_samples(self, written, expressions):
+        with pytest.raises(DataError, match="a matrix names no samples"):
+            read_data("iris", labels=expressions)
