@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from numbers import Integral, Real
@@ -78,7 +79,7 @@ def check_number(
     good = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
     good = (
         good
-        and (integer or _is_finite(value))
+        and (integer or abs(value) <= sys.float_info.max)
         and value <= high
         and (value > low or (not low_open and value == low))
     )
@@ -90,14 +91,6 @@ def check_number(
             f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got "
             f"{shown(value)}"
         )
-
-
-def _is_finite(value: Any) -> bool:
-    """Whether a real number is finite and within the range of floats."""
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:
-        return False
 
 
 def check_strength(

@@ -84,20 +84,14 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
-        return self._weighted(float(self.alpha), float(self.l1_ratio), targets, design)
-
-    def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
-        return self._weighted(1.0, 1.0, targets, design)
-
-    def _weighted(self, alpha: float, l1_ratio: float, targets: Targets, design: Design) -> Penalty:
         """The elastic net, with the factors and bounds of the features if given."""
-        net = ElasticNet.from_mixture(alpha, l1_ratio)
+        net = ElasticNet.from_mixture(float(self.alpha), float(self.l1_ratio))
         if self.penalty_factor is None and self.bounds is None:
             return net
         labels = feature_labels(self)
         factors = checked_factors(self.penalty_factor, design.n_features, labels)
         if factors is not None:
-            strongest = alpha * float(factors.max())
+            strongest = float(self.alpha) * float(factors.max())
             check_magnitude("alpha times penalty_factor", strongest, positive=False)
         bounds = checked_bounds(self.bounds, design.n_features, labels)
         lower, upper = unbounded(design.n_features) if bounds is None else bounds
@@ -115,7 +109,7 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         self, design: Design, unpenalised: NDArray[np.intp], lower: Array, upper: Array
     ) -> tuple[Array, Array]:
         """The bounds, zero for unpenalised constant features, which duplicate a free intercept."""
-        if not (unpenalised.size and self.fit_intercept and self._intercept_strength() == 0):
+        if not (unpenalised.size and self.fit_intercept and self.intercept_ridge == 0):
             return lower, upper
         lower, upper = lower.copy(), upper.copy()
         constant = unpenalised[design.remembered(_constant, unpenalised)]
@@ -236,9 +230,6 @@ class HuberizedSVC(ElasticNetEstimator):
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge(float(self.delta))
-
-    def _intercept_strength(self) -> float:
-        return float(self.intercept_ridge)
 
 
 @dataclass(eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
 from proxmargin.data.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
@@ -25,14 +23,13 @@ from proxmargin.data.kernels.matrices import ComputedKernel, kernel_matrix
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses import Loss
 from proxmargin.models.classifiers.kernel_rounds import SUPPORT_CUTS, Rounds, is_interior, model_of
-from proxmargin.models.fitting.assembly import Assembly, certificate_of
+from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext, for_each
 from proxmargin.models.fitting.parameters import KernelParameters, ThreadParameters
-from proxmargin.optimality.certificates.certificate import Gap
+from proxmargin.optimality.certificates.certificate import Gap, combined
 from proxmargin.optimality.certificates.representer import Representer, certify_represented
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.fallback import better_with_all_work
@@ -97,7 +94,8 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             super()._fit_recorded(X, targets, context)
             return
         self._fit_kernel(*self._with_weight(X, targets), context)
-        interrupts.act()
+        if interrupts.pending:
+            raise KeyboardInterrupt
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Scores: (n_samples,) if binary, else one column a class.
@@ -177,18 +175,15 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         told = [self._check_gap(*one, context) for one in found]
         return replace(context, remarks=tuple(remark for remark in told if remark))
 
-    def _warn(self, solutions: list[Solution], context: FitContext) -> None:
-        """Warn of models without a margin; of unmet tolerances only if there is none."""
+    def _shortfall(self, short: list[Solution], problems: int, context: FitContext) -> str:
+        """Of models without a margin; of unmet tolerances only if there is none."""
         remarks = context.remarks
         if not remarks:
-            super()._warn(solutions, context)
-            return
-        others = f" (so do {len(remarks)} of {len(solutions)} class problems)"
-        warnings.warn(
+            return super()._shortfall(short, problems, context)
+        others = f" (so do {len(remarks)} of {problems} class problems)"
+        return (
             f"{type(self).__name__}: {remarks[0]}; every sample gets the same score"
-            f"{others if len(remarks) > 1 else ''}",
-            ConvergenceWarning,
-            stacklevel=users_level(),
+            f"{others if len(remarks) > 1 else ''}"
         )
 
     def _note_chosen(self, problems: Sequence[Problem]) -> None:
@@ -300,7 +295,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         self.support_vectors_ = kernel.anchors(X, support, numbers)
         self.intercept_ = np.concatenate(intercepts)
         self._note_chosen(problems)
-        self.certificate_ = certificate_of(solutions, self.classes_)
+        self.certificate_ = combined([one.certificate for one in solutions], self.classes_)
         self._note_run(solutions, context)
 
     def _check_before_kernel(self, X: Any, kernel: Kernel, targets: Targets, stop: Stop) -> None:

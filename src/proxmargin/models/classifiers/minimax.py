@@ -21,12 +21,12 @@ from proxmargin.functions.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.functions.penalties import Penalty, Ridge
 from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.models.fitting.admissible import Admissible, OfMax, no_margin, number_or_fraction
-from proxmargin.models.fitting.assembly import certificate_of, each_class
+from proxmargin.models.fitting.assembly import each_class
 from proxmargin.models.fitting.assembly import unmet as short_of
 from proxmargin.models.fitting.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.kappa import Largest, clear_kappa, largest_kappa
-from proxmargin.optimality.certificates.certificate import Gap
+from proxmargin.optimality.certificates.certificate import Gap, combined
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.brief import users_level
 from proxmargin.solvers.loop.report import Solution, Status
@@ -137,7 +137,7 @@ class _MinimaxMachine(KernelMachine):
             _with_note_on_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
             for k, solution in enumerate(solutions)
         ]
-        self.certificate_ = certificate_of(told, self.classes_)
+        self.certificate_ = combined([one.certificate for one in told], self.classes_)
         warned = bool(context.remarks) or bool(short_of(told, self.stopping != "gap"))
         super()._note_run(told, context)
         if not warned:

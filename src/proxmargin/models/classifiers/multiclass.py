@@ -164,11 +164,6 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             return GROUP_NORMS[self.penalty](self._partition(), strength)
         return ElasticNet.from_mixture(strength, self.norm_share)
 
-    def _unit_penalty(self, targets: Targets, design: Design) -> Penalty:
-        if self.penalty in GROUP_NORMS:
-            return GROUP_NORMS[self.penalty](self._partition(), 1.0)
-        return ElasticNet(1.0, 0.0)
-
     def _partition(self) -> Groups:
         return _partition(self._ordered_groups(), self.n_features_in_)
 
@@ -217,7 +212,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         context: FitContext,
         certify: Certify = certify,
     ) -> list[Solution]:
-        limits = context.stop.started(clock(), ())
+        limits = context.stop
         alone = replace(context, stop=replace(limits, time_limit=None))
         again = super()._solve
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import filterfalse
 from operator import attrgetter
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from proxmargin.data.designs import uncentred
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.functions.losses import Loss, MarginLoss, MarginSum, wrong_classes
 from proxmargin.functions.penalties import GroupNorm, Penalty, SumToZero, SumToZeroGroups
-from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.report import Solution, Status
 
@@ -80,25 +80,11 @@ def _balanced(intercept: Array, outputs: int) -> Array:
     return balanced
 
 
-class Certified(Protocol):
-    """A solution of one problem."""
-
-    @property
-    def certificate(self) -> Certificate: ...
-
-
-def certificate_of(
-    solutions: Sequence[Certified], classes: Sequence[Any] | NDArray[Any]
-) -> Certificate | CertificateList:
-    """The certificate of a model: that of its problem, or the list of several, one a class."""
-    return combined(list(map(attrgetter("certificate"), solutions)), list(classes))
-
-
 def unmet(solutions: Sequence[Solution], by_rule: bool = False) -> list[Solution]:
     """The solutions that missed their duality gap, or the rule of a paper where that ends fits."""
     if by_rule:
         return [s for s in solutions if s.status is not Status.RULE_MET]
-    return [s for s in solutions if not s.certificate.converged]
+    return list(filterfalse(attrgetter("certificate.converged"), solutions))
 
 
 def with_zero_sums(penalty: Penalty, loss: Loss) -> Penalty:
@@ -125,8 +111,8 @@ def margin_sums(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSu
     if joint:
         count = targets.classes.size
         return [wrong_classes(phi, targets.codes, targets.shares, count, targets.total)]
-    shares = targets.shares[:, None]
-    return [MarginSum(phi, targets.signs(k), shares, targets.total) for k in each_class(targets)]
+    of_signs = partial(MarginSum, phi, weights=targets.shares[:, None], sample_count=targets.total)
+    return list(map(of_signs, map(targets.signs, each_class(targets))))
 
 
 def without_rounding(intercept: Array) -> Array:

@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,8 +38,8 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
 from proxmargin.solvers.loop.report import interval_of
 from proxmargin.solvers.loop.solver import Solver
-from proxmargin.solvers.loop.stopping import RULES
-from proxmargin.solvers.resuming.journal import Identity, journal_of
+from proxmargin.solvers.loop.stopping import RULES, Stop
+from proxmargin.solvers.resuming.journal import Identity, Journal, journal_of
 from proxmargin.solvers.shared.batched_labels import Axes, FitsLabelings
 
 Array = NDArray[np.float64]
@@ -153,9 +154,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         """The penalty of the coefficients of one problem."""
 
-    def _intercept_strength(self) -> float:
-        return 0.0
-
+    intercept_ridge = 0.0  # of models without this parameter
     # whether many fits to few samples are faster in their principal axes than in the features
     _is_faster_in_axes: ClassVar[bool] = False
 
@@ -214,32 +213,32 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             Once, if the fit ended before its gap met ``tol``; names the gap reached.
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal:
-            context = FitContext(self._started(), journal)
+            stop = self._started()
             X, targets = self._checked(X, y, sample_weight, offset)
-            self._fit_targets(X, targets, context)
+            self._fit_targets(X, targets, stop, journal)
         return self
 
     def fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
         """`fit` to some of the samples that another estimator has validated."""
         with interrupts, journal_of(self.callbacks, None) as journal:
-            context = FitContext(self._started(), journal)
+            stop = self._started()
             self._check_parameters()
             self._check_model()
             X = validated_part(self, X)
             targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
-            self._fit_targets(X, targets, context)
+            self._fit_targets(X, targets, stop, journal)
         return self
 
-    def _fit_targets(self, X: Any, targets: Targets, context: FitContext) -> None:
+    def _fit_targets(self, X: Any, targets: Targets, stop: Stop, journal: Journal) -> None:
         """Fit the model to validated data."""
-        context.journal.begin(lambda: Identity.of(self, X, targets.classes, *targets.arrays))
+        if journal.records:
+            journal.begin(Identity.of(self, X, targets.classes, *targets.arrays))
         self.__dict__.pop("calibrator_", None)  # of an earlier fit
-        stop = self._bounded(context.stop, *X.shape[:2])
-        self._fit_recorded(X, targets, replace(context, stop=stop))
+        self._fit_recorded(X, targets, FitContext(self._bounded(stop, *X.shape[:2]), journal))
 
     def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""
-        self._fit_assembled(self._assembled(X, targets, context), context=context)
+        self._fit_assembled(self._assembled(X, targets, context), None, context)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -303,11 +302,12 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         joint = targets.classes.size > 2 and self.multi_class == "joint"
         penalty, intercept = self._penalty(targets, design), self._intercept(joint)
         losses = self._losses(targets, design, joint, context or FitContext())
+        if joint:
+            penalty = with_zero_sums(penalty, losses[0])
         if targets.offset is not None:
             losses = [Shifted(loss, targets.offset[:, None]) for loss in losses]
-        return tuple(
-            Problem(loss, with_zero_sums(penalty, loss), design, intercept) for loss in losses
-        )
+        problem = partial(Problem, penalty=penalty, design=design, intercept=intercept)
+        return tuple(map(problem, losses))
 
     def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
         """The mean losses of many models, (n_models,), summed over the problems. ``scores``:
@@ -332,5 +332,5 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     def _intercept(self, joint: bool) -> Penalty:
         if not self.fit_intercept:
             return Pinned()
-        strength = self._intercept_strength()
+        strength = float(self.intercept_ridge)
         return SumToZero(ElasticNet(0.0, strength)) if joint else Ridge(strength)

@@ -27,12 +27,12 @@ from proxmargin.models.fitting.assembly import (
     ALL,
     Assembly,
     Features,
-    certificate_of,
     unmet,
     without_rounding,
 )
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.models.fitting.parameters import DataParameters, SolvingParameters
+from proxmargin.optimality.certificates.certificate import combined
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import better_start
@@ -43,6 +43,7 @@ from proxmargin.runtime.threads import quiet_threads, threads_here
 from proxmargin.solvers.callbacks import History, Progress
 from proxmargin.solvers.choice.fallback import Choice, solve
 from proxmargin.solvers.choice.names import choose, named_solver
+from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Changed, Report, Solution, Status, interval_of
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State
@@ -177,7 +178,8 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         context = context or FitContext(self._started())
         starts = self._starts(assembly) if starts is None else starts
         self._publish(assembly, self._solve(assembly, starts, context), context)
-        interrupts.act()
+        if interrupts.pending:
+            raise KeyboardInterrupt
 
     def _choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         if isinstance(self.solver, Solver):
@@ -192,11 +194,9 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
     def _started(self) -> Stop:
         """The limits of a fit that starts now, before its parameters are checked."""
         limit = float(self.time_limit) if isinstance(self.time_limit, Real) else None
-        return self._stop(limit).started(clock(), ())
-
-    def _stop(self, time_left: float | None) -> Stop:
         make = RULES.get(self.stopping) if isinstance(self.stopping, str) else None
-        return Stop(self.tol, self.max_iter, time_left, make(self.tol) if make else None)
+        stop = Stop(self.tol, self.max_iter, limit, make(self.tol) if make else None)
+        return stop.started(clock(), ())
 
     @property
     def _most_work(self) -> float:
@@ -226,7 +226,6 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
     ) -> list[Solution]:
         """The solutions of the problems: one after the other, on threads, or in common passes."""
         problems, journal = assembly.problems, context.journal
-        context = replace(context, stop=context.stop.started(clock(), ()))
         callbacks: list[Any] = []
         if self.callbacks:
             guarded = partial(_Guarded, guard=context.guard)
@@ -272,12 +271,13 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
     def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         self.classes_ = assembly.targets.classes
         points = map(attrgetter("point"), solutions)
-        self.coef_, intercept = self._published(assembly, list(points))
+        self.coef_, intercept = self._published(assembly, [*points])
         self.intercept_ = intercept if self.coef_.any() else without_rounding(intercept)
         self.__dict__.pop("feature_scale_", None)  # left by an earlier fit that standardised
         if self.standardize:
             self.feature_scale_ = assembly.scale
-        self.certificate_ = certificate_of(solutions, self.classes_)
+        certificates = map(attrgetter("certificate"), solutions)
+        self.certificate_ = combined([*certificates], self.classes_)
         self._note_run(solutions, context)
 
     def _published(
@@ -297,25 +297,24 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         for callback in reversed(self.callbacks):
             if isinstance(callback, History):
                 self.history_ = callback  # the first of them in the end
-        asked = context.guard.has_ended()
+        asked = bool(self.callbacks) and context.guard.has_ended()
         if not asked and Status.INTERRUPTED in map(attrgetter("status"), solutions):
             raise KeyboardInterrupt(f"the fit was interrupted; so far: {self.certificate_}")
-        self._warn(solutions, context)
-
-    def _warn(self, solutions: list[Solution], context: FitContext) -> None:
         short = unmet(solutions, self.stopping != "gap")
-        if short:
-            count = f" in {len(short)} of {len(solutions)} class problems"
-            which = count if len(solutions) > 1 else ""
-            worst = max(short, key=lambda s: s.certificate.relative_gap).certificate
-            warnings.warn(
-                f"{type(self).__name__} stopped before its tolerance was met{which}: "
-                f"{worst.stop_reason} after {worst.n_iter} iterations of {worst.solver!r}; the "
-                f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
-                f"of the optimum (tol={self.tol:g}){context.hint}",
-                ConvergenceWarning,
-                stacklevel=users_level(),
-            )
+        if short or context.remarks:
+            message = self._shortfall(short, len(solutions), context)
+            warnings.warn(message, ConvergenceWarning, stacklevel=users_level())
+
+    def _shortfall(self, short: list[Solution], problems: int, context: FitContext) -> str:
+        """The warning of a fit of whose ``problems`` those in ``short`` missed their tolerance."""
+        which = f" in {len(short)} of {problems} class problems" if problems > 1 else ""
+        worst = max(short, key=attrgetter("certificate.relative_gap")).certificate
+        return (
+            f"{type(self).__name__} stopped before its tolerance was met{which}: "
+            f"{worst.stop_reason} after {worst.n_iter} iterations of {worst.solver!r}; the "
+            f"objective is certified to be within a relative gap of {worst.relative_gap:.2e} "
+            f"of the optimum (tol={self.tol:g}){context.hint}"
+        )
 
 
 @dataclass(eq=False)
@@ -362,7 +361,10 @@ class _Runs:
 
     def _one(self, place: int, problem: Problem, start: Point | State | None) -> Solution:
         model, journal = self.model, self.context.journal
-        stop, choice = self._begun(place, problem)
+        stop, choice = self.context.stop, None
+        if len(self.problems) > 1:
+            stop, choice = self._share_of(place)
+        choice = choice or model._choice(problem, stop.deadline)
         scale = model._objective_scale(problem)
         told = partial(Changed, changes={"scale": scale, "problem": place})
         solution = solve(
@@ -372,9 +374,10 @@ class _Runs:
             callbacks=list(map(told, self.callbacks)),
             start=start,
             certify=self.certify,
-            minimize=journal.minimize,
+            minimize=journal.minimize if journal.records else minimize,
         )
-        solution = replace(solution, certificate=solution.certificate.scaled(scale), state=None)
+        certificate = solution.certificate if scale == 1.0 else solution.certificate.scaled(scale)
+        solution = replace(solution, certificate=certificate, state=None)
         if solution.status is Status.INTERRUPTED:
             self.is_interrupted = True
             solution = self.context.guard.explained(solution)
@@ -382,12 +385,10 @@ class _Runs:
             solution = replace(solution, gap=replace(solution.gap, violations=np.zeros(0)))
         return solution
 
-    def _begun(self, place: int, problem: Problem) -> tuple[Stop, Choice]:
-        """The limits of a problem that begins now, and its solver."""
-        stop = limits = getattr(self.own, "limits", self.context.stop)
-        count = len(self.problems)
-        if count > 1:
-            stop = limits.shared(clock(), ceil((count - place) / self.threads))
+    def _share_of(self, place: int) -> tuple[Stop, Choice | None]:
+        """The limits of one of several problems that begins now, and its solver if it is late."""
+        limits, count = getattr(self.own, "limits", self.context.stop), len(self.problems)
+        stop = limits.shared(clock(), ceil((count - place) / self.threads))
         if self.threads > 1:
             stop = stop.apart(self.context.stop, count)
         if self.is_interrupted or (self.threads > 1 and interrupts.pending):
@@ -395,7 +396,7 @@ class _Runs:
         if place >= self.threads and limits.is_late(-OVERRUN):
             # no rule of a paper is met by a point that does not move
             return replace(stop, rule=None), TOO_LATE
-        return stop, self.model._choice(problem, stop.deadline)
+        return stop, None
 
 
 def for_each(problems: Sequence[Problem], work: Callable[[int, Problem], T]) -> list[T]:

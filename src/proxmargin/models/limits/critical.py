@@ -71,11 +71,11 @@ def critical_strength(problem: Problem) -> float:
     norms of groups it is exact to `PROGRAM_TOLERANCE`. With many tied pieces the simplex method is
     slow, and the strength is found as the largest ratio of the decrease of the loss to the norm.
     """
-    problem = replace(problem, penalty=problem.penalty.near_zero())
+    problem = replace(problem, penalty=_unit_norm(problem.penalty.near_zero()))
     program = hinge_program(problem)
     if program is None or program.level is not None or not problem.has_unpenalised_intercept:
         return smooth_critical_strength(problem)
-    gauge = gauge_columns(_unit_norm(problem.penalty))
+    gauge = gauge_columns(problem.penalty)
     assert gauge is not None
     units = gauge.in_units(problem.design.column_bounds())
     descent = _TiedPieces.of(replace(program, gauge=units))
@@ -203,7 +203,7 @@ def _by_ratios(problem: Problem) -> float:
     which the strength is the largest: fits are as accurate as it takes to find a larger one.
     """
     at_null = _loss_of(problem, null_point(problem))
-    norm = _unit_norm(problem.penalty)
+    norm = problem.penalty
     bound = smooth_critical_strength(problem)
     if _is_flat(problem):
         return 0.0

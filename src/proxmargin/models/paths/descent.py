@@ -105,7 +105,7 @@ def _fitted(
     compiled code: polishing steps, which other fits take after it, would take most of the time.
     """
     design = problems[0].design
-    stop = model._bounded(model._stop(model.time_limit), design.n_samples, design.n_features)
+    stop = model._bounded(model._started(), design.n_samples, design.n_features)
     stop = replace(stop, polish=_polishes(model))
     context = FitContext(stop)
     solutions = model._solve(replace(assembly, problems=tuple(problems)), starts, context)

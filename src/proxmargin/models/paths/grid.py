@@ -191,7 +191,7 @@ def alpha_max(
     template = _with_alpha(estimator)
     assembly = template._assemble(X, y, sample_weight, offset)
     share = template.norm_share
-    return float(_critical_strength(template, assembly) / share) if share else np.inf
+    return float(_critical_strength(assembly) / share) if share else np.inf
 
 
 def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -251,7 +251,7 @@ def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> A
     check_number("eps", eps, low=0.0, low_open=True, high=1.0)
     share, total = template.norm_share, assembly.targets.total
     exact = share > 0 or strength is ALPHA
-    critical = _critical_strength(template, assembly) if exact else _typical_strength(assembly)
+    critical = _critical_strength(assembly) if exact else _typical_strength(assembly)
     separated = any(map(are_separated, assembly.problems))
     start = critical / (share or RIDGE_L1_RATIO) if critical > 0 and not separated else 1.0
     # C = 1 / (total weight * alpha), with a ridge alone over twice as many decades
@@ -299,12 +299,10 @@ def _with_alpha(estimator: Estimator) -> Estimator:
     return template
 
 
-def _critical_strength(template: Any, assembly: Assembly) -> float:
+def _critical_strength(assembly: Assembly) -> float:
     """The least strength of the norm at which all coefficients are zero, for any ridge part."""
-    design = assembly.problems[0].design
-    norm = template._unit_penalty(assembly.targets, design)
     # the first of equals, which keeps out a zero that is negative
-    return max(0.0, *(critical_strength(p) for p in assembly.with_penalty(norm).problems))
+    return max(0.0, *map(critical_strength, assembly.problems))
 
 
 def _typical_strength(assembly: Assembly) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -118,7 +118,7 @@ class CertificateList(Sequence[Certificate]):
         The class of each, by which texts name it.
     """
 
-    def __init__(self, certificates: Sequence[Certificate], classes: Sequence[Any] = ()) -> None:
+    def __init__(self, certificates: Sequence[Certificate], classes: Iterable[Any] = ()) -> None:
         self._all = tuple(certificates)
         self._classes = tuple(str(label) for label in classes)
 
@@ -228,9 +228,9 @@ def _in_html(found: Certificate | CertificateList) -> str:
 
 
 def combined(
-    certificates: Sequence[Certificate], classes: Sequence[Any] = ()
+    certificates: Sequence[Certificate], classes: Iterable[Any] = ()
 ) -> Certificate | CertificateList:
-    """The certificate of a model: of its one problem, or of all that make it up."""
+    """The certificate of a model: of its one problem, or of all that make it up, one a class."""
     return certificates[0] if len(certificates) == 1 else CertificateList(certificates, classes)
 
 

@@ -22,7 +22,7 @@ from proxmargin.solvers.choice.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rul
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Solution, Status, interval_of
 from proxmargin.solvers.loop.run import Certify
-from proxmargin.solvers.loop.solver import Solver, State, UnsuitableSolverError
+from proxmargin.solvers.loop.solver import Solver, State
 from proxmargin.solvers.loop.stopping import Stop
 
 PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
@@ -47,28 +47,12 @@ class RuleTable:
     solvers: Mapping[str, Callable[..., Solver[Any]]]
     tried: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
-    def choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
-        """The first rule that matches and whose solver takes the problem.
-
-        Solvers whose step would take too much of the time until the ``deadline``, on the clock of
-        `proxmargin.compiled.clock`, are skipped unless there is no other.
-
-        Raises UnsuitableSolverError: no solver takes the problem; the message is the objection of
-        the last one.
-        """
-        found = self.first(problem, deadline)
-        if isinstance(found, str) and deadline < np.inf:
-            found = self.first(problem)
-        if isinstance(found, str):
-            raise UnsuitableSolverError(f"no solver takes this problem: {found}")
-        return found
-
     def first(self, problem: Problem, deadline: float = np.inf) -> Choice | str:
         """The choice by the first rule that fits, or the objection of the last solver."""
         objection = "there are no rules"
         for k, rule in enumerate(self.rules):
             known = rule.use, rule.options
-            if known in self.tried or not rule.when(problem):
+            if known in self.tried or not (rule.when is None or rule.when(problem)):
                 continue
             solver = _made(self.solvers[rule.use], **rule.options)
             refusal = solver.objection(problem)
@@ -128,7 +112,7 @@ def solve(
         because=choice.because,
         certify=certify,
     )
-    while _gave_up(solution, stop):
+    while not solution.certificate.converged and _gave_up(solution, stop):
         best, done = solution.gap, solution.certificate
         if _is_unprovable(problem, best):
             return _with_status(solution, Status.UNPROVED)
@@ -166,10 +150,10 @@ def _gave_up(solution: Solution, stop: Stop) -> bool:
     """Whether a solver stalled, diverged or met its own iteration limit, above rounding."""
     ended = solution.status in (Status.STALLED, Status.DIVERGED)
     ended |= solution.status is Status.ITERATION_LIMIT and stop.max_iter is None
-    if not ended or solution.certificate.converged:
-        return False
     gap = solution.gap
-    return not gap.gap <= PROVABLE_GAP * (gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal))
+    return ended and not gap.gap <= PROVABLE_GAP * (
+        gap.rounding + OBJECTIVE_ROUNDING * abs(gap.primal)
+    )
 
 
 def _is_hopeless(problem: Problem, following: Choice) -> bool:

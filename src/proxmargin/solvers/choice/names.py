@@ -184,8 +184,21 @@ RETIRED: Mapping[str, str] = {
 
 
 def choose(problem: Problem, deadline: float = np.inf) -> Choice:
-    """The solver that the rules choose for a problem and the reason, see `RuleTable.choice`."""
-    return RuleTable(rules_for(problem), SOLVERS).choice(problem, deadline)
+    """The first rule for a problem that matches and whose solver takes it.
+
+    Solvers whose step would take too much of the time until the ``deadline``, on the clock of
+    `proxmargin.compiled.clock`, are skipped unless there is no other.
+
+    Raises UnsuitableSolverError: no solver takes the problem; the message is the objection of the
+    last one.
+    """
+    table = RuleTable(rules_for(problem), SOLVERS)
+    found = table.first(problem, deadline)
+    if isinstance(found, str) and deadline < np.inf:
+        found = table.first(problem)
+    if isinstance(found, str):
+        raise UnsuitableSolverError(f"no solver takes this problem: {found}")
+    return found
 
 
 def suitable(problem: Problem) -> list[str]:

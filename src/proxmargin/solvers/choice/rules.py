@@ -39,20 +39,16 @@ FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win i
 MANY_DUAL_POINTS = 1000  # dual coordinates from which on primal-dual steps are a good warm start
 
 
-def _always(problem: Problem) -> bool:
-    return True
-
-
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A row of the table: the solver ``use`` with ``options`` where ``when`` holds.
+    """A row of the table: the solver ``use`` with ``options`` where ``when`` holds, or always.
 
     ``because`` is the reason.
     """
 
     use: str
     because: str
-    when: Callable[[Problem], bool] = _always
+    when: Callable[[Problem], bool] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -32,7 +32,6 @@ from proxmargin.data.designs.base import Index
 from proxmargin.data.kernels.checks import IndefiniteKernelError
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses.base import Array
-from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.box_program import box_of, has_ridge
@@ -189,9 +188,6 @@ class BlockDecomposition(Solver[Blocks]):
             single=state.single and solved.pairs > 0 and off <= 0.5 * worst,
         )
         return _with_gap(problem, after)
-
-    def observe(self, problem: Problem, state: Blocks, gap: Gap) -> Blocks:
-        return state.observed()
 
     def point(self, problem: Problem, state: Blocks) -> Point:
         return Point(state.weights[:, None], np.zeros(1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -336,11 +336,6 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             unbalanced=excess > 0.5 * gap,  # only the multiplier moves
             finished=idle >= self.max_stalled,
         ).claimed(final=True)
-
-    def observe(
-        self, problem: Problem, state: CoordinateDescentState, gap: Any
-    ) -> CoordinateDescentState:
-        return state.observed()
 
 
 def _watched(state: CoordinateDescentState) -> CoordinateDescentState:

@@ -10,7 +10,6 @@ import numpy as np
 from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.l1.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
@@ -112,9 +111,6 @@ class ChordNewton(Solver[ChordState]):
             relative_gap=gap,
             finished=not (solved or unfinished),
         ).claimed(final=True)
-
-    def observe(self, problem: Problem, state: ChordState, gap: Gap) -> ChordState:
-        return state.observed()
 
     def point(self, problem: Problem, state: ChordState) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))

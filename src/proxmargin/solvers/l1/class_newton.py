@@ -21,7 +21,6 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.comparison import SmoothComparison
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.l1.newton import (
     CLOSED_SET_FORCING,
@@ -166,9 +165,6 @@ class ClassNewton(Solver[ClassNewtonState]):
             finished=idle >= self.max_stalled,
             point_change=change / (1.0 + float(np.linalg.norm(state.coef))),
         )
-
-    def observe(self, problem: Problem, state: ClassNewtonState, gap: Gap) -> ClassNewtonState:
-        return state.observed()
 
     def point(self, problem: Problem, state: ClassNewtonState) -> Point:
         # rows of the intercept sum to zero, where the steps keep that of the last class

@@ -24,7 +24,6 @@ from proxmargin.data.designs.base import CONSTANT_VARIANCE, Array, Design
 from proxmargin.data.designs.compressed import narrow_indices
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
@@ -101,12 +100,6 @@ class ColumnSet:
             np.concatenate([self.mean[kept], added.mean]),
             np.concatenate([self.unit[kept], added.unit]),
         )
-
-    @property
-    def entries(self) -> int:
-        """Number of stored values."""
-        matrix = self.columns
-        return int(matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz)
 
     @property
     def kernel(self) -> Any:
@@ -298,7 +291,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         # the violation to which the restricted problem is solved
         share = self.forcing if new else CLOSED_SET_FORCING
         target = max(share * state.violation, RESIDUAL_FRACTION * state.tol * level)
-        most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.entries, 1)), 1)
+        most = max(min(STEPS_PER_CALL, ENTRIES_PER_CALL // max(working.columns.size, 1)), 1)
         alone = last and working.members.size == state.coef.size
         if alone or state.relative_gap <= state.tol:  # solved, and to be polished
             target, most = (
@@ -322,7 +315,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             state.weight,
             target,
             max(min(most, state.limit - state.n_iter), 1),
-            max(MAX_GRAM_SIDE, math.isqrt(working.entries)),
+            max(MAX_GRAM_SIDE, math.isqrt(working.columns.size)),
         )
         problem.design.counter.add(
             3
@@ -350,11 +343,6 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         idle = 0 if measured.violation < GAP_REDUCTION * least else state.idle + 1
         least = min(least, measured.violation)
         return measured.but(least=least, idle=idle, finished=idle >= self.max_stalled)
-
-    def observe(
-        self, problem: Problem, state: ProximalNewtonState, gap: Gap
-    ) -> ProximalNewtonState:
-        return state.observed()
 
     def point(self, problem: Problem, state: ProximalNewtonState) -> Point:
         return Point(state.coef[:, None], np.array([state.intercept]))

@@ -104,14 +104,16 @@ def _loop(
     run: Run, start: Point | State | None, resume: Callable[[Stop], RunCheckpoint] | None
 ) -> tuple[Status, Any]:
     problem, solver, status = run.problem, run.solver, None
+    reporter = run.reporter
+    within = run.stop if reporter is None else reporter.within
     if resume is not None:
-        here = resume(run.within)
+        here = resume(within)
         state, status = here.state, run.resumed(here)
     elif isinstance(start, State):
         state = start
     else:
         first = problem.origin() if start is None else problem.projected(start)
-        state = solver.init(problem, first, run.within)
+        state = solver.init(problem, first, within)
         run.began_elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
         del first  # frees its coefficients
     del start
@@ -123,8 +125,8 @@ def _loop(
                     run.nearest = state
             if run.needs_certificate(state, status):
                 state, status = run.certified(state, status)
-            elif run.reporter.is_asked_for(state):
-                run.reporter.report_early(state)
+            elif reporter is not None and reporter.is_asked_for(state):
+                reporter.report_early(state)
             if status is not None:
                 return status, state
             if interrupts.pending:
@@ -138,7 +140,8 @@ def _loop(
     except NotFiniteError:
         return Status.CONVERGED if run.phase is Phase.POLISHING else Status.DIVERGED, state
     except Exception:
-        if run.phase is Phase.POLISHING and not run.reporter.is_calling:  # it has converged
+        of_a_callback = reporter is not None and reporter.is_calling
+        if run.phase is Phase.POLISHING and not of_a_callback:  # it has converged
             return Status.CONVERGED, state
         raise
     except KeyboardInterrupt:

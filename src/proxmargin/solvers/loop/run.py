@@ -108,10 +108,14 @@ class Reporter:
         self.intervals = list(map(interval_of, self.callbacks))
         self.is_calling = False  # an error that a callback raises is the caller's
 
+    @property
+    def within(self) -> Stop:
+        """The limits of runs inside a step, which tell callbacks that they are."""
+        inner = tuple(Changed(callback, {"inner": True}) for callback in self.callbacks)
+        return replace(self.run.stop, callbacks=inner)
+
     def is_asked_for(self, state: State) -> bool:
         """Whether a callback gets a report although the run needs no certificate."""
-        if not self.callbacks:
-            return False
         asked = [interval for interval in self.intervals if interval is not None]
         return self.run.is_due(state) or any(state.n_iter % interval == 0 for interval in asked)
 
@@ -150,7 +154,8 @@ class Run:
         known: Gap | None,
     ) -> None:
         self.problem, self.solver, self.stop = problem, solver, stop
-        self.limits, self.reporter = Limits(problem, solver, stop), Reporter(self)
+        self.limits = Limits(problem, solver, stop)
+        self.reporter = Reporter(self) if stop.callbacks else None
         self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
         self.phase = Phase.SEARCHING
         self.began_elsewhere = False
@@ -159,14 +164,6 @@ class Run:
         self.nearest: GapState | None = None
         self.settled = 0  # iterations in a row that met the rule of `Stop`
         self.polished = 0
-
-    @property
-    def within(self) -> Stop:
-        """The limits of runs inside a step, which tell callbacks that they are."""
-        if not self.stop.callbacks:
-            return self.stop
-        inner = tuple(Changed(callback, {"inner": True}) for callback in self.stop.callbacks)
-        return replace(self.stop, callbacks=inner)
 
     def checkpoint(self, state: State) -> RunCheckpoint:
         """The state of the run, for a checkpoint."""
@@ -204,13 +201,13 @@ class Run:
 
     def certified(self, state: State, status: Status | None) -> tuple[Any, Status | None]:
         """The state after a certificate, and the status that ends the run, if one does."""
-        here = self.checkpoint(state) if self.stop.callbacks else None
+        here = None if self.reporter is None else self.checkpoint(state)
         ends = self._ends(state, status)
         if ends and self.nearest is not None and self.nearest is not state:
             self.check(self.nearest)  # may meet the run's tolerance, looser than the solver's
         gap = self.check(state)
         self.last_check = state.n_iter
-        if here is not None:
+        if self.reporter is not None and here is not None:
             self.reporter.report(state, gap, here)
         del here  # frees the gaps that were the best until now
         if status not in OUT_OF_TIME:  # `observe` may take time to prepare the next step
@@ -301,7 +298,8 @@ class Run:
         incumbent = self.incumbent
         if status is Status.DATA_LOST and incumbent.best is not None:
             return incumbent.best, status  # certified when the data were there
-        incumbent.confirm()
+        if incumbent.uses_updated_scores:
+            incumbent.confirm()
         failed = status not in (Status.CONVERGED, Status.RULE_MET)
         nothing = incumbent.best is None or not incumbent.best.is_finite
         if failed and not isinstance(start, State) and (self.began_elsewhere or nothing):
@@ -384,14 +382,14 @@ class Incumbent:
         return tightened(gap, self.highest)
 
     def confirm(self) -> None:
-        """Certify the best point with recomputed scores, if the solver's were used."""
-        if self.best is not None and self.uses_updated_scores:
-            best = self.best
-            # if it is zero, as without a penalty, no feature would violate its condition
-            dual = best.dual_point if best.dual_point.any() else None
-            gap = certify(self.problem, best.point, dual=dual, tol=self.tol)
-            self.best, self.uses_updated_scores = tightened(gap, self.known), False
-            self.highest = self.best if math.isfinite(self.best.dual) else self.known
+        """Certify the best point with recomputed scores, as the solver's were used."""
+        best = self.best
+        assert best is not None
+        # if it is zero, as without a penalty, no feature would violate its condition
+        dual = best.dual_point if best.dual_point.any() else None
+        gap = certify(self.problem, best.point, dual=dual, tol=self.tol)
+        self.best, self.uses_updated_scores = tightened(gap, self.known), False
+        self.highest = self.best if math.isfinite(self.best.dual) else self.known
 
     def consider(self, start: Point | None) -> None:
         """Keep the start (zero by default) if it is better than all later points."""

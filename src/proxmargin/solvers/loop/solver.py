@@ -154,10 +154,6 @@ class GapState(State):
             final=final, claims=met and polished, unpolished=self.unpolished and not met
         )
 
-    def observed(self) -> Self:
-        """The state after a certificate; a claim still made was refuted, and lowers ``tol``."""
-        return self.but(claims=False, tol=DENIED_FACTOR * self.tol) if self.claims else self
-
 
 S = TypeVar("S", bound=State)
 
@@ -216,7 +212,12 @@ class Solver(ABC, Generic[S]):
         return None
 
     def observe(self, problem: Problem, state: S, gap: Gap) -> S:
-        """The state updated by a certificate of its point."""
+        """The state updated by a certificate of its point.
+
+        A claim still made by a solver with a gap of its own was refuted, and lowers its ``tol``.
+        """
+        if isinstance(state, GapState) and state.claims:
+            return state.but(claims=False, tol=DENIED_FACTOR * state.tol)
         return state
 
     def measures(self, state: S) -> Mapping[str, float]:

@@ -19,7 +19,6 @@ from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
@@ -144,9 +143,6 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         multiple = problem.penalty.best_multiple(state.coef[:, None], value)
         scaled = replace(state, coef=multiple * state.coef, scores=multiple * state.scores)
         return _newton_step(problem, scaled, self.max_stalled)
-
-    def observe(self, problem: Problem, state: ProbabilityState, gap: Gap) -> ProbabilityState:
-        return state.observed()
 
     def point(self, problem: Problem, state: ProbabilityState) -> Point:
         return Point(coordinates_of(problem).coef(state.coef)[:, None], np.zeros(1))

@@ -217,24 +217,22 @@ class Journal:
         self._stored = None if source is None else CheckpointContent.read(source)
         self._identity: Identity | None = None
         # whether minimisations are recorded, which have to follow each other then
-        self.records = False
+        self.records = bool(checkpoints) or source is not None
         self._entries: dict[int, JournalEntry] = {}
         self._begun = 0
         self._going: tuple[int, list[Any], int | None] = (0, [], None)
         self._noted: tuple[int, list[Any], int | None, Report] | None = None
         self._over = False
 
-    def begin(self, identity: Callable[[], Identity]) -> None:
-        """Set the identity of the fit, before its first minimisation. Raises ValueError: the
-        checkpoint belongs to another fit."""
-        if not self._checkpoints and self._stored is None:
-            return
-        self._identity, self.records = identity(), True
+    def begin(self, identity: Identity) -> None:
+        """Set the identity of a fit that is recorded, before its first minimisation. Raises
+        ValueError: the checkpoint belongs to another fit."""
+        self._identity = identity
         if self._stored is None:
             return
         self._refuse_unless(self._stored.fit is not None, "it was not written by a fit")
         earlier = self._read(self._stored.fit["identity"], Stop())
-        objection = self._identity.objection(earlier)
+        objection = identity.objection(earlier)
         self._refuse_unless(objection is None, objection)
         self._entries = dict(self._read(self._stored.fit["entries"], Stop()))
 
@@ -246,8 +244,6 @@ class Journal:
 
     def minimize(self, problem: Problem, solver: Solver[Any], **options: Any) -> Solution:
         """`proxmargin.solvers.loop.minimize.minimize`, or its recorded result."""
-        if not self.records:
-            return minimize(problem, solver, **options)
         number, stop = self._begun, options["stop"]
         self._begun += 1
         design, known = problem.design, self._entries.get(number)

@@ -17,7 +17,6 @@ from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.data.designs.base import Array, Design, subtract_outer
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
-from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, GapState, Solver, at_least_one
 from proxmargin.solvers.shared.line_search import (
@@ -251,9 +250,6 @@ class MarginNewton(Solver[S]):
             relative_gap=relative_gap,
             **changes,
         ).claimed(final=True)
-
-    def observe(self, problem: Problem, state: S, gap: Gap) -> S:
-        return state.observed()
 
 
 def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> float:
