@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from proxmargin import MulticlassSVC
 from proxmargin.losses import LevelSet, Logistic, Multinomial, PairwiseSquaredHinge, TailMean
-from proxmargin.models.limits.least_loss import enclosed_least, least_loss, least_point
+from proxmargin.models.limits.least_loss import enclosed_least, least_point
 from proxmargin.penalties import ElasticNet, Pinned, SumToZero
 from tests.cases import binary_problem
 from tests.oracles.programs import whole_program
@@ -37,27 +37,27 @@ def test_it_is_that_of_the_whole_program(shape: tuple[int, int, int], form: Any)
         free = problem.fits_intercept
         best = whole_program(X, y, FAINT, offsets=free).value
         assert best > 0.1
-        assert least_loss(problem) == pytest.approx(best, rel=1e-7)
+        assert least_point(problem).loss == pytest.approx(best, rel=1e-7)
 
 
 def test_wrong_classes_and_signs() -> None:
     X, y = sample(np.random.default_rng(1), 50, 3, 3)
     best = whole_program(X, y, FAINT, loss="wrong").value
-    assert least_loss(every_wrong_class(X, y, 1.0)) == pytest.approx(best, rel=1e-7)
+    assert least_point(every_wrong_class(X, y, 1.0)).loss == pytest.approx(best, rel=1e-7)
     signs, weights = np.where(y == 0, 1.0, -1.0), 1.0 + np.arange(50) % 2
     best = whole_program(X, signs, FAINT, loss="binary", weights=weights).value
-    assert least_loss(two_classes(X, signs, 1.0, weights)) == pytest.approx(best, rel=1e-7)
+    assert least_point(two_classes(X, signs, 1.0, weights)).loss == pytest.approx(best, rel=1e-7)
 
 
 def test_independent_samples_attain_zero() -> None:
     X, y = sample(np.random.default_rng(2), 20, 19, 3)
-    assert least_loss(worst_class(X, y, ElasticNet(1.0))) == 0.0
+    assert least_point(worst_class(X, y, ElasticNet(1.0))).loss == 0.0
 
 
 def test_duplicates_of_two_classes_cannot_be_told_apart() -> None:
     X, y = sample(np.random.default_rng(3), 20, 50, 3)
     X[1] = X[0]  # of the classes 1 and 0: one of the two is short by one at least
-    found = least_loss(worst_class(X, y, ElasticNet(1.0)))
+    found = least_point(worst_class(X, y, ElasticNet(1.0))).loss
     assert found == pytest.approx(2.0 / 20, rel=1e-9)
 
 
@@ -78,9 +78,9 @@ def test_smooth_losses_reach_the_interior_point_optimum(make: Any, free: bool) -
         wrong = np.arange(3) != y[:, None]
         total = cp.sum(cp.multiply(wrong, cp.square(cp.pos(1 + off))))
     best = cp.Problem(cp.Minimize(total / 40), [] if free else [b == 0]).solve(cp.CLARABEL)
-    assert least_loss(problem) == pytest.approx(best, rel=1e-7)
+    assert least_point(problem).loss == pytest.approx(best, rel=1e-7)
     level = replace(problem, loss=LevelSet(loss, 0.1, 1e3))
-    assert best < least_loss(level, enough=1.2 * best) <= 1.2 * best
+    assert best < least_point(level, enough=1.2 * best).loss <= 1.2 * best
 
 
 @pytest.mark.parametrize("make", [PairwiseSquaredHinge, Multinomial])
@@ -89,10 +89,10 @@ def test_units_of_features_do_not_count(make: Any, form: Any) -> None:
     X, y = sample(np.random.default_rng(6), 60, 4, 3)
     even = worst_class(X, y, ElasticNet(1.0))
     loss = make(y, np.full(60, 1 / 60), 3, 60.0)
-    expected = least_loss(replace(even, loss=loss))
+    expected = least_point(replace(even, loss=loss)).loss
     assert expected > 0.1
     rough = X * np.logspace(-4, 4, 4) + np.array([0.0, 1.0, 100.0, 0.0])
-    found = least_loss(replace(worst_class(form(rough), y, ElasticNet(1.0)), loss=loss))
+    found = least_point(replace(worst_class(form(rough), y, ElasticNet(1.0)), loss=loss)).loss
     assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -102,7 +102,7 @@ def test_without_time_it_is_not_known(make: Any) -> None:
     problem = worst_class(X, y, ElasticNet(1.0))
     if make is not None:
         problem = replace(problem, loss=make(y, np.full(60, 1 / 60), 3, 60.0))
-    assert least_loss(problem, deadline=0.0) == 0.0
+    assert least_point(problem, deadline=0.0).loss == 0.0
 
 
 def test_other_losses_are_refused() -> None:
@@ -111,7 +111,7 @@ def test_other_losses_are_refused() -> None:
     tail = TailMean(made.loss.signs, made.loss.shares, 0.1)
     unknown = replace(made, loss=tail)
     with pytest.raises(TypeError, match="is not known"):
-        least_loss(unknown)
+        least_point(unknown)
 
 
 @pytest.mark.parametrize("make", [PairwiseSquaredHinge, Multinomial])
@@ -138,7 +138,7 @@ def test_smoothed_losses_enclose_the_least_hinge(free: bool, share: float, rng) 
     X, y = rng.standard_normal((60, 3)) * [1.0, 100.0, 0.01], rng.integers(0, 3, 60)
     model = MulticlassSVC(fit_intercept=free)
     (problem,) = model._assemble(X, y, None).problems
-    least = least_loss(problem)
+    least = least_point(problem).loss
     found = enclosed_least(problem, share * least, np.inf)
     assert found.lower <= least * (1 + 1e-9) <= found.upper * (1 + 2e-9)
     scores = problem.design.scores(found.point.coef) + found.point.intercept

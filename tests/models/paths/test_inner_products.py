@@ -25,9 +25,8 @@ from proxmargin import (
     LogisticRegressionCV,
     margin_path,
 )
-from proxmargin.data.inputs.targets import Targets
-from proxmargin.models.paths import inner_products
-from proxmargin.models.paths.inner_products import BECAUSE, InnerProducts
+from proxmargin.models.paths import chord_path
+from proxmargin.models.paths.chord_path import PRODUCTS_BECAUSE, InnerProducts
 from proxmargin.optimality.certificates.certify import certify, certify_together
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.interior.active_set import ActiveSet
@@ -210,7 +209,7 @@ def test_strengths_that_cannot_be_met_are_tried_about_once(
 def test_several_calls_give_the_same_path(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wide()
     expected = margin_path(model(), X, y, Cs=GRID)
-    monkeypatch.setattr(inner_products, "ENTRIES_PER_CALL", 2 * X.shape[1])
+    monkeypatch.setattr(chord_path, "ENTRIES_PER_CALL", 2 * X.shape[1])
     path = margin_path(model(), X, y, Cs=GRID)
     np.testing.assert_allclose(path.coefs, expected.coefs, rtol=1e-9, atol=1e-12)
 
@@ -224,34 +223,16 @@ def test_data_are_read_a_few_times_a_path() -> None:
         assert sum(one.n_passes for one in path.certificates) < 10
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_labels_that_are_permuted_share_the_inner_products(model: Any) -> None:
-    X, y = wide()
-    rng, template = np.random.default_rng(2), model(C=0.01, standardize=True)
-    assembly = template._assemble(X, y, None)
-    (problem,) = assembly.problems
-    permuted = [rng.permutation(y) for _ in range(5)]
-    targets = [Targets.encode(each, np.ones(y.size), None) for each in permuted]
-    problems = [template._problems(each, problem.design)[0] for each in targets]
-    found = InnerProducts(problem, template.tol).solved(problems, afresh=True)
-    assert len(found) == len(problems)
-    assert sum(one.certificate.n_passes for one in found) < 10
-    for labels, one in zip(permuted, found, strict=True):
-        single = clone(template).set_params(tol=1e-9).fit(X, labels).certificate_
-        value = one.certificate.scaled(template._objective_scale(problem)).primal
-        assert value == pytest.approx(single.primal, rel=2e-6)
-
-
 def test_what_these_paths_do_not_solve_is_left_to_others() -> None:
     X, y = wide()
     for model in (SVC(solver="interior-point"), SVC(max_iter=50), SVC(time_limit=60.0)):
         path = margin_path(model, X, y, Cs=GRID[:2])
-        assert all(one.because != BECAUSE for one in path.certificates)
+        assert all(one.because != PRODUCTS_BECAUSE for one in path.certificates)
     tall = margin_path(SVC(), X[:, :20], y, Cs=GRID[:2])
     mixed = margin_path(ElasticNetSVC(l1_ratio=0.5), X, y, n_alphas=2, eps=0.5)
     shifted = margin_path(LogisticRegression(), X, y, Cs=GRID[:2], offset=np.full(36, 0.3))
     for path in (tall, mixed, shifted):
-        assert all(one.because != BECAUSE for one in path.certificates)
+        assert all(one.because != PRODUCTS_BECAUSE for one in path.certificates)
 
 
 @pytest.mark.parametrize("model", [SVCCV, LogisticRegressionCV])

@@ -44,7 +44,7 @@ def register_path(commands: options.Commands) -> None:
 
 
 def run_path(arguments: argparse.Namespace) -> int:
-    from proxmargin.models.paths.saturation import Ending
+    from proxmargin.models.paths.descent import Ending
 
     output.check_plot(arguments.plot)
     estimator = options.estimator_of(arguments)

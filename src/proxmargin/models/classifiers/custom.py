@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Self
 
 from proxmargin.data.designs import Design
@@ -99,7 +99,7 @@ n_jobs
                         f"{', '.join(known) or 'none'}"
                     )
             if inner:
-                setattr(self, part, _replaced(self._part(part), inner))
+                setattr(self, part, type(self._part(part))(**(known | inner)))
         strange = [n for n in params if "__" in n and n.split("__")[0] not in PARTS]
         if strange:
             raise ValueError(f"Invalid parameter {strange[0]!r}: only loss and penalty have parts")
@@ -151,10 +151,3 @@ n_jobs
                 "False): use multi_class='ovr'"
             )
         return OwnPenalty(given, (design.n_features, targets.classes.size if joint else 1))
-
-
-def _replaced(part: Any, inner: dict[str, Any]) -> Any:
-    """A copy of a loss or penalty with other parameters."""
-    if is_dataclass(part) and not isinstance(part, type):
-        return replace(part, **inner)
-    return type(part)(**(part.get_params(deep=False) | inner))

@@ -28,7 +28,7 @@ from proxmargin.functions.penalties import ElasticNet, Penalty, WeightedElasticN
 from proxmargin.models.fitting.assembly import ALL, Assembly, Features, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.coefficients import SelectsFeatures
-from proxmargin.models.fitting.documented import SPARSE_ATTRIBUTES, SPARSE_PARAMETERS, documented
+from proxmargin.models.fitting.documented import FEW_FEATURES, OF_ONE_COLUMN, documented
 from proxmargin.models.fitting.factors import (
     checked_bounds,
     checked_factors,
@@ -182,7 +182,7 @@ def _constant(design: Design, index: NDArray[np.intp]) -> NDArray[np.bool_]:
     return found
 
 
-@documented(solvers=EVERY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(EVERY, unpenalised=OF_ONE_COLUMN)
 @dataclass(eq=False, repr=False)
 class HuberizedSVC(ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
@@ -195,11 +195,7 @@ class HuberizedSVC(ElasticNetEstimator):
 
     Parameters
     ----------
-    alpha : float >= 0, default 0.01
-        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate proves the optimum of separable data, and of at most 256 independent
-        features, fewer than the samples, in models of one column of scores; of others none.
-    l1_ratio : float in [0, 1], default 0.5
+    <strengths>
     delta : float > 0, default 1.0
     intercept_ridge : float >= 0, default 0.0
         With ``standardize`` on the intercept of the centred features.
@@ -241,7 +237,7 @@ class _OneVsRestEstimator(ElasticNetEstimator):
     multi_class: str = "ovr"
 
 
-@documented(solvers=HINGE, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(HINGE)
 class ElasticNetSVC(_OneVsRestEstimator):
     """Doubly regularised support vector machine: hinge with an elastic net (Liu et al. 2013, (2)).
 
@@ -251,11 +247,7 @@ class ElasticNetSVC(_OneVsRestEstimator):
 
     Parameters
     ----------
-    alpha : float >= 0, default 0.01
-        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate can prove an optimum only for separable data.
-    l1_ratio : float in [0, 1], default 0.5
-        ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
+    <strengths>
     multi_class : {'ovr'}
         One problem a class against the rest.
     <shared>
@@ -276,7 +268,7 @@ class ElasticNetSVC(_OneVsRestEstimator):
         return Hinge()
 
 
-@documented(solvers=BINARY, parameters=SPARSE_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(BINARY, unpenalised=FEW_FEATURES)
 class SquaredHingeSVC(_OneVsRestEstimator):
     """Squared hinge with an elastic net (Ito et al. 2017, (28), with ``C = 1 / (n l1)``).
 
@@ -284,12 +276,7 @@ class SquaredHingeSVC(_OneVsRestEstimator):
 
     Parameters
     ----------
-    alpha : float >= 0, default 0.01
-        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate proves the optimum of separable data, and of at most 256 independent
-        features, fewer than the samples; of others none.
-    l1_ratio : float in [0, 1], default 0.5
-        ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
+    <strengths>
     multi_class : {'ovr'}
         One problem a class against the rest.
     <shared>
@@ -301,11 +288,7 @@ class SquaredHingeSVC(_OneVsRestEstimator):
         return SquaredHinge()
 
 
-@documented(
-    solvers=f"{EVERY}, 'class-newton' (l1_ratio > 0)",
-    parameters=SPARSE_PARAMETERS,
-    attributes=SPARSE_ATTRIBUTES,
-)
+@documented(f"{EVERY}, 'class-newton' (l1_ratio > 0)", unpenalised=OF_ONE_COLUMN)
 @dataclass(eq=False, repr=False)
 class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).
@@ -317,12 +300,7 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
 
     Parameters
     ----------
-    alpha : float >= 0, default 0.01
-        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
-        With 0 the certificate proves the optimum of separable data, and of at most 256 independent
-        features, fewer than the samples, in models of one column of scores; of others none.
-    l1_ratio : float in [0, 1], default 0.5
-        ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``.
+    <strengths>
     multi_class : {'joint', 'ovr'}
         More than two classes: the multinomial model, which takes factors above 0 only, or one
         problem a class against the rest.

@@ -97,20 +97,6 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         if interrupts.pending:
             raise KeyboardInterrupt
 
-    def decision_function(self, X: Any, offset: Any = None) -> Array:
-        """Scores: (n_samples,) if binary, else one column a class.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-            For ``kernel='precomputed'`` the kernel of the given samples with the training samples,
-            (n_samples, n_training_samples).
-        offset : (n_samples,) or 0, optional
-            Added to the scores. Without it the offset is zero, with a warning for a model that
-            was fitted with one; give 0 to say that it is meant.
-        """
-        return super().decision_function(X, offset)
-
     def _scores_of(self, X: Any) -> Array:
         if hasattr(self, "coef_"):
             return super()._scores_of(X)
@@ -235,11 +221,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
     def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         gaps = [one.gap for one in solutions]
         context = self._with_remarks(context, assembly.problems, solutions, gaps)
-        self._publish_linear(assembly, solutions, context)
 
-    def _publish_linear(
-        self, assembly: Assembly, solutions: list[Solution], context: FitContext
-    ) -> None:
         def finish(k: int, problem: Problem) -> tuple[Solution, Array]:
             solution = self._finished(problem, solutions[k])
             return solution, _weights(problem, solution)

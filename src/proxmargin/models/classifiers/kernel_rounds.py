@@ -91,31 +91,16 @@ class Rounds:
     factor exact at these weights. The residual ``K - G G'`` then acts only on the change of the
     model between two rounds, so that the gap falls by orders of magnitude a round unless the
     residual is large. If the gap falls slowly, the rank is doubled too.
-
-    Parameters
-    ----------
-    matrix : KernelMatrix
-    problems : sequence of Problem
-        With the exact kernel.
-    solve : callable
-        Maps problems on a factor, starts and limits to solutions.
-    scale : callable
-        Maps a problem to the factor on its objective in certificates.
-    stop : Stop
-        Limits of the fit, whose time has started.
-    rank : int, optional
-        Largest number of columns of a factor.
-    solve_exactly : callable, optional
-        `solve` for the problems with the exact kernel: used once, in place of a factor whose rank
-        would be more than half the number of samples.
     """
 
     matrix: KernelMatrix
-    problems: Sequence[Problem]
-    solve: Solve
-    scale: Callable[[Problem], float]
-    stop: Stop
-    rank: int | None = None
+    problems: Sequence[Problem]  # with the exact kernel
+    solve: Solve  # maps problems on a factor, starts and limits to solutions
+    scale: Callable[[Problem], float]  # of a problem: the factor on its objective in certificates
+    stop: Stop  # limits of the fit, whose time has started
+    rank: int | None = None  # largest number of columns of a factor
+    # `solve` for the problems with the exact kernel: used once, in place of a factor whose rank
+    # would be more than half the number of samples
     solve_exactly: Solve | None = None
 
     def run(self) -> list[RoundResult]:

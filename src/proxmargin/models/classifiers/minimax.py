@@ -23,7 +23,7 @@ from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, 
 from proxmargin.models.fitting.admissible import Admissible, OfMax, no_margin, number_or_fraction
 from proxmargin.models.fitting.assembly import each_class
 from proxmargin.models.fitting.assembly import unmet as short_of
-from proxmargin.models.fitting.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.models.fitting.documented import documented_kernels
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.optimality.certificates.certificate import Gap, combined
@@ -165,32 +165,7 @@ def _with_note_on_bound(solution: Solution, kappa: str, most: Largest) -> Soluti
     return replace(solution, certificate=replace(told, stop_reason=reason))
 
 
-_KAPPA = """kappa : float >= 0 or str, default '0.5max'
-        Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
-        `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
-        if that is infinite or beyond 100, a share f means ``f / (1 - f)``. With
-        ``kernel='rbf'`` it is infinite unless equal samples have different labels; with another
-        nonlinear kernel unless this has at most 500 dimensions on the data, clearly above rounding.
-        A share is then no more than leaves a margin of a hundredth of the distance of the class
-        means. Where ``time_limit`` ends these computations, the share is one of a lower bound: a
-        warning and the certificate tell the bounds.
-    bias : {'training_error', 'minimax'}
-        The objective does not depend on the intercept: take the one with the least weighted
-        training error, or the one at which both classes have the same worst-case margin."""
-
-
-def _with_kappa(cls: type) -> type:
-    cls.__doc__ = (cls.__doc__ or "").replace("<kappa>", _KAPPA)
-    return cls
-
-
-@_with_kappa
-@documented(
-    solvers="'fisher-secular', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm="; linear kernels only",
-)
+@documented_kernels("'fisher-secular', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
 class MarginFDA(_MinimaxMachine):
     """Fisher's discriminant as a margin (Ito et al. 2017, 3.2.6, (16)): MM-FDA.
 
@@ -220,13 +195,7 @@ class MarginFDA(_MinimaxMachine):
         return FisherSpectra(lambda most: asked.of(most if most <= UNCERTAIN_KAPPA else np.inf))
 
 
-@_with_kappa
-@documented(
-    solvers="'probability-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm="; linear kernels only",
-)
+@documented_kernels("'probability-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
 class MarginMPM(_MinimaxMachine):
     """Minimax probability machine as a margin (Ito et al. 2017, 3.2.7, (17)): MM-MPM.
 

@@ -28,7 +28,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.models.fitting.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.coefficients import SelectsFeatures
-from proxmargin.models.fitting.documented import JOINT_PARAMETERS, SPARSE_ATTRIBUTES, documented
+from proxmargin.models.fitting.documented import JOINT_PARAMETERS, documented
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.budgets import (
     UnattainableError,
@@ -70,7 +70,7 @@ LEAST_SECONDS = 0.2
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
-@documented(solvers=_SOLVERS, parameters=JOINT_PARAMETERS, attributes=SPARSE_ATTRIBUTES)
+@documented(_SOLVERS, JOINT_PARAMETERS)
 @dataclass(eq=False, repr=False)
 class MulticlassSVC(SelectsFeatures, MarginEstimator):
     """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).

@@ -24,7 +24,7 @@ from proxmargin.functions.rows import evenly_taken
 from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.models.fitting.admissible import Admissible, OfMax, no_margin, number_or_fraction
 from proxmargin.models.fitting.assembly import Assembly, each_class, margin_sums
-from proxmargin.models.fitting.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.models.fitting.documented import documented_kernels
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.binary_data import KERNEL_RANK
 from proxmargin.models.limits.nu import ProgramTooLargeError, smallest_nu
@@ -88,14 +88,9 @@ class _NuMachine(KernelMachine):
         """The nu of a problem."""
 
 
-@documented(
-    solvers=(
-        "'active-set', 'interior-point' (any norm), 'decomposition' (other kernels than 'linear'), "
-        "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
-    ),
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm="; linear kernels only",
+@documented_kernels(
+    "'active-set', 'interior-point' (any norm), 'decomposition' (other kernels than 'linear'), "
+    "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
 )
 class NuSVC(_NuMachine):
     """nu-support vector machine (Ito et al. 2017, 3.2.4; dual (14)).
@@ -291,12 +286,7 @@ def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, f
     return least, largest_nu(loss.signs, loss.shares)
 
 
-@documented(
-    solvers="'ball-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'",
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm="; linear kernels only",
-)
+@documented_kernels("'ball-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
 class DWD(_NuMachine):
     """Distance weighted discrimination (Marron et al. 2007; Ito et al. 2017, 3.2.5, dual (15)).
 

@@ -18,7 +18,7 @@ from proxmargin.functions.losses import Hinge, Logistic, Loss, MarginLoss, Squar
 from proxmargin.functions.penalties import Penalty, Ridge
 from proxmargin.models.classifiers.kernel_machine import KernelMachine
 from proxmargin.models.fitting.assembly import margin_sums
-from proxmargin.models.fitting.documented import KERNEL_ATTRIBUTES, KERNEL_PARAMETERS, documented
+from proxmargin.models.fitting.documented import documented_kernels
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.optimality.problem import Problem
@@ -34,7 +34,6 @@ from proxmargin.solvers.shared.batched_labels import (
 Array = NDArray[np.float64]
 
 _FIRST_ORDER = "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
-_WARM = "; linear kernels only"
 
 # samples up to which an l2-SVM is decomposed: most of its weights are positive, so that K beta
 # costs nearly the whole kernel, and factors of low rank take less time for more samples
@@ -82,13 +81,10 @@ class RegularizedMachine(KernelMachine):
         return float(self.C) * problem.loss.sample_count
 
 
-@documented(
-    solvers="'dual-coordinate-descent', 'active-set', 'interior-point', 'multiplier-newton' "
+@documented_kernels(
+    "'dual-coordinate-descent', 'active-set', 'interior-point', 'multiplier-newton' "
     "(linear kernels), "
-    f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm=_WARM,
+    f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}"
 )
 class SVC(RegularizedMachine):
     """C-support vector machine (Ito et al. 2017, (7) with the hinge; dual (11)).
@@ -121,12 +117,9 @@ class SVC(RegularizedMachine):
         return DualBoxes(upper=float(self.C), target=1.0) if suits(axes) else None
 
 
-@documented(
-    solvers="'ridge-newton', 'active-set', 'dual-coordinate-descent' (linear kernels), "
-    f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}",
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm=_WARM,
+@documented_kernels(
+    "'ridge-newton', 'active-set', 'dual-coordinate-descent' (linear kernels), "
+    f"'decomposition' (other kernels than 'linear'), {_FIRST_ORDER}"
 )
 class L2SVC(RegularizedMachine):
     """l2-support vector machine (Ito et al. 2017, (7) with the squared hinge; dual (12)).
@@ -148,12 +141,7 @@ class L2SVC(RegularizedMachine):
         return SquaredHinge()
 
 
-@documented(
-    solvers=f"'ridge-newton', {_FIRST_ORDER}",
-    parameters=KERNEL_PARAMETERS,
-    attributes=KERNEL_ATTRIBUTES,
-    warm=_WARM,
-)
+@documented_kernels(f"'ridge-newton', {_FIRST_ORDER}")
 class LogisticRegression(LogisticProbabilities, RegularizedMachine):
     """Logistic regression with a ridge (Ito et al. 2017, (7) with the logistic loss; dual (13)).
 

@@ -71,9 +71,37 @@ JOINT_PARAMETERS = (
     + _SOLVING
 )
 
-SPARSE_PARAMETERS = _FEATURES + JOINT_PARAMETERS + _JOBS
+ONE_AGAINST_THE_REST = """multi_class : {{'ovr'}}
+        One problem a class against the rest."""
 
-KERNEL_PARAMETERS = (
+_SPARSE_PARAMETERS = _FEATURES + JOINT_PARAMETERS + _JOBS
+
+_STRENGTHS = """alpha : float >= 0, default 0.01
+        Strength of the penalty. `proxmargin.alpha_max` is the least one with all-zero coefficients.
+        With 0 the certificate proves the optimum of separable data{unpenalised}.
+        Of others it proves none.
+    l1_ratio : float in [0, 1], default 0.5
+        ``l1 = alpha * l1_ratio``, ``l2 = alpha * (1 - l1_ratio)``."""
+
+# how far a certificate without a penalty reaches, for smooth losses
+FEW_FEATURES = """, and of at most 256 independent
+        features, fewer than the samples"""
+OF_ONE_COLUMN = f"{FEW_FEATURES}, in models of one column of scores"
+
+_KAPPA = """kappa : float >= 0 or str, default '0.5max'
+        Size of the ellipsoids, in standard deviations. ``'0.5max'`` is half of
+        `proxmargin.kappa_max`, at which the margin vanishes (an error names it for numbers beyond);
+        if that is infinite or beyond 100, a share f means ``f / (1 - f)``. With
+        ``kernel='rbf'`` it is infinite unless equal samples have different labels; with another
+        nonlinear kernel unless this has at most 500 dimensions on the data, clearly above rounding.
+        A share is then no more than leaves a margin of a hundredth of the distance of the class
+        means. Where ``time_limit`` ends these computations, the share is one of a lower bound: a
+        warning and the certificate tell the bounds.
+    bias : {'training_error', 'minimax'}
+        The objective does not depend on the intercept: take the one with the least weighted
+        training error, or the one at which both classes have the same worst-case margin."""
+
+_KERNEL_PARAMETERS = (
     """kernel : {{'linear', 'rbf', 'poly', 'sigmoid', 'precomputed'}} or callable, default 'linear'
         A callable takes two data sets and returns the matrix of their kernel; samples may then be
         any objects, in a list or an array (``standardize`` needs numbers). Definitions and
@@ -86,8 +114,9 @@ KERNEL_PARAMETERS = (
         Exponent of 'poly'.
     coef0 : float, default 0.0
         Constant added to the inner product in 'poly' and 'sigmoid'.
-    multi_class : {{'ovr'}}
-        One problem a class against the rest.
+    """
+    + ONE_AGAINST_THE_REST
+    + """
     fit_intercept : bool, default True
         The intercept is not penalised.
     standardize : bool, default False
@@ -122,7 +151,7 @@ SPARSE_ATTRIBUTES = """Attributes
     feature_names_in_ : (n_features,), for data frames
     history_ : History, when one is among the callbacks"""
 
-KERNEL_ATTRIBUTES = (
+_KERNEL_ATTRIBUTES = (
     SPARSE_ATTRIBUTES.replace(
         "    coef_ : (1, n_features) if binary, else (n_classes, n_features)\n",
         "    coef_ : (1, n_features) if binary, else (n_classes, n_features)\n"
@@ -145,11 +174,20 @@ KERNEL_ATTRIBUTES = (
 
 
 def documented(
-    *, solvers: str, parameters: str, attributes: str, warm: str = ""
+    solvers: str,
+    parameters: str = _SPARSE_PARAMETERS,
+    attributes: str = SPARSE_ATTRIBUTES,
+    *,
+    unpenalised: str = "",
+    warm: str = "",
 ) -> Callable[[type], type]:
-    """Fill ``<shared>`` and ``<attributes>`` in a class docstring, and say where models without
-    probabilities get them."""
+    """Fill the marks in a class docstring, and say where models without probabilities get them.
+
+    ``unpenalised``: what is proved without a penalty, besides the optimum of separable data.
+    """
     parts: Mapping[str, str] = {
+        "<strengths>": _STRENGTHS.format(unpenalised=unpenalised),
+        "<kappa>": _KAPPA,
         "<shared>": parameters.format(solvers=solvers, warm=warm),
         "<attributes>": attributes,
     }
@@ -158,26 +196,21 @@ def documented(
         text = cls.__doc__ or ""
         for mark, part in parts.items():
             text = text.replace(mark, part)
-        if not hasattr(cls, "predict_log_proba"):
-            text = _with_advice(text)
+        if not hasattr(cls, "predict_log_proba"):  # before the examples
+            head, mark, examples = text.partition("\n    Examples\n")
+            text = f"{head.rstrip()}\n\n{_ADVICE}{mark + examples if mark else '    '}"
         cls.__doc__ = text
         return cls
 
     return fill
 
 
+def documented_kernels(solvers: str) -> Callable[[type], type]:
+    """`documented` for models that take a kernel."""
+    return documented(solvers, _KERNEL_PARAMETERS, _KERNEL_ATTRIBUTES, warm="; linear kernels only")
+
+
 _ADVICE = """    See Also
     --------
     CalibratedMargin : Probabilities of the classes, from held-out scores of this classifier.
 """
-_EXAMPLES = "\n    Examples\n"
-
-
-def _with_advice(text: str) -> str:
-    """The docstring with a section before its examples."""
-    head, mark, examples = text.partition(_EXAMPLES)
-    return (
-        f"{head.rstrip()}\n\n{_ADVICE}{mark}{examples}"
-        if mark
-        else f"{head.rstrip()}\n\n{_ADVICE}    "
-    )

@@ -44,7 +44,7 @@ from proxmargin.solvers.callbacks import History, Progress
 from proxmargin.solvers.choice.fallback import Choice, solve
 from proxmargin.solvers.choice.names import choose, named_solver
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.report import Changed, Report, Solution, Status, interval_of
+from proxmargin.solvers.loop.report import Changed, InPlaceOf, Report, Solution, Status
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State
 from proxmargin.solvers.loop.stopping import OVERRUN, RULES, TINY_WORK, Effort, Stop
@@ -60,9 +60,6 @@ VECTORS = 20  # with an entry a row, that one problem holds at a time: pass-newt
 MATRICES = 6  # of the features, or of the active ones, that it holds
 MOST_ACTIVE = 2000  # features of these matrices
 MOST_AT_ONCE = 100  # problems, each of which has a thread
-
-
-Callback = Callable[[Report], object]
 
 
 class _EndOfFit(KeyboardInterrupt):
@@ -93,10 +90,9 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class _Guarded:
+class _Guarded(InPlaceOf):
     """A callback, whose error or False ends the fit."""
 
-    callback: Callback
     guard: Guard
 
     def __call__(self, report: Report) -> None:
@@ -108,10 +104,6 @@ class _Guarded:
         if isinstance(answer, bool | np.bool_) and not answer:
             self.guard.asked = True
             raise _EndOfFit
-
-    @property
-    def every(self) -> int | None:
-        return interval_of(self.callback)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,11 +46,14 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
     _without_offset: ClassVar[str] = ""
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
-        """Scores ``X @ coef_.T + intercept_``: (n_samples,) if binary, else one column a class.
+        """Scores, ``X @ coef_.T + intercept_`` of linear models, or sums of kernel values:
+        (n_samples,) if binary, else one column a class.
 
         Parameters
         ----------
         X : (n_samples, n_features)
+            For ``kernel='precomputed'`` the kernel of the given samples with the training samples,
+            (n_samples, n_training_samples).
         offset : (n_samples,) or 0, optional
             Added to the scores. Without it the offset is zero; give 0 to say that it is meant.
 

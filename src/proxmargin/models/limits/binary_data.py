@@ -20,16 +20,13 @@ from proxmargin.data.kernels.low_rank import factorise
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix
 from proxmargin.functions.losses.base import Array
 
+RANK_TOLERANCE = 1e-13  # singular or eigenvalue over the largest one, below which it is rounding
 KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
 
 
 def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
-    """The design, the signs and the shares of the samples of positive weight.
-
-    Raises
-    ------
-    ValueError
-        For bad data, or other than two classes.
+    """The design, the signs and the shares of the samples of positive weight. Raises ValueError for
+    bad data, or other than two classes.
     """
     sample_weight = by_sample("sample_weight", sample_weight, X)
     X, y = validated(_BinaryData(), X, y)
@@ -54,20 +51,11 @@ class _BinaryData(BaseEstimator):  # type: ignore[misc]
 
 
 class Featured(NamedTuple):
-    """A design with features: of a kernel matrix those of its low-rank factor.
-
-    Attributes
-    ----------
-    design : Design
-    is_whole : bool
-        False where a deadline ended the factorisation.
-    is_exact : bool
-        The inner products of the samples are those of the kernel, up to rounding.
-    """
+    """A design with features: of a kernel matrix those of its low-rank factor."""
 
     design: Design
-    is_whole: bool
-    is_exact: bool
+    is_whole: bool  # false where a deadline ended the factorisation
+    is_exact: bool  # the inner products are those of the kernel, up to rounding
 
 
 def with_features(design: Design, deadline: float = np.inf) -> Featured:

@@ -26,14 +26,8 @@ MIXING_MARGIN = 1e-9  # of the segment, added to the root: more than the roundin
 
 
 class UnattainableError(ValueError):
-    """The budget is below the least loss.
-
-    Attributes
-    ----------
-    least : float
-        The least loss that was found, in units of the budget.
-    is_bound : bool
-        ``least`` is only a lower bound of it.
+    """The budget is below the least loss that was found, ``least``, in units of the budget, which
+    may be only a lower bound of it (``is_bound``).
     """
 
     def __init__(self, budget: float, least: float, is_bound: bool = False) -> None:
@@ -66,25 +60,13 @@ def at_sufficient_price(
     """The solution within the budget, at a price that is raised until it is exact.
 
     Whether the budget can be met is checked first for smooth losses, where that is fast; for others
-    only if the first price was not enough.
+    only if the first price was not enough. A solution whose gap did not meet the tolerance is
+    returned as it is: see `overspent`.
 
-    A solution whose gap did not meet the tolerance is returned as it is: see `overspent`.
+    ``problem``: as `budgeted` returns it. ``solve``: solves a problem from a warm start, or None.
+    ``least(problem, enough)``: the least loss, or any loss below ``enough``; zero if unknown.
 
-    Parameters
-    ----------
-    problem : Problem
-        As `budgeted` returns it.
-    solve : callable
-        Solves a problem from a warm start, or None.
-    tol : float
-        Relative gap.
-    least : callable
-        ``least(problem, enough)``: the least loss, or any loss below ``enough``; zero if unknown.
-
-    Raises
-    ------
-    UnattainableError
-        The loss is above the budget and does not fall any more.
+    Raises UnattainableError: the loss is above the budget and does not fall any more.
     """
     quick = Trait.SMOOTH in problem.level_set.loss.traits
     attainable = quick and _is_attainable(problem, least)

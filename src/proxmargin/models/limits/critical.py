@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.compiled.rounding import TINY
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TINY
 from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties import (
@@ -36,7 +36,6 @@ LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller strength is zero
 # linear program with row and column generation
 # of ties of pieces, of column sums of dual points, and of dual norms that are not polyhedral
 PROGRAM_TOLERANCE = 1e-9
-PIECE_TOLERANCE = 1e-12  # violation above which a piece enters the program
 INTERCEPT_REACH = 1e3  # first bound of intercepts, in units of the scores of directions
 REACH_GROWTH = 1e2  # factor on that bound while it is active
 MAX_ROUNDS = 1000  # of row and column generation; then the smallest norm so far is returned
@@ -88,17 +87,12 @@ def critical_strength(problem: Problem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _TiedPieces:
-    """The pieces of the hinges that are tied at the null model.
-
-    Attributes
-    ----------
-    tied : (n_samples, n_outputs) of bool
-    floors : (n_hinges,)
-        Lower bounds of the xi: 0 for a hinge that is zero, tied or not; -inf for a positive one.
-    """
+    """The pieces of the hinges that are tied at the null model."""
 
     program: HingeProgram
-    tied: NDArray[np.bool_]
+    tied: NDArray[np.bool_]  # (n_samples, n_outputs)
+    # (n_hinges,); lower bounds of the xi: 0 for a hinge that is zero, tied or not; -inf for a
+    # positive one
     floors: Array
 
     @classmethod
@@ -174,7 +168,7 @@ def _least_dual_norm(descent: _TiedPieces) -> float:
         if holds and not gauge.norms(_soft_thresholded_adjoint(ZERO_PRODUCT, design, dual)).any():
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
-        new_rows = rows.violated(slopes, known, PIECE_TOLERANCE, descent.floors)
+        new_rows = rows.violated(slopes, known, DOMAIN_ROUNDING, descent.floors)
         # once no active piece is missing, the multiplier of the norm is a lower bound
         unit = max(multiplier, LEAST_STRENGTH * largest, TINY)
         new = gauge.entering(pulled / unit, columns, 2 * design.n_samples)

@@ -20,6 +20,7 @@ from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.models.limits.binary_data import (
+    RANK_TOLERANCE,
     checked,
     class_shares,
     fisher_limit,
@@ -35,14 +36,12 @@ FAINT = 1e-12  # below it they are rounding
 CLEAR_MARGIN = 0.01  # margin over the distance of the means of a kernel model with a share of kappa
 # direct method: one dense eigendecomposition
 MAX_DIRECT = 3000  # largest min(n_samples, n_features) for which it is the fastest
-RANK_TOLERANCE = 1e-13  # eigenvalue over dimension and largest one, below which it is rounding
 RANGE_TOLERANCE = 1e-6  # relative residual of Z g = D, above which D is outside the range of Z
 # iterative method: LSMR, with products only
 INFINITE_KAPPA = 1e4  # kappa from which on it counts as infinite
 RANGE_ACCURACIES = (1e-5, 1e-6, 1e-7, 1e-8)  # LSMR tolerances tried in turn to decide that
 LSMR_TOLERANCE = 1e-13  # relative residual of the final solutions
 LSMR_STEPS = 12000  # iteration limit
-LSMR_LIMIT = 7  # LSMR's code for a solution that reached it
 MIN_LSMR_STEPS = 4  # iterations that are done whatever the deadline
 # balance of the two ellipsoids
 KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa at convergence
@@ -53,12 +52,7 @@ KNOWN_DIGITS = 1e-6  # relative difference of bounds up to which kappa counts as
 
 
 class Largest(NamedTuple):
-    """Bounds of the largest kappa; they differ if a time or iteration limit ended its computation.
-
-    Attributes
-    ----------
-    lower, upper : float
-    """
+    """Bounds of the largest kappa; they differ if a limit ended its computation."""
 
     lower: float
     upper: float
@@ -133,17 +127,9 @@ def largest_kappa(
     It is the smallest norm of a g with ``Z g = D``, where the columns of Z are the deviations of
     the samples from the mean of their class. The norm is ``|g|`` for "fda", and ``max(|g+|, |g-|)``
     over the parts of g of the two classes for "mpm". Features are standardised, which changes
-    neither.
-
-    Parameters
-    ----------
-    design : Design
-    signs, shares : (n_samples,)
-    model : "fda" or "mpm"
-    infinite : float
-        Larger values count as infinite; beyond the default the result depends on rounding.
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`; after it the bounds found so far are returned.
+    neither. Values above ``infinite`` count as infinite; above the default they are rounding.
+    After the ``deadline``, on the clock of `proxmargin.compiled.clock`, the bounds found so far are
+    returned.
     """
     if isinstance(design, KernelDesign):
         return _with_kernel(design, signs, shares, model, infinite, deadline)
@@ -251,19 +237,12 @@ class Spread:
     """The mean difference D and the deviations Z of a design: ``Z Z' = S+ + S-``.
 
     Column i of Z is ``sqrt(s_i / S_o) (x_i - mean_o)``.
-
-    Attributes
-    ----------
-    design : Design
-    up : (n_samples,) of bool
-        The samples of the positive class.
-    of_class : (n_samples, 2)
-        The share of each sample in each class.
     """
 
     def __init__(self, design: Design, signs: Array, shares: Array) -> None:
         self.design = design
-        self.up = signs > 0
+        self.up = signs > 0  # the samples of the positive class
+        # (n_samples, 2); the share of each sample in each class
         self.of_class = np.column_stack([shares * self.up, shares * ~self.up])
         self.of_class /= self.of_class.sum(axis=0)
         self.roots = np.sqrt(self.of_class)
@@ -290,21 +269,11 @@ class Spread:
 
 
 class Spectrum(NamedTuple):
-    """``S+ + S-`` in its principal axes, as far as its eigenvalues are above rounding, and D.
+    """``S+ + S-`` in its principal axes, as far as its eigenvalues are above rounding, and D."""
 
-    Attributes
-    ----------
-    values : (n_features,) >= 0
-        Eigenvalues over the largest one.
-    along : (n_features,)
-        D along the axes.
-    unit : float
-        The largest eigenvalue.
-    """
-
-    values: Array
-    along: Array
-    unit: float
+    values: Array  # (n_features,) >= 0; eigenvalues over the largest one
+    along: Array  # (n_features,); D along the axes
+    unit: float  # the largest eigenvalue
 
     @classmethod
     def of(cls, spread: Spread) -> Spectrum:
@@ -361,12 +330,8 @@ def _direct(up: Array, difference: Array) -> Lengths:
 
 
 def _whitened(spread: Spread, tolerance: float) -> tuple[Array, Array] | None:
-    """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z.
-
-    Parameters
-    ----------
-    tolerance : float
-        Eigenvalue of ``Z Z'`` over the largest one, below which it is rounding.
+    """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z. An
+    eigenvalue of ``Z Z'`` below ``tolerance`` times the largest one is rounding.
     """
     difference, (up, down) = spread.difference(), spread.covariances()
     values, axes = np.linalg.eigh(up + down)
@@ -403,7 +368,7 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
         found = lsmr(
             operator, difference, atol=accuracy, btol=LSMR_TOLERANCE, conlim=0, maxiter=limit
         )
-        return weights * found[0], found[1] != LSMR_LIMIT
+        return weights * found[0], found[1] != 7  # its code for the iteration limit
 
     def lengths(m: float) -> Halves:
         g, is_solved = solved(m, LSMR_TOLERANCE)

@@ -12,6 +12,7 @@ from scipy import linalg
 from scipy.optimize import minimize
 
 from proxmargin.compiled.clock import clock
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.designs.row_span import in_short_coordinates
@@ -27,7 +28,6 @@ from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
 
 Ids = NDArray[np.intp]
-ROW_TOLERANCE = 1e-11  # violation above which a row enters the program, in units of the margin
 RANK_TOLERANCE = 1e-10  # eigenvalue of the Gram matrix that counts as zero, over the largest
 LBFGS_STEPS = 5000  # iteration limit
 MAX_RELATIVE_ERROR = 3e-5  # |gradient| (1 + |point|) over the loss at which L-BFGS is accepted
@@ -59,33 +59,18 @@ class Least(NamedTuple):
     point: Point | None = None
 
 
-def least_loss(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> float:
-    """`least_point` without its point."""
-    return least_point(problem, enough, deadline).loss
-
-
 def least_point(problem: Problem, enough: float = 0.0, deadline: float = np.inf) -> Least:
     """The infimum of a loss over all coefficients and intercepts; zero if unknown.
 
     It is zero if the samples, extended by the intercept's one, are linearly independent: any scores
     can be attained. Otherwise it is computed in the span of the samples: for hinges by a linear
     program with row generation; for smooth losses by L-BFGS, whose value is an upper bound and is
-    accepted if the gradient is small enough. A point is returned if the value is accepted or at
-    most ``enough``.
+    accepted if the gradient is small enough. The search ends at a smooth loss of at most
+    ``enough``, and at the ``deadline`` on the clock of `proxmargin.compiled.clock`; a point is
+    returned if the value is accepted, or that small. The penalty is ignored, except for a
+    constraint that coefficients sum to zero.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its penalty is ignored, except for a constraint that coefficients sum to zero.
-    enough : float
-        A value of a smooth loss at which the search ends.
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`; the search gives up then.
-
-    Raises
-    ------
-    TypeError
-        The loss is neither made of hinges nor smooth.
+    Raises TypeError: the loss is neither made of hinges nor smooth.
     """
     loss = problem.loss.without_budget
     rows = hinge_rows(loss)
@@ -197,12 +182,9 @@ def _scaled(problem: Problem) -> StandardizedDesign:
     return change(problem.design, problem.loss.shares)
 
 
-class _EnoughError(Exception):
-    """The loss has reached ``enough``, or the deadline has passed."""
-
-
-class _SettledError(Exception):
-    """The gradient is small enough."""
+class _EndedError(Exception):
+    """The search has ended: the gradient is small enough if its argument is true; else the loss has
+    reached ``enough``, or the deadline has passed."""
 
 
 def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[float, Array | None]:
@@ -214,23 +196,14 @@ def _least_smooth(problem: Problem, enough: float, deadline: float) -> tuple[flo
 
 
 class _Descent(NamedTuple):
-    """The result of L-BFGS.
+    """The result of L-BFGS."""
 
-    Attributes
-    ----------
-    point : (n_features + 1, n_outputs)
-        The coefficients with the least judged value, and the intercept as the last row if there is
-        one.
-    judged, value : float
-        The judged value of ``point``, and the least value of the smooth loss.
-    is_settled : bool
-        The gradient at the end is small enough.
-    """
-
+    # (n_features + 1, n_outputs); the coefficients with the least judged value, and the intercept
+    # as the last row if there is one
     point: Array
-    judged: float
-    value: float
-    is_settled: bool
+    judged: float  # value of that point
+    value: float  # the least of the smooth loss
+    is_settled: bool  # the gradient at the end is small enough
 
 
 def _minimise_smooth(
@@ -263,11 +236,11 @@ def _minimise_smooth(
         if seen < judged:
             judged, best = seen, point.copy()
         if judged <= enough or clock() >= deadline:
-            raise _EnoughError
+            raise _EndedError(False)
         slopes = [design.adjoint(dual), *([dual.sum(axis=0)] if free else [])]
         slope = np.vstack(slopes).ravel()
         if _error(slope, flat) <= accuracy * here:
-            raise _SettledError
+            raise _EndedError(True)
         return here, slope
 
     limits: Any = {"maxiter": LBFGS_STEPS, "maxfun": 2 * LBFGS_STEPS, "ftol": 0.0, "gtol": 1e-14}
@@ -275,10 +248,8 @@ def _minimise_smooth(
         found = minimize(
             loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits
         )
-    except _EnoughError:
-        return _Descent(best, judged, value, False)
-    except _SettledError:
-        return _Descent(best, judged, value, True)
+    except _EndedError as end:
+        return _Descent(best, judged, value, *end.args)
     settled = _error(found.jac, found.x) <= MAX_RELATIVE_ERROR * value
     return _Descent(best, judged, value, settled)
 
@@ -332,7 +303,7 @@ def _minimise_program(program: HingeProgram, deadline: float) -> tuple[float, Ar
             return 0.0, None  # zero is always a lower bound
         point = program.point(columns, vertex)
         scores = program.problem.design.scores(point.coef) + point.intercept
-        new = program.rows.violated(program.rows.shortfalls(scores), known, ROW_TOLERANCE)
+        new = program.rows.violated(program.rows.shortfalls(scores), known, DOMAIN_ROUNDING)
         if not new.size:
             hinges = vertex.columns[program.free : program.ahead]
             return float(program.rows.costs @ hinges), point.coef

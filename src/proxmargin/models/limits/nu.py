@@ -22,21 +22,25 @@ from proxmargin.functions.losses.margins.hinge import Hinge
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.tail_mean import largest_nu
 from proxmargin.functions.penalties.elastic_net import Ridge
-from proxmargin.models.limits.binary_data import checked, class_shares, meeting_share, with_features
+from proxmargin.models.limits.binary_data import (
+    RANK_TOLERANCE,
+    checked,
+    class_shares,
+    meeting_share,
+    with_features,
+)
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.stopping import Stop
 
-TIMED_OUT = 1  # status of `linprog` at its time limit
 SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the hyperplanes that are tried in turn
 MIN_ENTRIES = 50_000  # n_samples times n_features; below it the simplex method is as fast
 FEASIBILITY_TOLERANCE = 1e-9  # of the constraints on a dual point; a smaller sum counts as zero
 TINY_RIDGE = 1e-8  # strength, for features of unit variance and a loss of at most one
 RIDGE_GAP = 1e-9  # relative gap of the problem with that ridge
 NU_TOLERANCE = 1e-8  # largest accepted difference of the bounds of nu
-RANK_TOLERANCE = 1e-13  # relative singular value below which the projection ignores a direction
 
 
 class ProgramTooLargeError(Exception):
@@ -98,23 +102,9 @@ def smallest_nu(
     `meeting_nu` is faster than the simplex method. With a kernel that is strictly positive definite
     only equal samples of both classes matter.
 
-    Parameters
-    ----------
-    design : Design
-    signs, shares : (n_samples,)
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`.
-    max_entries : float
-        Largest n_samples times n_features for the simplex method.
-
-    Raises
-    ------
-    ProgramTooLargeError
-        Where the linear program is larger than that.
-    RuntimeError
-        Where HiGHS could not solve it.
-    TimeoutError
-        Where it was not solved until the deadline.
+    Raises ProgramTooLargeError: the program has more than ``max_entries``, n_samples times
+    n_features. Raises RuntimeError: HiGHS could not solve it. Raises TimeoutError: it was not
+    solved until the ``deadline``, on the clock of `proxmargin.compiled.clock`.
     """
     _check_time(deadline)
     matrix = kernel_matrix_of(design)
@@ -143,7 +133,7 @@ def smallest_nu(
             "time_limit": max(deadline - clock(), 0.0),
         },
     )
-    if found.status == TIMED_OUT:
+    if found.status == 1:  # it ran into its time limit
         _check_time(deadline)
     if not found.success:
         raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
@@ -200,13 +190,6 @@ def meeting_nu(
     loss. An interior point method, whose systems are small for few features, minimises it with a
     tiny ridge. Its coefficients give an upper bound of nu; its dual point, projected onto the
     equality constraints, a lower bound.
-
-    Parameters
-    ----------
-    design : Design
-    signs, shares : (n_samples,)
-    deadline : float
-        Time on the clock of `proxmargin.compiled.clock` at which to give up.
     """
     n, p = design.n_samples, design.n_features
     if n < p or n * p < MIN_ENTRIES:

@@ -1,23 +1,24 @@
-"""The solutions of all strengths of a path."""
+"""The solutions of all strengths of a path, and its early end where the loss is explained."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import TINY
+from proxmargin.data.inputs.parameters import check_number
 from proxmargin.functions.traits import Trait
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
-from proxmargin.models.paths.chord_path import ChordPath, JointPath
+from proxmargin.models.paths.chord_path import ChordPath, InnerProducts, JointPath
 from proxmargin.models.paths.found import Found
 from proxmargin.models.paths.grid import ALPHA, at_strength, problems_of, strength_of
-from proxmargin.models.paths.inner_products import InnerProducts
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts
@@ -37,14 +38,8 @@ PathMethod = Callable[[MarginEstimator, Assembly, Array, int], Iterator[Found]]
 def solve_grid(template: MarginEstimator, assembly: Assembly, grid: Array) -> Iterator[list[Found]]:
     """Yield the solutions of every problem, some strengths at a time; end early if interrupted.
 
-    A list has one entry a problem, all for the same strengths.
-
-    Parameters
-    ----------
-    template : estimator
-        That assembled the data. Is not changed.
-    grid : (n_strengths,)
-        From the strongest penalty: each solution is the start of the next.
+    A list has one entry a problem, all for the same strengths. ``template`` has assembled the data;
+    ``grid``, (n_strengths,), is from the strongest penalty: each solution is the start of the next.
     """
     shrunk = grid[grid > 0]  # strengths fall to a last one of zero
     method = _method_for(template, assembly, shrunk)
@@ -68,15 +63,10 @@ def _method_for(template: MarginEstimator, assembly: Assembly, grid: Array) -> P
     if strength_of(template) is ALPHA and all(map(ChordPath.takes, last)):
         return _by_chord_newton
     if all(map(InnerProducts.takes, last)):
-        return _by_inner_products
-    return _by_class_newton if all(map(JointPath.takes, last)) else None
-
-
-def _of_unit_strength(template: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
-    """The problems for strength one: those assembled, if this is their strength."""
-    if template.alpha == 1:
-        return assembly.problems
-    return problems_of(at_strength(template, 1.0), assembly)
+        return partial(_in_chunks, partial(InnerProducts, tol=template.tol))
+    if all(map(JointPath.takes, last)):
+        return partial(_in_chunks, lambda _: JointPath(template.tol, _polishes(template)))
+    return None
 
 
 def _leaves_solver_open(template: MarginEstimator) -> bool:
@@ -166,7 +156,8 @@ def _by_chord_newton(
     template: MarginEstimator, assembly: Assembly, grid: Array, k: int
 ) -> Iterator[Found]:
     """The path of problem k by compiled Newton steps; where these fail, by a single fit."""
-    unit = _of_unit_strength(template, assembly)[k]
+    model = at_strength(template, 1.0)
+    unit = (assembly.problems if template.alpha == 1 else problems_of(model, assembly))[k]
     path = ChordPath(unit, template.tol)
     l1, l2 = (float(each.max()) * grid for each in (unit.net.l1, unit.net.l2))
     last, at = partial(null_point, unit), 0
@@ -184,30 +175,15 @@ def _by_chord_newton(
         last, at = partial(found.point, -1, unit.design.n_features), at + found.count
 
 
-def _by_inner_products(
-    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
-) -> Iterator[Found]:
-    """The path of problem k by inner products."""
-    path = InnerProducts(assembly.problems[k], template.tol)
-    return _in_chunks(path, template, assembly, grid, k)
-
-
-def _by_class_newton(
-    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
-) -> Iterator[Found]:
-    """The path of problem k, of all classes."""
-    path = JointPath(template.tol, _polishes(template))
-    return _in_chunks(path, template, assembly, grid, k)
-
-
 def _in_chunks(
-    path: InnerProducts | JointPath,
+    path_of: Callable[[Problem], InnerProducts | JointPath],
     template: MarginEstimator,
     assembly: Assembly,
     grid: Array,
     k: int,
 ) -> Iterator[Found]:
     """The path of problem k; a strength that is not solved by it is solved by a single fit."""
+    path = path_of(assembly.problems[k])
     point, at = null_point(assembly.problems[k]), 0
     while at < grid.size and not interrupts.pending:
         part = grid[at : at + path.chunk(grid.size - at)]
@@ -217,8 +193,13 @@ def _in_chunks(
         if interrupts.pending and not solutions:
             return
         if solutions:
-            solved = zip(models, problems, solutions, strict=False)
-            solutions = [_stated(*each) for each in solved]
+            # certificates are scaled to the model's objective, as in single fits
+            pairs = zip(models, problems, strict=True)
+            scales = [model._objective_scale(problem) for model, problem in pairs]
+            solutions = [
+                replace(found, certificate=found.certificate.scaled(scale))
+                for scale, found in zip(scales, solutions, strict=False)
+            ]
         else:
             solutions = _fitted(models[0], assembly, problems[:1], [point])
             if not solutions:
@@ -238,12 +219,6 @@ def _with_weights(
     ]
 
 
-def _stated(model: MarginEstimator, problem: Problem, solution: Solution) -> Solution:
-    """The solution with its certificate scaled to the model's objective, as in single fits."""
-    certificate = solution.certificate.scaled(model._objective_scale(problem))
-    return replace(solution, certificate=certificate)
-
-
 def extrapolated(
     problem: Problem, last: Point, before: Point, at: tuple[float, float, float]
 ) -> Point:
@@ -260,16 +235,8 @@ def extrapolated(
     a ridge the coefficients are piecewise constant in c, and the last solution is a better start.
 
     It does not for losses other than the binary hinge, without a ridge, without dual points, or
-    where the next step is more than `FURTHEST` times the last one.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of any of the strengths.
-    last, before : Point
-        The solutions at ``c_2`` and ``c_1``.
-    at : three numbers
-        ``c_1 < c_2 < c_3``, reciprocals of the strengths.
+    where the next step is more than `FURTHEST` times the last one. ``problem``: of any strength.
+    ``last``, ``before``: the solutions at ``c_2`` and ``c_1``. ``at``: ``c_1 < c_2 < c_3``.
     """
     first, second, third = at
     if EXTRAPOLATED not in problem.traits or not problem.penalty.l2 > 0 or not 0 < first < second:
@@ -285,3 +252,94 @@ def extrapolated(
         last.intercept + step * (last.intercept - before.intercept),
         (scaled + step * (scaled - first * before.dual)) / third,
     )
+
+
+# As `fdev` and `mnlam` of glmnet, which compares neighbouring strengths. The explained fraction of
+# a hinge is constant between breakpoints, and on a dense grid it rises little from one strength to
+# the next: here the strengths that are compared are at least a fixed factor apart.
+LEAST_RISE = 1e-5  # relative rise of the explained fraction between the strengths compared
+WEAKER = 1.25  # least ratio of these strengths
+FEWEST = 5  # strengths before a path may end
+
+
+class Ending(StrEnum):
+    """Why a path has no further strengths."""
+
+    COMPLETE = "complete"
+    EXPLAINED = "explained"
+    FLAT = "flat"
+    INTERRUPTED = "interrupted"
+
+
+class Saturation:
+    """The test for the early end of a path, evaluated at each strength.
+
+    The explained fraction is ``1 - loss / loss of the null model``; for a likelihood, glmnet's
+    fraction of the null deviance. The loss is the objective less the penalties, which takes no
+    pass over the data. A path ends at the fraction ``stop_at``, in (0, 1]; with None it never does.
+    """
+
+    def __init__(
+        self, template: MarginEstimator, assembly: Assembly, stop_at: float | None
+    ) -> None:
+        check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
+        self.template, self.assembly, self.stop_at = template, assembly, stop_at
+        self.count = 0
+        self.marked: tuple[float, float] | None = None  # a strength and its explained fraction
+        self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
+
+    def ending(self, strengths: Array, found: Sequence[Found]) -> tuple[int, Ending | None]:
+        """The number of strengths up to the end of the path, and the reason; all and None if none.
+
+        Must be called for all strengths in order, with the solutions of each problem at these.
+        """
+        if self.stop_at is not None:
+            for k, strength in enumerate(strengths.tolist()):
+                model = [each.part(k, k + 1) for each in found]
+                ending = self._ending(strength, model, self.stop_at)
+                if ending is not None:
+                    return k + 1, ending
+        return strengths.size, None
+
+    def _ending(self, strength: float, model: Sequence[Found], stop_at: float) -> Ending | None:
+        """The reason to end the path with this model, or None."""
+        explained = 1.0 - self._loss(strength, model) / self.null
+        self.count += 1
+        if explained >= stop_at:
+            return Ending.EXPLAINED
+        resolved = sum(one.certify(0).relative_gap * abs(one.primal[0]) for one in model)
+        resolved /= self.null
+        return Ending.FLAT if self._is_flat(strength, explained, resolved) else None
+
+    def _is_flat(self, strength: float, explained: float, resolved: float) -> bool:
+        """Whether the explained fraction ``f`` has stopped rising.
+
+        ``f`` is compared with its value ``f_0`` at a marked strength, once the penalty is
+        weaker by the factor `WEAKER`: flat is ``f - f_0 < LEAST_RISE f``. Then the mark moves to
+        this strength. A fraction within ``resolved``, the sum of the duality gaps over the null
+        loss, may be all error: it is neither compared nor marked.
+        """
+        if explained <= resolved:
+            return False
+        if self.marked is None:
+            self.marked = strength, explained
+            return False
+        before, marked = self.marked
+        if max(before, strength) < WEAKER * min(before, strength):
+            return False
+        self.marked = strength, explained
+        return self.count >= FEWEST and explained - marked < LEAST_RISE * explained
+
+    def _loss(self, strength: float, model: Sequence[Found]) -> float:
+        problems = problems_of(at_strength(self.template, strength), self.assembly)
+        return sum(
+            float(one.primal[0])
+            - problem.penalty.value(one.point(0, problem.design.n_features).coef)
+            - problem.intercept.value(one.intercepts)
+            for problem, one in zip(problems, model, strict=True)
+        )
+
+
+def _null_loss(problem: Problem) -> float:
+    null = null_point(problem)
+    return problem.loss.value(problem.design.scores(null.coef) + null.intercept)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.registry import MODELS
 from proxmargin.models.limits.kappa import kappa_max
 from proxmargin.models.limits.nu import nu_range
-from proxmargin.models.paths.grid import Strength, at_strength, default_grid, unfitted, varying_of
+from proxmargin.models.paths.grid import at_strength, default_grid, unfitted, varying_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 
@@ -35,31 +34,10 @@ LARGEST_SHARE = 0.9  # of the largest kappa, near which the margin vanishes
 DECADES_OF_NU = 2.0  # of a DWD on either side of Marron's rule
 
 
-@dataclass(frozen=True, eq=False)
-class Fits:
-    """The models of a path, in the order in which they were fitted.
-
-    Attributes
-    ----------
-    models : list of estimators
-        Fewer than values if the path was interrupted.
-    values : (n_values,)
-        Of the parameter, the strongest penalty first.
-    scale : (n_features,)
-    """
-
-    models: list[Any]
-    values: Array
-    scale: Array
-
-
 def template_of(estimator: MarginEstimator, l2: float | None) -> MarginEstimator:
     """An unfitted copy; of an elastic net beside a fixed ridge the one with an l1 part alone.
 
-    Raises
-    ------
-    TypeError
-        The estimator has a nonlinear kernel, or is no elastic net and l2 is given.
+    Raises TypeError: the estimator has a nonlinear kernel, or is no elastic net and l2 is given.
     """
     name = type(estimator).__name__
     if l2 is not None:
@@ -80,13 +58,14 @@ def values_of(
     if l2 is not None:
         return default_grid(template, template._assemble(*data), count, eps)
     X, y, weights, _ = data
-    return _default_values(template, varying_of(template), X, y, weights, count)
+    return _default_values(template, X, y, weights, count)
 
 
 def fits_of(
     template: MarginEstimator, data: Sequence[Any], values: Array, l2: float | None
-) -> Fits:
-    """The models of these values, the strongest penalty first.
+) -> tuple[list[Any], Array]:
+    """The models of these values, the strongest penalty first, fewer if they are interrupted; and
+    the scale of the features, (n_features,).
 
     ``template`` gets the first setting, and knows the features as a fitted model does.
     """
@@ -95,16 +74,13 @@ def fits_of(
     settings = settings if l2 is None else _mixes(l2, values)
     template.set_params(**settings[0])  # first, because values called 'auto' take fits
     scale = template._assemble(*data).scale
-    models = _fitted_models(template, settings, *data)
-    return Fits(models, values + (0.0 if l2 is None else l2), scale)
+    return _fitted_models(template, settings, *data), scale
 
 
-def _default_values(
-    estimator: MarginEstimator, strength: Strength, X: Any, y: Any, weights: Any, count: int
-) -> Array:
+def _default_values(estimator: MarginEstimator, X: Any, y: Any, weights: Any, count: int) -> Array:
     """Values of nu or kappa that leave every class a margin, the largest first."""
     check_number("n_alphas, the number of strengths,", count, low=1, integer=True)
-    if strength.name == "kappa":
+    if varying_of(estimator).name == "kappa":
         shares = np.linspace(LARGEST_SHARE, 0.0, count)
         most = min(_of_each_class(estimator, X, y, weights, kappa_max, estimator._model))
         return np.array([OfMax(float(share)).of(most) for share in shares])

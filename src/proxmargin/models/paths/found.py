@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -32,34 +31,20 @@ MOST_NARROW = np.iinfo(np.int32).max  # SciPy reads wider indices for whether th
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Solutions of one problem at consecutive strengths.
+    """Solutions of one problem at consecutive strengths."""
 
-    Attributes
-    ----------
-    features : (n_nonzero,) integers
-        Features with a nonzero coefficient, strength by strength.
-    coef : (n_nonzero, n_outputs)
-    starts : (n_strengths + 1,) integers
-        Start of each strength in ``features`` and ``coef``, and the end of the last one.
-    intercepts : (n_strengths, n_outputs)
-    primal : (n_strengths,)
-        Objectives of the problem; those in the certificates may be a multiple of them.
-    met : (n_strengths,) bool
-        Whether the fit met its tolerance, or the rule of a paper if that ends fits.
-    certify : callable
-        Makes the certificate of the strength with a number. A callable, because few of the
-        hundreds of certificates of a path are ever read.
-    weights : (n_strengths, n_samples), optional
-        Weights of the samples in the coefficients, where the model publishes them.
-    """
-
-    features: Index
-    coef: Array
+    features: Index  # (n_nonzero,); with a nonzero coefficient, strength by strength
+    coef: Array  # (n_nonzero, n_outputs)
+    # (n_strengths + 1,); start of each strength in these two, and the end of the last one
     starts: Index
-    intercepts: Array
+    intercepts: Array  # (n_strengths, n_outputs)
+    # (n_strengths,); objectives of the problem, of which those in certificates may be a multiple
     primal: Array
+    # (n_strengths,); whether the fit met its tolerance, or the rule of a paper if that ends fits
     met: NDArray[np.bool_]
+    # makes the certificate of a strength by its number: few of hundreds are ever read
     certify: Callable[[int], Certificate]
+    # (n_strengths, n_samples); of the samples in the coefficients, where the model publishes them
     weights: Array | None = None
 
     @property
@@ -131,21 +116,23 @@ def solution_of(
 
 
 class Certificates(Sequence[Certificate | CertificateList]):
-    """The certificates of the models of a path, each made when it is first read.
-
-    Parameters
-    ----------
-    parts : sequence of the solutions of each problem that makes up a model
-        Each entry covers some strengths, the same for all problems.
+    """The certificates of the models of a path, made when one is first read. ``parts``: the
+    solutions of each problem that makes up a model, for some strengths, the same for all problems.
     """
 
     def __init__(self, parts: Sequence[Sequence[Found]]) -> None:
         self._parts = parts
-        self._ends = list(accumulate(part[0].count for part in parts))
-        self._made: dict[int, Certificate | CertificateList] = {}
+
+    @cached_property
+    def _made(self) -> list[Certificate | CertificateList]:
+        return [
+            combined([found.certify(number) for found in part])
+            for part in self._parts
+            for number in range(part[0].count)
+        ]
 
     def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
+        return sum(part[0].count for part in self._parts)
 
     @overload
     def __getitem__(self, index: int) -> Certificate | CertificateList: ...
@@ -154,17 +141,10 @@ class Certificates(Sequence[Certificate | CertificateList]):
     def __getitem__(self, index: slice) -> Sequence[Certificate | CertificateList]: ...
 
     def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return [self[k] for k in range(len(self))[index]]
-        k = range(len(self))[index]
-        if k not in self._made:
-            at = bisect_right(self._ends, k)
-            number = k - self._ends[at] + self._parts[at][0].count
-            self._made[k] = combined([found.certify(number) for found in self._parts[at]])
-        return self._made[k]
+        return self._made[index]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+        return isinstance(other, Sequence) and self._made == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -172,31 +152,20 @@ class Certificates(Sequence[Certificate | CertificateList]):
         return f"<{len(self)} certificates, {len(self.unmet)} with a tolerance that was not met>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return list, (list(self),)
+        return list, (self._made,)
 
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
         """Certificates of models with a solution that stopped before it met its tolerance."""
-        if all(found.met.all() for part in self._parts for found in part):
-            return []
         met = [np.all([found.met for found in part], axis=0) for part in self._parts]
-        return [self[k] for k in np.flatnonzero(~np.concatenate(met)).tolist()]
+        return [self[k] for k in np.flatnonzero(~np.concatenate(met or [[True]])).tolist()]
 
 
 def published(
     template: MarginEstimator, assembly: Assembly, parts: Sequence[Sequence[Found]]
 ) -> tuple[sparse.csr_array, Array]:
-    """Stacked coefficients of all models, and their intercepts, in the units of the data.
-
-    Parameters
-    ----------
-    parts : sequence of the solutions of each problem that makes up a model
-        Each entry covers some strengths, the same for all problems.
-
-    Returns
-    -------
-    coef : (n_models * n_rows, n_features) CSR array
-    intercepts : (n_models, n_rows)
+    """Stacked coefficients of all models, (n_models * n_rows, n_features), and their intercepts,
+    (n_models, n_rows), in the units of the data. ``parts``: as of `Certificates`.
     """
     n_features = assembly.scale.size
     if not parts:
@@ -247,13 +216,8 @@ def _compressed(values: Array, columns: Index, width: int) -> sparse.csr_array:
 
 
 def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[Index, Array, Array]:
-    """The features used by any solution, the coefficients of these, and the intercepts.
-
-    Returns
-    -------
-    used : (k,)
-    coef : (n_solutions, k, n_outputs), intercepts : (n_solutions, n_outputs)
-        Ordered by strength, then by problem.
+    """The features used by any solution, (k,), the coefficients of these, (n_solutions, k,
+    n_outputs), and the intercepts, (n_solutions, n_outputs); by strength, then by problem.
     """
     each = [found for part in parts for found in part]
     features = np.concatenate([found.features for found in each])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from proxmargin.functions.penalties import ElasticNet, Ridge
 from proxmargin.models.classifiers.multiclass import MulticlassSVC
 from proxmargin.models.fitting.assembly import Assembly, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.models.fitting.registry import MODELS
 from proxmargin.models.limits.critical import critical_strength
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import are_separated, smooth_critical_strength
@@ -30,17 +28,10 @@ Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
 @dataclass(frozen=True)
 class Strength:
-    """The name of the parameter, and which of its values mean a strong penalty.
-
-    Attributes
-    ----------
-    name : {'alpha', 'C', 'nu', 'kappa'}
-    falls : bool
-        The penalty grows with the parameter, so that a path takes falling values.
-    """
+    """The name of the parameter, and which of its values mean a strong penalty."""
 
     name: str
-    falls: bool
+    falls: bool = False  # the penalty grows with the parameter, so that a path takes falling values
 
     def order(self, grid: Array) -> NDArray[np.intp]:
         """Indices of the grid from the strongest penalty to the weakest."""
@@ -49,10 +40,7 @@ class Strength:
     def of_alpha(self, alphas: Array, total: float) -> Array:
         """The values that weigh the penalty against the mean loss with ``alphas``.
 
-        Parameters
-        ----------
-        total : float
-            Sum of the weights: ``C`` multiplies the sum of the losses.
+        ``total``: the sum of the weights, as ``C`` multiplies the sum of the losses.
         """
         return alphas if self.falls else 1.0 / (total * alphas)
 
@@ -75,20 +63,16 @@ class Strength:
 
 
 ALPHA = Strength("alpha", falls=True)
-WEIGHT = Strength("C", falls=False)
+WEIGHT = Strength("C")
 LIMITED = (Strength("nu", falls=True), Strength("kappa", falls=True))
 
 
 def strength_of(estimator: Any) -> Strength:
-    """The strength parameter of an estimator.
-
-    Raises
-    ------
-    TypeError
-        The estimator has neither ``alpha`` with ``l1_ratio`` nor ``C``.
+    """The strength parameter of an estimator. Raises TypeError: it has neither ``alpha`` with
+    ``l1_ratio`` nor ``C``.
     """
     strength = _of_kind(type(estimator))  # type: ignore[arg-type]  # classes are hashable
-    if strength is None:
+    if strength is None or strength in LIMITED:
         raise TypeError(
             f"paths need an estimator with alpha and l1_ratio, such as HuberizedSVC, or with C, "
             f"such as SVC; {_what_instead(estimator)}"
@@ -103,21 +87,16 @@ def _what_instead(estimator: Any) -> str:
     name = type(estimator).__name__
     if not isinstance(estimator, MarginEstimator):
         return f"{name} is no single model of this library"
-    parameters = MODELS[name].parameters if name in MODELS else ()
-    limited = next((one.name for one in LIMITED if one.name in parameters), None)
+    limited = limited_by(estimator)
     if limited is None:
         return f"{name} has none"
-    return f"{name} has {limited}, of which margin_path fits several values ({limited}s=)"
+    return f"{name} has {limited.name}, of which margin_path fits several values ({limited.name}s=)"
 
 
 def limited_by(estimator: Any) -> Strength | None:
     """The nu or kappa of a model that has no strength, or None."""
-    if not isinstance(estimator, MarginEstimator):
-        return None
-    if _of_kind(type(estimator)) is not None:  # type: ignore[arg-type]  # classes are hashable
-        return None
-    parameters = _every_parameter(type(estimator))
-    return next((one for one in LIMITED if one.name in parameters), None)
+    found = _of_kind(type(estimator))  # type: ignore[arg-type]  # classes are hashable
+    return found if found in LIMITED else None
 
 
 def varying_of(estimator: Any) -> Strength:
@@ -133,19 +112,12 @@ def parameters_of(kind: type[MarginEstimator]) -> tuple[str, ...]:
 
 @cache
 def _of_kind(kind: type) -> Strength | None:
-    """The strength parameter of a class, or None; cached because reading signatures is slow."""
+    """The first of the strengths, nu and kappa that a class has, or None; a subclass may have fixed
+    it."""
     if not issubclass(kind, MarginEstimator):
         return None
-    parameters = _every_parameter(kind)
-    if {"alpha", "l1_ratio"} <= parameters:
-        return ALPHA
-    return WEIGHT if "C" in parameters else None
-
-
-def _every_parameter(kind: type) -> set[str]:
-    """The parameters of a class and of those that it derives from, which it may have fixed."""
-    makes = [vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)]
-    return {name for make in makes for name in signature(make).parameters}
+    names = {each.name for each in fields(kind)}
+    return next((one for one in (ALPHA, WEIGHT, *LIMITED) if one.name in names), None)
 
 
 def at_strength(estimator: Estimator, strength: float) -> Estimator:
@@ -270,10 +242,7 @@ def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> A
 def unfitted(estimator: Estimator) -> Estimator:
     """An unfitted copy with the same parameters; callbacks are shared, not copied.
 
-    Raises
-    ------
-    TypeError
-        The estimator has no strength, or its kernel is not linear.
+    Raises TypeError: the estimator has no strength, or its kernel is not linear.
     """
     strength = strength_of(estimator)
     names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable

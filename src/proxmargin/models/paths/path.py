@@ -23,7 +23,7 @@ from proxmargin.data.inputs.validation import validated_features
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import warn_if_separated
-from proxmargin.models.paths.descent import solve_grid
+from proxmargin.models.paths.descent import Ending, Saturation, solve_grid
 from proxmargin.models.paths.fit_by_fit import fits_of, stacked, template_of, values_of
 from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
 from proxmargin.models.paths.grid import (
@@ -35,7 +35,6 @@ from proxmargin.models.paths.grid import (
     unfitted,
     varying_of,
 )
-from proxmargin.models.paths.saturation import Ending, Saturation
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 from proxmargin.runtime.brief import Listing, html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
@@ -402,20 +401,20 @@ def _path_of_fits(
     given = _explicit_grid(strength, grids)
     grid = values_of(template, data, count, fixed, eps) if given is None else given
     order = strength.order(grid)
-    fits = fits_of(template, data, grid[order], fixed)
-    coefs, intercepts = stacked(fits.models)
-    done = len(fits.models)
+    models, scale = fits_of(template, data, grid[order], fixed)
+    coefs, intercepts = stacked(models)
+    done = len(models)
     path = Path(
-        strengths=fits.values[:done],
+        strengths=grid[order][:done] + (fixed or 0.0),
         stacked=coefs,
         intercepts=intercepts,
-        certificates=[model.certificate_ for model in fits.models],
-        classes=fits.models[0].classes_,
-        scale=fits.scale,
+        certificates=[model.certificate_ for model in models],
+        classes=models[0].classes_,
+        scale=scale,
         template=template,
         ended=(Ending.COMPLETE if done == grid.size else Ending.INTERRUPTED).value,
         l2=fixed,
-        models=fits.models,
+        models=models,
     )
     if done < grid.size:
         _note_interruption(path, grid)
@@ -520,12 +519,8 @@ def _note_interruption(path: Path, grid: Array) -> None:
 
 
 def _explicit_grid(strength: Strength, grids: Mapping[str, ArrayLike | None]) -> Array | None:
-    """The strengths that the caller gave; None if it asks for the default grid.
-
-    Raises
-    ------
-    TypeError
-        Values are given for a parameter that the estimator does not have.
+    """The strengths that the caller gave; None if it asks for the default grid. Raises TypeError:
+    values are given for a parameter that the estimator does not have.
     """
     foreign = [name for name, grid in grids.items() if name != strength.name and grid is not None]
     if foreign:

@@ -20,7 +20,7 @@ from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rule
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.report import Report, Solution, Status, interval_of
+from proxmargin.solvers.loop.report import InPlaceOf, Report, Solution, Status
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import Solver, State
 from proxmargin.solvers.loop.stopping import Stop
@@ -185,13 +185,12 @@ def _with_status(solution: Solution, status: Status) -> Solution:
 
 
 @dataclass(frozen=True)
-class _ReportingBoth:
+class _ReportingBoth(InPlaceOf):
     """A callback, with iterations, passes and seconds of the solver before added.
 
     Its exceptions are appended to ``failures``.
     """
 
-    callback: Callable[[Report], object]
     before: Solution
     failures: list[Exception]
 
@@ -208,10 +207,6 @@ class _ReportingBoth:
         except Exception as error:
             self.failures.append(error)
             raise
-
-    @property
-    def every(self) -> int | None:
-        return interval_of(self.callback)
 
 
 def better_with_all_work(first: Solution, second: Solution) -> Solution:

@@ -85,18 +85,24 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Changed:
-    """Passes reports to a callback with other values of some fields."""
+class InPlaceOf:
+    """Base of what stands in place of a callback: it asks for reports as often."""
 
     callback: Callable[[Report], object]
-    changes: Mapping[str, Any]
-
-    def __call__(self, report: Report) -> object:
-        return self.callback(replace(report, **self.changes))
 
     @property
     def every(self) -> int | None:
         return interval_of(self.callback)
+
+
+@dataclass(frozen=True)
+class Changed(InPlaceOf):
+    """Passes reports to a callback with other values of some fields."""
+
+    changes: Mapping[str, Any]
+
+    def __call__(self, report: Report) -> object:
+        return self.callback(replace(report, **self.changes))
 
 
 def interval_of(callback: Callable[[Report], object]) -> int | None:

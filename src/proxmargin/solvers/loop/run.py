@@ -45,7 +45,6 @@ DUAL_ROUNDINGS = 8.0  # gap over the cost of that rounding, below which steps im
 RESERVED = 2.0  # time kept for the last certificate, over the latest one: sums may be compensated
 # multiply-adds in the time of the bookkeeping around a product with small data: some 50 us
 PRODUCT_WORK = 5e4
-CHECK_WORK = 3 * PRODUCT_WORK  # of a certificate, whatever it can reuse of reports before
 OUT_OF_TIME = (Status.TIME_LIMIT, Status.WORK_LIMIT)
 
 
@@ -217,7 +216,7 @@ class Run:
 
     def check(self, state: State) -> Gap:
         began = clock()
-        with self.limits.counting(CHECK_WORK):
+        with self.limits.counting(3 * PRODUCT_WORK):  # whatever it can reuse of reports before
             gap = self.incumbent.check(state)
         self.limits.checking = clock() - began
         if not self.incumbent.fall >= STALL_FACTOR:
