@@ -27,7 +27,7 @@ def test_elsewhere_pip_is_to_install_the_libraries_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert how_to_install() == "pip install pandas pyarrow"
+    assert how_to_install() == "pip install pandas pyarrow openpyxl"
     assert how_to_install("report") == "pip install jinja2 vl-convert-python"
 
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import re
 import secrets
 import stat
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
+
+from proxmargin.runtime.optional import optional
 
 if sys.platform != "win32":
     import fcntl
@@ -147,27 +151,25 @@ def _reach_disk(folder: Path) -> None:
 
 
 # suffixes of the compressions that are read
-PACKINGS = (".gz", ".bz2", ".xz")
+PACKINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _HEAD = 10  # bytes that tell the kind
 # what follows "BZh" and a digit: a block, or the end of an empty file
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
-_NOT_READ = {
-    b"\x28\xb5\x2f\xfd": "Zstandard",
-    b"\x04\x22\x4d\x18": "LZ4",
-    b"PK\x03\x04": "a ZIP archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-}
+_NOT_READ = {b"\x04\x22\x4d\x18": "LZ4", b"7z\xbc\xaf\x27\x1c": "a 7z archive"}
+# errors of damaged or locked content; a ZIP archive with a password raises RuntimeError
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 
 
 @contextmanager
 def unpacked_bytes(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, unpacked if compressed by gzip, bzip2 or xz. OSError: it cannot be read,
-    is compressed otherwise, or (while it is read) damaged or cut short."""
-    with path.open("rb") as raw, _opener(raw.peek(_HEAD)[:_HEAD])(raw) as stream:
-        try:
+    """The bytes of a file, unpacked if compressed by gzip, bzip2, xz or Zstandard, or alone in a
+    ZIP archive. OSError: it cannot be read, is compressed otherwise, or (while it is read) damaged
+    or cut short."""
+    try:
+        with path.open("rb") as raw, _opener(raw.peek(_HEAD)[:_HEAD])(raw) as stream:
             yield stream
-        except (EOFError, zlib.error, lzma.LZMAError) as error:
-            raise OSError(str(error)) from error
+    except _DAMAGE as error:
+        raise OSError(str(error)) from error
 
 
 def _opener(head: bytes) -> Any:
@@ -177,7 +179,24 @@ def _opener(head: bytes) -> Any:
         return bz2.BZ2File
     if head.startswith(b"\xfd7zXZ\x00"):
         return lzma.LZMAFile
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        arrow = optional("pyarrow", "Reading a file compressed by Zstandard")
+        return lambda raw: io.BufferedReader(arrow.CompressedInputStream(raw, "zstd"))
+    if head.startswith(b"PK\x03\x04"):
+        return _only_member
     for begin, kind in _NOT_READ.items():
         if head.startswith(begin):
             raise OSError(f"it is compressed ({kind}): unpack it, or pack it by gzip, bzip2 or xz")
     return lambda raw: raw
+
+
+@contextmanager
+def _only_member(raw: BinaryIO) -> Iterator[BinaryIO]:
+    with zipfile.ZipFile(raw) as archive:
+        members = [each for each in archive.infolist() if not each.is_dir()]
+        own = [each for each in members if not each.filename.startswith("__MACOSX/")]
+        if len(own) != 1:
+            names = ", ".join(each.filename for each in own[:3])
+            raise OSError(f"it is a ZIP archive of {len(own)} files ({names}): unpack it")
+        with archive.open(own[0]) as stream:
+            yield cast(BinaryIO, stream)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FILES = ("pandas", "pyarrow")
+FILES = ("pandas", "pyarrow", "openpyxl")
 # libraries of the extras, as pip knows them
 EXTRAS = {
     "files": FILES,

@@ -25,7 +25,7 @@ LITTLE = 2**24
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    for module in ("runtime.memory", "files.tables.delimited", "files.tables.labels"):
+    for module in ("runtime.memory", "files.tables.text", "files.tables.labels"):
         monkeypatch.setattr(f"proxmargin.{module}.free_bytes", lambda: LITTLE)
 
 

@@ -75,7 +75,7 @@ class TestIds:
         table = read_data(tmp_path / "d.parquet")
         assert (table.feature_names, table.ids.tolist()) == (["x"], SAMPLES)
 
-    @pytest.mark.parametrize("cell", [lambda k: f"2020-01-{k + 1:02}", lambda k: f"{k},5", kind])
+    @pytest.mark.parametrize("cell", [lambda k: f"2020-01-{k + 1:02}", kind])
     def test_dates_numbers_and_repeated_words_name_nothing(self, written, cell):
         path = written("when,x,y\n" + rows(lambda k: f'"{cell(k)}"', value, kind))
         with pytest.raises(DataError, match="1 column not numeric: 'when'"):
@@ -139,7 +139,7 @@ class TestDuplicates:
 
 
 class TestRows:
-    CONTENT = "x,y\n1,NA\n2,p\n3,q\n,\n4,p\n5,rare\n"
+    CONTENT = "x,y\n1,NA\n2,p\n3,q\n9,\n4,p\n5,rare\n"
 
     def test_rows_without_a_label_are_left_out_and_counted(self, written):
         with pytest.raises(DataError, match=r"2 rows \(row 1, 4.*unlabelled='drop'"):

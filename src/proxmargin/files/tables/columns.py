@@ -63,7 +63,7 @@ class NamedColumns:
     load: Callable[[Sequence[int], Collection[int]], Any]
     # whether the file tells text from numbers, as typed formats do; otherwise the cells do
     tells_text: bool = True
-    notes: tuple[str, ...] = ()  # sentences about how the file was read, to be said once
+    notes: Sequence[str] = ()  # how the file was read; complete once columns are loaded
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
 
     @cached_property

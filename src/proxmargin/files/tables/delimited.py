@@ -1,319 +1,282 @@
-"""Text files: comma- and tab-separated tables and their kin, and the svmlight format."""
+"""Comma- and tab-separated tables and their kin."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
-import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
+import numpy as np
 
-from proxmargin.files.errors import DataError, listed, pandas
+from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import Dialect, assembled, is_number, numbers_or_text
-from proxmargin.files.tables.matrices import PlainMatrix
+from proxmargin.files.tables.contents import Dialect, assembled, is_text, numbers_or_text
+from proxmargin.files.tables.layout import (
+    COMMENTS,
+    DOUBTFUL,
+    MISSING,
+    Layout,
+    cells,
+    is_blank,
+    layout_of,
+)
+from proxmargin.files.tables.text import Cost, NulFound, first_lines, lines_of, opened_text
 from proxmargin.runtime.brief import brief, shown
-from proxmargin.runtime.files import unpacked_bytes
-from proxmargin.runtime.memory import free_bytes, in_words
 
-# bytes that are asked of the system at a time
-_PIECE = 1 << 17
-# longest line, bytes: a sample of some million values
-_LONGEST_LINE = 1 << 27
-# a line is held several times at once, cell by cell: the share of the free memory it may have
-_LINE_SHARE = 64
+# A cell has a place and a length in the parsed text, and a float64 in the table and the features.
+_CELL_BYTES = 32
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Bytes of memory that follow from what a file holds, besides one a byte of text."""
-
-    line: int = 0
-    colon: int = 0
-
-    def of(self, piece: bytes, lines: int) -> int:
-        colons = piece.count(b":") if self.colon else 0
-        return len(piece) + self.line * lines + self.colon * colons
-
-
-class NulFound(ValueError):
-    """A NUL character in text; C code takes it for the end of a cell."""
-
-
-@contextmanager
-def opened_bytes(path: Path, cost: Cost) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file. Raises DataError: while it is read: a line has no end, or more
-    memory must follow than is free. Raises OSError: as of `unpacked_bytes`."""
-    with unpacked_bytes(path) as packed:
-        yield io.BufferedReader(_Watched(packed, path, cost), _PIECE)
-
-
-class _Text(io.TextIOWrapper):
-    """Text that, read in pieces, raises `NulFound` at a NUL."""
-
-    def read(self, size: int | None = -1, /) -> str:
-        text = super().read(size)
-        if "\0" in text:
-            raise NulFound
-        return text
-
-
-class _Watched(io.RawIOBase):
-    """Passes bytes on and adds up what they will cost."""
-
-    def __init__(self, source: BinaryIO, path: Path, cost: Cost) -> None:
-        self._source, self._path, self._cost = source, path, cost
-        self._free = free_bytes()
-        self._longest = min(_LONGEST_LINE, self._free // _LINE_SHARE)
-        self._needed = self._lines = self._unended = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        piece = self._source.read(len(buffer))
-        buffer[: len(piece)] = piece
-        self._look_at(piece)
-        return len(piece)
-
-    def _look_at(self, piece: bytes) -> None:
-        end = b"\n" if b"\n" in piece else b"\r"
-        lines = piece.count(end)
-        self._lines += lines
-        self._needed += self._cost.of(piece, lines)
-        after = len(piece) - 1 - piece.rfind(end)
-        self._unended = after if lines else self._unended + len(piece)
-        if self._unended > self._longest:
-            raise DataError(
-                f"{self._path}: line {self._lines + 1} is longer than {in_words(self._longest)}; "
-                "the file is damaged, or it is no text with one sample a line."
-            )
-        if self._needed > self._free:
-            raise DataError(
-                f"{self._path}: the first {self._lines} lines need {in_words(self._needed)} of "
-                f"memory, and {in_words(self._free)} is free; read fewer rows or columns, or use a "
-                "machine with more memory."
-            )
-
-
-# an entry is a value and an index, converted once; a line has a label and a place where it starts
-_COST = Cost(line=24, colon=24)
-
-
-def read_svmlight(path: Path) -> PlainMatrix:
-    """The file as a sparse matrix; indices start at 1, or at 0 where the file uses index 0."""
-    with _opened_svmlight(path) as stream:
-        X, y = load_svmlight_file(stream)
-    width = int(X.shape[1])
-    return PlainMatrix(
-        str(path),
-        sp.csr_array(X),
-        y,
-        trailing_zeros_implied=True,
-        last_feature=lambda: _last_feature(path, width),
+def read_delimited(
+    path: Path, dialect: Dialect, usual: str | None, *, any_text: bool = True
+) -> NamedColumns:
+    """A text table. Raises DataError: the file cannot be read, or it cannot be known what its
+    first line is."""
+    lines = first_lines(path, dialect)
+    nul = next((n for n, line in enumerate(lines) if "\0" in line), None)
+    if nul is not None:
+        lines = lines[:nul] or [lines[0].replace("\0", "")]
+        if nul == 0:
+            raise DataError(_nul_sentence(path, dialect, Layout(usual or ",", [], 0)))
+    return columns_of_text(
+        path, dialect, layout_of(str(path), lines, dialect, usual, any_text=any_text)
     )
 
 
-@contextmanager
-def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with opened_bytes(path, _COST) as stream:
-            yield stream
-    except DataError:
-        raise
-    except (ValueError, OverflowError, OSError) as error:
-        raise DataError(
-            f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
-            f"indices rising): {brief(error).rstrip('.')}."
-        ) from error
+def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumns:
+    """The columns of a text table that is laid out so."""
+    notes = list(layout.notes)
 
-
-def _last_feature(path: Path, width: int) -> str:
-    """The line with the largest index, which may be a slip of the pen."""
-    for index in (width, width - 1):  # counted from 1, or from 0
-        entry = re.compile(rb"\s\+?0*%d\s*:" % index)
-        with _opened_svmlight(path) as stream:
-            lines = enumerate(stream, 1)
-            line = next((n for n, text in lines if entry.search(text.partition(b"#")[0])), None)
-        if line:
-            return (
-                f"line {line} has the index {index}: correct it if it is wrong, or use a machine "
-                "with more memory"
-            )
-    return "use a machine with more memory"
-
-
-# Cells that count as missing. Words such as 'None' and 'n/a' are levels of many real columns.
-MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
-
-
-# Rows in which a text of the first line is searched for: a label soon occurs again.
-LOOKED_AT = 1000
-# and in how many cells
-CELLS_LOOKED_AT = 1_000_000
-# A cell has a place and a length in the parsed text, and a float64 in the table and the features.
-_CELL_BYTES = 32
-_TEXT_ONLY = Cost()
-
-
-def read_delimited(path: Path, separator: str, dialect: Dialect) -> NamedColumns:
-    """A text table with this separator. Raises DataError: the file cannot be read, or its first
-    line is no header and one is expected."""
-    if separator == dialect.decimal:
-        raise DataError(
-            f"{path}: the decimal mark {separator!r} also separates the cells; name another "
-            "separator (separator=)."
-        )
-    names = _names(path, separator, dialect)
+    def note(sentence: str) -> None:
+        if sentence not in notes:  # columns may be loaded more than once
+            notes.append(sentence)
 
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        frame = _frame(path, separator, dialect, names, text)
-        written = {j: _as_written(frame.pop(j)) for j in positions if j in text}
+        frame, said = _frame(path, dialect, layout, text)
+        for sentence in said:
+            note(sentence)
+        written = {j: _as_written(frame.pop(j), dialect) for j in positions if j in text}
         typed = [j for j in positions if j not in written]
         if typed != frame.columns.tolist():
             frame = frame[typed]
-        words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
-        others = {j: numbers_or_text(frame.pop(j)) for j in words}
+        others, marks = {}, {}
+        for j in [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]:
+            name = layout.names[j] or str(j + 1)
+            others[j], found = numbers_meant(frame.pop(j), f"{path}: column {name!r}", dialect)
+            if found:
+                marks[name] = found
+        if marks:
+            note(f"{path}: {taken_for_missing(marks)}")
         return assembled(frame, others | written, positions)
 
-    return NamedColumns(str(path), names, load, tells_text=False)
+    return NamedColumns(
+        str(path), layout.names, load, tells_text=False, notes=notes, index_first=layout.index_first
+    )
 
 
-def _names(path: Path, separator: str, dialect: Dialect) -> list[str]:
-    with _opened(path, dialect) as stream:
-        filled = (line for line in _lines(stream, separator) if any(map(str.strip, line)))
-        first = [cell.strip() for cell in next(filled, [])]
-        below = list(islice(stream, min(LOOKED_AT, CELLS_LOOKED_AT // max(len(first), 1))))
-    if not first:
-        raise DataError(f"{path}: the file is empty.")
-    names = [str(j) for j in range(len(first))] if dialect.header is False else first
-    if any("\0" in cell for cell in first):
-        raise DataError(_nul_sentence(path, separator, dialect, names))
-    if dialect.header is not None:
-        return names
-    sign = _sign_of_data(first, below, separator, dialect.decimal)
-    if sign:
-        raise DataError(
-            f"{path}: the first line {sign}, so the columns have no names; add a header line, or "
-            "read the file as one without (header=False)."
-        )
-    return first
-
-
-def _lines(text: Iterable[str], separator: str) -> Iterator[list[str]]:
-    # skipping initial blanks would swallow the empty cells of a tab-separated header
-    return csv.reader(text, delimiter=separator, skipinitialspace=separator != "\t")
-
-
-def _sign_of_data(first: Sequence[str], below: Sequence[str], separator: str, decimal: str) -> str:
-    """The evidence that a line is data and not a header; empty if there is none. ``below`` is the
-    text of the lines after it."""
-    words = {j: cell for j, cell in enumerate(first) if not is_number(cell, decimal)}
-    if not words:
-        # data frames without names are written with 0, 1, 2, ... as their header
-        counts = [str(j) for j in range(len(first) + 1)]
-        return "" if first in (counts[:-1], counts[1:]) else "holds only numbers"
-    # whether all words may be cells of the text is far cheaper to see than to take it apart;
-    # a quote within a cell is written twice
-    text, plain = "".join(below), [w for w in words.values() if '"' not in w and "\n" not in w]
-    if len(words) == len(first) and not all(word in text for word in plain):
-        return ""
-    rows = list(_lines(below, separator))
-    again = {
-        j: cell
-        for j, cell in words.items()
-        if any(len(row) > j and row[j].strip() == cell for row in rows)
-    }
-    if again and (len(words) < len(first) or len(again) == len(words)):
-        return f"is one of the rows ({listed(again.values())} again below it)"
-    return ""
-
-
-def _as_written(series: Any) -> Any:
+def _as_written(series: Any, dialect: Dialect) -> Any:
     """A column of text from its cells, of which pandas has taken hardly any for missing."""
     text = series.astype("string")
-    return text.mask(text.isin(MISSING))
+    return text.mask(text.isin([*MISSING, *dialect.missing]))
+
+
+def taken_for_missing(marks: Mapping[str, list[str]]) -> str:
+    """What was found among the numbers of which columns."""
+    words = sorted({mark for found in marks.values() for mark in found})
+    return (
+        f"{listed(words)} among numbers {'is' if len(words) == 1 else 'are'} taken for missing in "
+        f"{plural(len(marks), 'column')}: {listed(marks)}"
+    )
+
+
+def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str]]:
+    """A column of words as numbers where all of them are, but for marks of thousands and words for
+    missing cells, and these words; else as text. DataError: they would be numbers with another
+    decimal mark or with marks of thousands, and what to type."""
+    pd = pandas()
+    series = numbers_or_text(series)
+    if not is_text(series.dtype):
+        return series, []
+    absent = series.isna() | series.isin([*MISSING, *dialect.missing])
+    text = series.mask(absent)
+    words = text[~absent].str.strip()
+    doubtful = words.isin(DOUBTFUL)
+    present = words[~doubtful]
+    plain = present
+    if dialect.thousands:
+        mark, point = re.escape(dialect.thousands), re.escape(dialect.decimal)
+        grouped = present.str.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?")
+        plain = present.mask(grouped, present.str.replace(dialect.thousands, "", regex=False))
+    if dialect.decimal != ".":  # a point is none now
+        plain = plain.str.translate(str.maketrans({".": "?", dialect.decimal: "."}))
+    numbers = pd.to_numeric(plain.astype(object), errors="coerce")
+    if present.empty or numbers.isna().any():
+        _refuse_other_marks(present, what, dialect)
+        return text, []
+    found = pd.Series(np.nan, index=series.index, dtype=np.float64)
+    found[numbers.index] = numbers.astype(np.float64)
+    return found, words[doubtful].unique().tolist()
+
+
+def _refuse_other_marks(words: Any, what: str, dialect: Dialect) -> None:
+    """Refuse numbers in another notation by the options that read it: they would be levels."""
+    point, other = dialect.decimal, "," if dialect.decimal == "." else "."
+    ways = {f"decimal={other!r}": _form("", other)}
+    ways |= {f"thousands={mark!r}": _form(mark, point) for mark in (other, " ", "'", "\u00a0")}
+    ways[f"decimal={other!r} with thousands={point!r}"] = _form(point, other)
+    others = words[~words.str.fullmatch(_form("", point))]
+    if others.empty:
+        return
+    fits = [way for way, form in ways.items() if others.str.fullmatch(form).all()]
+    if len(fits) > 1:  # that of 1,234 is also one of 1.234,5
+        fits = fits[:-1]
+    if fits:
+        raise DataError(
+            f"{what} holds numbers written like {others.iloc[0]!r}; name their marks: "
+            f"{' or '.join(fits)}."
+        )
+
+
+def _form(thousands: str, decimal: str) -> str:
+    """The pattern of numbers with these marks."""
+    point = re.escape(decimal)
+    if not thousands:
+        return rf"[+-]?(\d+{point}?\d*|{point}\d+)([eE][+-]?\d+)?"
+    return rf"[+-]?\d{{1,3}}({re.escape(thousands)}\d{{3}})*({point}\d*)?"
 
 
 def _frame(
-    path: Path, separator: str, dialect: Dialect, names: list[str], text: Collection[int]
-) -> Any:
+    path: Path, dialect: Dialect, layout: Layout, text: Collection[int]
+) -> tuple[Any, list[str]]:
+    """The rows with their cells, and notes on rows that are left out."""
     pd = pandas()
+    width = len(layout.names)
     # to the last bit, as pandas reads floats from 3.1 on in any case
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
-    cost = Cost(line=_CELL_BYTES * len(names))
-    with _opened(path, dialect, cost) as stream, warnings.catch_warnings():
+    cost = Cost(line=_CELL_BYTES * width)
+    with opened_text(path, dialect, cost) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
+            for _ in islice(lines_of(stream, dialect), layout.skipped):
+                pass
             frame = pd.read_csv(
                 stream,
-                sep=separator,
+                sep=r"\s+" if layout.separator == " " else layout.separator,
                 decimal=dialect.decimal,
-                header=None if dialect.header is False else 0,
-                names=range(len(names)),
+                header=None,
+                names=range(width),
                 index_col=False,
                 # a mapping of types would cost more than the numbers of a wide table
                 converters=dict.fromkeys(text, str),
                 keep_default_na=False,
-                na_values=list(MISSING),
-                skipinitialspace=separator != "\t",
+                na_values=[*MISSING, *dialect.missing],
+                skipinitialspace=layout.separator != "\t",
                 low_memory=False,
                 **exact,
             )
+        except pd.errors.EmptyDataError:
+            frame = pd.DataFrame()
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            reason = brief(error).rstrip(".")
-            first = "first row" if dialect.header is False else "header"
+            _refuse_uneven_rows(path, dialect, layout)
             raise DataError(
-                f"{path}: the rows do not all have the {len(names)} columns of the {first}: "
-                f"{reason}."
+                f"{path}: the rows do not all have the {width} columns of the header: "
+                f"{brief(error).rstrip('.')}."
             ) from error
         except NulFound as error:
-            raise DataError(_nul_sentence(path, separator, dialect, names)) from error
+            raise DataError(_nul_sentence(path, dialect, layout)) from error
     if frame.empty:
         raise DataError(f"{path}: there is a header but no data rows.")
-    return frame
+    return _whole_rows(path, dialect, layout, frame)
 
 
-def _nul_sentence(path: Path, separator: str, dialect: Dialect, names: Sequence[str]) -> str:
+def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tuple[Any, list[str]]:
+    """Without rows of empty cells, and without the header where it occurs again."""
+    # pandas ends short rows with missing cells: without any in the last column there are none
+    last = frame.iloc[:, layout.least - 1]
+    doubtful = np.flatnonzero(last.isna() | (last == ""))
+    out = {}
+    if doubtful.size:
+        if dialect.short_rows == "error":
+            _refuse_uneven_rows(path, dialect, layout)
+        part = frame.iloc[doubtful]
+        out["of empty cells"] = doubtful[(part.isna() | (part == "")).all(axis=1).to_numpy()]
+    words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
+    names = layout.names
+    if words and any(names) and dialect.header is not False:
+        again = np.flatnonzero(frame[words[0]].astype(object) == names[words[0]])
+        part = frame.iloc[again].astype(object)
+        out["that repeat the header"] = again[(part == names).all(axis=1).to_numpy()]
+    out = {what: rows for what, rows in out.items() if rows.size}
+    if not out:
+        return frame, []
+    if sum(rows.size for rows in out.values()) == len(frame):
+        raise DataError(f"{path}: there is a header but no data rows.")
+    notes = [
+        f"{path}: {plural(rows.size, 'row')} {what} left out "
+        f"({listed(rows + 1, quote=False)}, counting data rows from 1)"
+        for what, rows in out.items()
+    ]
+    return frame.drop(index=np.concatenate(list(out.values()))).reset_index(drop=True), notes
+
+
+def _refuse_uneven_rows(path: Path, dialect: Dialect, layout: Layout) -> None:
+    """Name the lines with too few or too many cells, if there are any."""
+    width, short, long = len(layout.names), [], []
+    for number, row in _rows(path, dialect, layout):
+        if len(row) < layout.least:
+            short.append((number, row))
+        elif len(row) > width and any(cell.strip() for cell in row[width:]):
+            long.append((number, row))
+    refused = long or ([] if dialect.short_rows == "missing" else short)
+    if not refused:
+        return
+    lines = listed([f"line {n} has {len(row)}" for n, row in refused], quote=False)
+    what = f"the rows do not all have the {width} columns of the header: {lines}"
+    starts = {row[0].strip()[:1] for _, row in refused}
+    if len(starts) == 1 and starts <= set(COMMENTS):
+        (mark,) = starts
+        advice = f"if these lines are comments, leave them out (comment={mark!r})"
+    elif long:
+        quoted = "" if layout.separator == " " else f", and quote cells with a {layout.separator!r}"
+        advice = f"correct these lines{quoted}, or name another separator (separator=)"
+    else:
+        advice = (
+            "correct these lines, or read the cells that they lack as missing "
+            "(short_rows='missing')"
+        )
+    raise DataError(f"{path}: {what}; {advice}.")
+
+
+def _rows(path: Path, dialect: Dialect, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """The rows of data that are not blank, each with the number of its last line."""
+    number = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal number
+        for number, line in islice(lines_of(stream, dialect), layout.skipped, None):  # noqa: B007
+            yield line
+
+    with opened_text(path, dialect) as stream:
+        for row in cells(lines(), layout.separator):
+            if not is_blank(row):
+                yield number, row
+
+
+def _nul_sentence(path: Path, dialect: Dialect, layout: Layout) -> str:
     """Which cell holds the NUL character at which a C parser would cut it."""
-    with _opened(path, dialect) as stream:
-        filled = (line for line in _lines(stream, separator) if line)
-        for row, line in enumerate(filled, 1 if dialect.header is False else 0):
-            found = next((j for j, cell in enumerate(line) if "\0" in cell), None)
-            if found is not None:
-                name = repr(names[found]) if found < len(names) else str(found + 1)
-                place = f"row {row}, column {name}" if row else f"column {found + 1} of the header"
-                cell = shown(line[found], 80)
-                return (
-                    f"{path}: a NUL character in {place}, which holds {cell} "
-                    "(counting data rows from 1): the file is damaged, or its encoding is another "
-                    "one (encoding=)."
-                )
+    for row, (_, line) in enumerate(_rows(path, dialect, layout), 1):
+        found = next((j for j, cell in enumerate(line) if "\0" in cell), None)
+        if found is not None:
+            name = repr(layout.names[found]) if found < len(layout.names) else str(found + 1)
+            header = not layout.names
+            place = f"column {found + 1} of the header" if header else f"row {row}, column {name}"
+            return (
+                f"{path}: a NUL character in {place}, which holds {shown(line[found], 80)} "
+                "(counting data rows from 1): the file is damaged, or its encoding is another "
+                "one (encoding=)."
+            )
     return f"{path}: a NUL character: the file is damaged."
-
-
-@contextmanager
-def _opened(path: Path, dialect: Dialect, cost: Cost = _TEXT_ONLY) -> Iterator[TextIO]:
-    try:
-        with opened_bytes(path, cost) as stream:
-            # pandas loses an empty cell after a lone carriage return: line ends become newlines
-            yield _Text(stream, encoding=dialect.codec, newline=None)
-    except UnicodeError as error:
-        reason = getattr(error, "reason", str(error))
-        raise DataError(
-            f"{path}: not a text file in {dialect.encoding.upper()}: {reason}; name its encoding "
-            "(encoding=)."
-        ) from error
-    except csv.Error as error:
-        raise DataError(f"{path}: not a readable text table: {error}.") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error}.") from error

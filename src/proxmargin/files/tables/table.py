@@ -1,182 +1,18 @@
-"""Reading a data file into features and labels: which reader opens which file."""
+"""Reading a data file into features and labels."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from proxmargin.data.inputs.parameters import check_choice
-from proxmargin.files.errors import DataError, library, listed
+from proxmargin.files.errors import DataError
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import (
-    USUAL,
-    Dialect,
-    Table,
-    TableRequest,
-    Wanted,
-    numbers_or_text,
-)
-from proxmargin.files.tables.delimited import read_delimited, read_svmlight
-from proxmargin.files.tables.matrices import EMBEDDED, PlainMatrix, embedded_set, read_npz
-from proxmargin.runtime.brief import brief
-from proxmargin.runtime.files import PACKINGS
-from proxmargin.runtime.memory import shortage
+from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest, Wanted
+from proxmargin.files.tables.sources import TableSource, open_source
 
 DUPLICATES = ("error", "suffix", "mean", "first")
-# A column of equal cells takes next to nothing in a Parquet file, and in memory as much as others:
-# bytes of a cell in the table and in the features.
-_CELL_BYTES = 16
-
-
-def _parquet_table(path: Path) -> Any:
-    # the file alone: `read_table` would also read columns from folder names such as `year=2020`
-    file = library("pyarrow.parquet").ParquetFile(str(path))
-    rows, columns = file.metadata.num_rows, file.metadata.num_columns
-    short = shortage(_CELL_BYTES * rows * columns)
-    if short:
-        raise DataError(
-            f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or columns."
-        )
-    return file.read()
-
-
-def _arrow_table(path: Path) -> Any:
-    pa = library("pyarrow")
-    try:
-        return library("pyarrow.feather").read_table(str(path), memory_map=False)
-    except pa.ArrowInvalid:
-        with pa.OSFile(str(path), "rb") as stream:
-            return library("pyarrow.ipc").open_stream(stream).read_all()
-
-
-def _read(path: Path, kind: str, load_table: Callable[[Path], Any]) -> NamedColumns:
-    library("pandas")
-    with _readable(path, kind):
-        table = load_table(path)
-        table.validate(full=True)  # offsets of a damaged file may point anywhere
-        table = _without_index(table)
-    if not table.num_columns:
-        raise DataError(f"{path}: the file has no columns.")
-    if not table.num_rows:
-        raise DataError(f"{path}: there are columns but no data rows.")
-
-    def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        # a type knows whether it is text, so `text` needs no second reading here
-        with _readable(path, kind):
-            return _frame(path, table, positions)
-
-    return NamedColumns(str(path), table.column_names, load)
-
-
-@contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError:
-        raise
-    except Exception as error:  # damage surfaces as anything, down to decimal.InvalidOperation
-        reason = brief(str(error).partition("\n")[0]).rstrip(".")
-        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
-
-
-def _without_index(table: Any) -> Any:
-    """The table without a row index that pandas wrote along."""
-    metadata = table.schema.pandas_metadata or {}
-    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    return table.select([j for j, name in enumerate(table.column_names) if name not in index])
-
-
-def _frame(path: Path, table: Any, positions: Sequence[int]) -> Any:
-    types = library("pyarrow").types
-    nested = [table.field(j).name for j in positions if types.is_nested(table.field(j).type)]
-    if nested:
-        raise DataError(f"{path}: columns of lists or records cannot be used: {listed(nested)}.")
-    columns = {j: numbers_or_text(table.column(j).to_pandas()) for j in positions}
-    return library("pandas").DataFrame(columns)
-
-
-def _read_arrow(path: Path) -> NamedColumns:
-    return _read(path, "Arrow or Feather", _arrow_table)
-
-
-TableSource: TypeAlias = NamedColumns | PlainMatrix
-Reader: TypeAlias = Callable[[Path], TableSource]
-
-# text is read compressed, too
-_PACKED = ("", *PACKINGS)
-_SVMLIGHT = [
-    f"{kind}{packed}" for kind in (".svm", ".svmlight", ".libsvm", ".txt") for packed in _PACKED
-]
-
-# suffixes of text tables, and what separates their cells if nothing else is said
-SEPARATORS = {
-    f"{kind}{packed}": mark for kind, mark in ((".csv", ","), (".tsv", "\t")) for packed in _PACKED
-}
-# files that may be tables too: they are where a separator is given
-_PERHAPS_TABLES = tuple(f".txt{packed}" for packed in _PACKED)
-
-READERS: dict[str, Reader] = {
-    **dict.fromkeys(_SVMLIGHT, read_svmlight),
-    ".parquet": lambda path: _read(path, "Parquet", _parquet_table),
-    ".arrow": _read_arrow,
-    ".feather": _read_arrow,
-    ".npz": read_npz,
-}
-
-
-def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
-    """The opened data file, or the embedded set of that name. Raises DataError: there is no such
-    file or set, its suffix is unknown, or it is no text and a dialect is given."""
-    if source in EMBEDDED:
-        _refuse_dialect(str(source), dialect)
-        return embedded_set(str(source))
-    path = Path(source)
-    _refuse_unreadable(path)
-    name = path.name.lower()
-    ends = (suffix for suffix in (*READERS, *SEPARATORS) if name.endswith(suffix))
-    suffix = max(ends, key=len, default="")
-    separator = dialect.separator or SEPARATORS.get(suffix)
-    if separator and (suffix not in READERS or suffix in _PERHAPS_TABLES):
-        return read_delimited(path, separator, dialect)
-    if suffix not in READERS:
-        raise DataError(
-            f"{path}: unknown kind of file; {_known()}. A text table with another suffix is read "
-            "where its separator is given (separator=)."
-        )
-    _refuse_dialect(str(path), dialect)
-    return READERS[suffix](path)
-
-
-def _refuse_dialect(source: str, dialect: Dialect) -> None:
-    if dialect != USUAL:
-        raise DataError(
-            f"{source}: this is no text table, so separator, decimal mark, encoding and header "
-            "do not apply."
-        )
-
-
-def _refuse_unreadable(path: Path) -> None:
-    try:
-        size = path.stat().st_size
-    except (OSError, ValueError):
-        raise DataError(
-            f"There is no file {str(path)!r}, nor a data set of that name; {_known()}."
-        ) from None
-    if path.is_dir():
-        raise DataError(f"{path}: this is a folder; name one data file in it.")
-    if size == 0 and path.is_file():
-        raise DataError(f"{path}: the file is empty.")
-    if not os.access(path, os.R_OK):
-        raise DataError(f"{path}: the file may not be read (permission denied).")
-
-
-def _known() -> str:
-    suffixes = listed([*SEPARATORS, *READERS], quote=False, at_most=99)
-    names = listed(EMBEDDED, quote=False, at_most=len(EMBEDDED))
-    return f"known are the suffixes {suffixes}, and the embedded sets {names}"
 
 
 def read_data(

@@ -1,0 +1,290 @@
+"""How a text table is laid out, told from its first lines: separator, header, width."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.tables.contents import Dialect, is_number
+from proxmargin.files.tables.labels import TARGET_NAMES
+
+COMMENTS = "#!%"  # what lines of comments before a table usually begin with
+# words for missing cells, which speak neither for a header nor against one
+MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
+# words that are also levels of real columns: missing where all other cells are numbers
+DOUBTFUL = ("?", ".", "-", "n/a", "#N/A", "#N/A N/A", "#NA", "None", "none", "-NaN", "na", "Na")
+
+# what to do where it cannot be known what the first row is
+SAY_WHICH = (
+    "say whether it has the names of the columns (header=True) or is the first sample "
+    "(header=False)"
+)
+
+_SEPARATORS = (",", "\t", ";", "|", " ")
+_ROWS = 100  # from which a separator is told
+_CONSISTENT = 0.9  # share of rows as wide as most
+_CELLS = 400_000  # of which a header is told
+_USUAL_NAMES = TARGET_NAMES | {"id", "sample", "sample_id", "patient", "name", "group"}
+# chance of a first row of data being as unlike the others, below which it is a header
+_UNLIKELY = 0.05
+_RISING = 7  # numbers in a row that hardly rise (or fall) by chance
+_FEW = 3  # rows, or columns, that a comparison needs
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the cells of a text table are, and the names of its columns."""
+
+    separator: str  # ' ' for blanks of any number
+    names: list[str]
+    skipped: int  # lines before the first row of data
+    index_first: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def least(self) -> int:
+        """The cells that each row has: separators at the ends of lines may make more."""
+        return max((j + 1 for j, name in enumerate(self.names) if name), default=1)
+
+
+def cells(text: Iterable[str], separator: str) -> Any:
+    """A reader of the rows of a text, by the csv module: as lists of cells."""
+    if separator == " ":
+        text = (line.replace("\t", " ").rstrip() for line in text)
+    # skipping initial blanks would swallow the empty cells of a tab-separated header
+    return csv.reader(text, delimiter=separator, skipinitialspace=separator != "\t")
+
+
+def is_blank(row: Sequence[str]) -> bool:
+    return not any(map(str.strip, row))
+
+
+def layout_of(
+    source: str, lines: list[str], dialect: Dialect, usual: str | None, *, any_text: bool
+) -> Layout:
+    """The layout of the table that begins with these lines. ``usual`` is the separator of files of
+    that name; ``any_text``: a single column is a table, too. Raises DataError: there is no table,
+    or it cannot be known whether it has a header."""
+    preamble = 0
+    marks = dialect.comment or COMMENTS
+    while preamble < len(lines) and (not lines[preamble].strip() or lines[preamble][0] in marks):
+        preamble += 1
+    body = lines[preamble:]
+    if not body:
+        only = "the file is empty" if is_blank(lines) else "all lines look like comments"
+        raise DataError(f"{source}: {only}.")
+    separator = _known_separator(source, body, dialect, usual, any_text)
+    notes = []
+    if dialect.separator is None and usual is not None and separator != usual:
+        notes.append(f"{source}: cells are separated by {separator!r} (separator={separator!r})")
+    rows = list(_numbered(body, separator))
+    width = _usual_width([row for _, row in rows[1:] or rows])
+    commented = _commented_header(lines[:preamble], separator, width, rows, dialect)
+    if commented:
+        rows.insert(0, (0, commented))
+    start = 0
+    while start < len(rows) - 1 and _is_title(rows[start][1], width):
+        start += 1
+    told = sum(not is_blank([line]) for line in lines[:preamble]) - bool(commented) + start
+    if told:
+        notes.append(f"{source}: left out before the table: {plural(told, 'line')}")
+    end, first = rows[start]
+    first, below = [cell.strip() for cell in first], [row for _, row in rows[start + 1 :]]
+    if dialect.header is False:
+        names = [str(j) for j in range(max(width, len(first)))]
+        before = rows[start - 1][0] if start else 0
+        return Layout(separator, names, preamble + before, notes=tuple(notes))
+    index_first = False
+    if below and len(first) == width - 1:
+        # a header with a name fewer than the rows have cells, as of write.table in R; or a
+        # separator at the end of each row
+        wide = [row for row in below if len(row) == width]
+        if not any(row[-1].strip() for row in wide):
+            first = [*first, ""]
+        elif _are_row_names([row[0] for row in wide]):
+            index_first, first = True, ["", *first]
+    doubt = header_doubt(first, below, dialect.decimal) if dialect.header is None else ""
+    if doubt:
+        raise DataError(f"{source}: the first line {doubt}; {SAY_WHICH}.")
+    return Layout(separator, first, preamble + end, index_first, tuple(notes))
+
+
+def _are_row_names(first_column: Sequence[str]) -> bool:
+    """Whether all cells differ, and are words or counts."""
+    words = not any(map(is_number, first_column))
+    return len(set(first_column)) == len(first_column) and (
+        words or all(cell.strip().isdecimal() for cell in first_column)
+    )
+
+
+def _known_separator(
+    source: str, body: list[str], dialect: Dialect, usual: str | None, any_text: bool
+) -> str:
+    separator = dialect.separator or separator_of(body, usual) or (any_text and (usual or ","))
+    if not separator:
+        raise DataError(
+            f"{source}: unknown kind of file: its lines show no cells; a text table is read where "
+            "its separator is given (separator=)."
+        )
+    sample = (cell for row in cells(body[:_ROWS], separator) for cell in row)
+    if separator == dialect.decimal and not any(
+        separator in cell and is_number(cell, separator) for cell in sample
+    ):
+        raise DataError(
+            f"{source}: the decimal mark {separator!r} also separates the cells; name another "
+            "separator (separator=) or decimal mark (decimal=)."
+        )
+    return separator
+
+
+def _numbered(body: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the number of lines up to its end."""
+    reader, left = cells(body, separator), _CELLS
+    for row in reader:
+        if not is_blank(row):
+            yield reader.line_num, row
+            left -= len(row)
+            if left < 0:
+                return
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> int:
+    return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+
+
+def _is_title(row: Sequence[str], width: int) -> bool:
+    return width >= _FEW and sum(bool(cell.strip()) for cell in row) == 1
+
+
+def _commented_header(
+    preamble: list[str],
+    separator: str,
+    width: int,
+    rows: list[tuple[int, list[str]]],
+    dialect: Dialect,
+) -> list[str]:
+    """The names in the last line of comments, if it is as wide as the rows and has only words
+    above numbers."""
+    if not preamble or dialect.header is not None or width < 2:
+        return []
+    names: list[str] = next(cells([preamble[-1].lstrip(COMMENTS)], separator), [])
+    words = not any(is_number(cell, dialect.decimal) for cell in names)
+    numbers = rows and any(is_number(cell, dialect.decimal) for cell in rows[0][1])
+    return names if words and numbers and len(names) == width else []
+
+
+def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
+    """What separates the cells of lines: the usual mark if it parts them into as many cells each,
+    else the mark that does so best; None if none does."""
+    found = {}
+    for mark in dict.fromkeys([*([usual] if usual else []), *_SEPARATORS]):
+        try:
+            rows = [row for row in cells(body[:_ROWS], mark) if not is_blank(row)]
+        except csv.Error:
+            continue
+        width = _usual_width(rows[1:] or rows)
+        alike = sum(len(row) == width for row in rows) / max(len(rows), 1)
+        if width > 1:
+            found[mark] = alike, len(rows[0]) in (width - 1, width, width + 1), width
+    if usual in found and (found[usual][0] >= _CONSISTENT or len(found) == 1):
+        return usual
+    sure = {m: v for m, v in found.items() if v[0] >= _CONSISTENT and (m != " " or v[1])}
+    best = max(sure, key=lambda mark: (mark != " ", sure[mark]), default=None)
+    return best or (usual if usual in found else None)
+
+
+def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: str = ".") -> str:
+    """Why the first row may be one of the data and not a header; empty if it is a header.
+
+    A word above numbers tells a header, as does a word where the levels of a column of text
+    repeat. Numbers tell one if they are unlike those below, as years and wavelengths are. What
+    occurs again below in the same column is data.
+    """
+    table = [row for row in rows if len(row) == len(first)]
+    if not table:
+        return "holds only numbers" if all(is_number(c, decimal) for c in first if c) else ""
+    columns = np.array(table, dtype=object).T
+    values = _numbers([first, *table], decimal).T
+    blank: NDArray[Any] = np.isin(columns, [*MISSING, *DOUBTFUL])
+    numeric: list[bool] = [
+        bool(present.any()) and bool(np.isfinite(v[1:][present]).mean() >= _CONSISTENT)
+        for v, present in zip(values, ~blank, strict=True)
+    ]
+    named = [j for j, cell in enumerate(first) if cell not in (*MISSING, *DOUBTFUL)]
+    numbers = [j for j in named if np.isfinite(values[j, 0])]
+    words = [j for j in named if j not in set(numbers)]
+    again = [first[j] for j in words if not numeric[j] and _occurs(first[j], columns[j])]
+    if again and len(again) < len(first):
+        return f"is one of the rows ({listed(again)} again below it)"
+    if again:
+        return "is one of the rows"
+    if any(first[j].lower() in _USUAL_NAMES for j in words):
+        return ""
+    above = [j for j in numbers if numeric[j]]
+    unlike = [j for j in above if _is_unlike(first[j], values[j], columns[j], decimal)]
+    counts = [first[j] for j in numbers] == [str(j) for j in range(len(numbers))] or [
+        first[j] for j in numbers
+    ] == [str(j + 1) for j in range(len(numbers))]
+    if not words:
+        # data frames without names are written with 0, 1, 2, ... as their header
+        return "" if counts and unlike else "holds only numbers"
+    over = sum(numeric[j] for j in words)
+    plausible = len(above) - len(unlike)
+    if over and (not plausible or over >= 3 * plausible):
+        return ""
+    if above:
+        axis = len(above) >= _RISING and _is_axis(values[above])
+        apart = len(unlike) >= 2 and 2 * len(unlike) >= len(above)
+        if axis or apart or (counts and unlike and len(above) >= 2):
+            return ""
+        return f"has numbers such as {first[above[0]]} above numbers, as a row of data has"
+    chances = [_chance_of_new(columns[j]) for j in words if not numeric[j]]
+    if prod(chances) < _UNLIKELY or len(table) <= _FEW:
+        return ""
+    return f"has words ({listed(first[j] for j in words)}) above words that differ in each row"
+
+
+def _numbers(rows: Sequence[Sequence[str]], decimal: str) -> NDArray[np.float64]:
+    pd = pandas()
+    flat = pd.Series([cell for row in rows for cell in row], dtype=object)
+    if decimal != ".":
+        flat = flat.str.replace(decimal, ".", regex=False)
+    found = pd.to_numeric(flat, errors="coerce").to_numpy(dtype=np.float64)
+    return np.asarray(found.reshape(len(rows), -1))
+
+
+def _occurs(word: str, column: NDArray[Any]) -> bool:
+    return any(cell.strip() == word for cell in column)
+
+
+def _is_unlike(name: str, values: NDArray[np.float64], column: NDArray[Any], decimal: str) -> bool:
+    """Whether a number is far from those below it, or written otherwise."""
+    below = values[1:][np.isfinite(values[1:])]
+    low, high = below.min(), below.max()
+    far = max(values[0] - high, low - values[0]) > high - low
+    fractions = [decimal in cell for cell in column if cell.strip()]
+    whole = len(fractions) >= _FEW and decimal not in name and all(fractions)
+    parted = len(fractions) >= _FEW and decimal in name and not any(fractions)
+    return bool(far or whole or parted)
+
+
+def _is_axis(values: NDArray[np.float64]) -> bool:
+    """Whether the first row rises or falls throughout, as hardly another one does."""
+    steps = np.diff(values, axis=0)
+    monotone = np.asarray((steps > 0).all(axis=0) | (steps < 0).all(axis=0))
+    return bool(monotone[0] and monotone[1:].mean() < 1 - _CONSISTENT)
+
+
+def _chance_of_new(column: NDArray[Any]) -> float:
+    """The chance that another row has a level that is not in the column (Good and Turing)."""
+    counts = Counter(column.tolist())
+    single = sum(count == 1 for count in counts.values())
+    return min(max(single, 1) / len(column), 1.0)

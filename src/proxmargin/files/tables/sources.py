@@ -1,0 +1,419 @@
+"""Which reader opens which file, by its content, and by its name where that does not tell."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from proxmargin.files.errors import DataError, library, listed, pandas
+from proxmargin.files.tables.columns import NamedColumns
+from proxmargin.files.tables.contents import USUAL, Dialect, assembled, numbers_or_text
+from proxmargin.files.tables.delimited import (
+    columns_of_text,
+    numbers_meant,
+    read_delimited,
+    taken_for_missing,
+)
+from proxmargin.files.tables.layout import SAY_WHICH, Layout, header_doubt
+from proxmargin.files.tables.matrices import EMBEDDED, PlainMatrix, embedded_set, read_npz
+from proxmargin.files.tables.svmlight import is_svmlight, read_svmlight
+from proxmargin.files.tables.text import first_lines, opened_text
+from proxmargin.runtime.brief import brief
+from proxmargin.runtime.files import PACKINGS
+from proxmargin.runtime.memory import shortage
+
+TableSource: TypeAlias = NamedColumns | PlainMatrix
+
+# A column of equal cells takes next to nothing in a compressed file, and in memory as much as
+# others: bytes of a cell in the table and in the features.
+_CELL_BYTES = 16
+_XML_BYTES = 8  # bytes of memory for a byte of a workbook's text
+_TOLD_BY = 80  # lines from which a kind of text is told
+
+
+# -- typed tables ------------------------------------------------------------------------------
+
+
+@contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # damage surfaces as anything, down to decimal.InvalidOperation
+        reason = brief(str(error).partition("\n")[0]).rstrip(".")
+        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
+
+
+def _refuse_much(path: Path, rows: int, columns: int) -> None:
+    short = shortage(_CELL_BYTES * rows * columns)
+    if short:
+        raise DataError(
+            f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or columns."
+        )
+
+
+def _read_parquet(path: Path) -> NamedColumns:
+    with _readable(path, "Parquet"):
+        # the file alone: `read_table` would also read columns from folder names: `year=2020`
+        file = library("pyarrow.parquet").ParquetFile(str(path))
+        _refuse_much(path, file.metadata.num_rows, file.metadata.num_columns)
+        return _arrow_columns(path, "Parquet", file.read())
+
+
+def _read_arrow(path: Path) -> NamedColumns:
+    pa, kind = library("pyarrow"), "Arrow or Feather"
+    with _readable(path, kind):
+        try:
+            table = library("pyarrow.feather").read_table(str(path), memory_map=False)
+        except pa.ArrowInvalid:
+            with pa.OSFile(str(path), "rb") as stream:
+                table = library("pyarrow.ipc").open_stream(stream).read_all()
+        return _arrow_columns(path, kind, table)
+
+
+def _arrow_columns(path: Path, kind: str, table: Any) -> NamedColumns:
+    table.validate(full=True)  # offsets of a damaged file may point anywhere
+    # without a row index that pandas wrote along
+    metadata = table.schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+    table = table.select([j for j, name in enumerate(table.column_names) if name not in index])
+    if not table.num_columns:
+        raise DataError(f"{path}: the file has no columns.")
+    if not table.num_rows:
+        raise DataError(f"{path}: there are columns but no data rows.")
+    types = library("pyarrow").types
+
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
+        # a type knows whether it is text, so `text` needs no second reading here
+        nested = [table.field(j).name for j in positions if types.is_nested(table.field(j).type)]
+        if nested:
+            raise DataError(
+                f"{path}: columns of lists or records cannot be used: {listed(nested)}."
+            )
+        with _readable(path, kind):
+            columns = {j: numbers_or_text(table.column(j).to_pandas()) for j in positions}
+            return pandas().DataFrame(columns)
+
+    return NamedColumns(str(path), table.column_names, load)
+
+
+def _read_arff(path: Path) -> NamedColumns:
+    with _readable(path, "ARFF"), opened_text(path, USUAL) as stream:
+        from scipy.io import arff
+
+        try:
+            data, meta = arff.loadarff(stream)
+        except NotImplementedError as error:
+            raise DataError(
+                f"{path}: attributes of text, relations and sparse rows of ARFF are not read "
+                f"({error}); save the table as CSV."
+            ) from error
+        frame = pandas().DataFrame(data)
+        for name, kind in zip(meta.names(), meta.types(), strict=True):
+            if kind == "nominal":
+                words = frame[name].str.decode("utf-8").astype("string")
+                frame[name] = words.mask(words == "?")
+        if frame.empty:
+            raise DataError(f"{path}: there are columns but no data rows.")
+        names = meta.names()
+    return _columns_of_frame(path, names, frame.set_axis(range(len(names)), axis=1))
+
+
+def _columns_of_frame(
+    path: Path, names: list[str], frame: Any, notes: Sequence[str] = (), **more: Any
+) -> NamedColumns:
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
+        chosen = {j: numbers_or_text(frame[j]) for j in positions}
+        return pandas().DataFrame(chosen)
+
+    return NamedColumns(str(path), names, load, notes=notes, **more)
+
+
+def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
+    """A sheet of an Excel workbook: numbers are those of its cells, other cells text."""
+    library("openpyxl")
+    pd = pandas()
+    with _readable(path, "XLSX"):
+        with zipfile.ZipFile(path) as archive:
+            short = shortage(_XML_BYTES * sum(each.file_size for each in archive.infolist()))
+        if short:
+            raise DataError(f"{path}: the workbook needs {short}; save the sheet as CSV.")
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            names = book.sheet_names
+            asked = dialect.sheet
+            if isinstance(asked, str) and asked not in names and asked.lstrip("-").isdecimal():
+                asked = int(asked)
+            if asked is not None and asked not in (*names, *range(len(names))):
+                raise DataError(
+                    f"{path}: there is no sheet {asked!r}; name one of {listed(names)} (sheet=)."
+                )
+            chosen = names if asked is None else [asked]
+            options = {"header": None, "keep_default_na": False, "na_values": [""]}
+            sheets = {name: book.parse(name, **options) for name in chosen}
+    filled = {n: s.dropna(how="all").dropna(how="all", axis=1) for n, s in sheets.items()}
+    filled = {name: sheet for name, sheet in filled.items() if not sheet.empty}
+    if not filled:
+        raise DataError(f"{path}: there are no cells in the sheets {listed(sheets)}.")
+    if len(filled) > 1:
+        raise DataError(
+            f"{path}: {len(filled)} sheets have cells: {listed(filled)}; choose one "
+            f"(sheet={next(iter(filled))!r})."
+        )
+    ((name, sheet),) = filled.items()
+    written = sheet.astype(object).where(sheet.notna(), "").map(str)
+    start = 0
+    while start < len(sheet) - 1 and sheet.shape[1] > 2 and sheet.iloc[start].notna().sum() == 1:
+        start += 1  # titles
+    first, below = written.iloc[start].str.strip().tolist(), written.iloc[start + 1 :]
+    if dialect.header is None:
+        doubt = header_doubt(first, below.to_numpy().tolist())
+        if doubt:
+            raise DataError(f"{path}: the first row of the sheet {name!r} {doubt}; {SAY_WHICH}.")
+    headed = dialect.header is not False
+    columns = [*map(str, range(len(first)))] if not headed else first
+    frame = (
+        sheet.iloc[start + headed :].reset_index(drop=True).set_axis(range(len(columns)), axis=1)
+    )
+    if frame.empty:
+        raise DataError(f"{path}: there is a header but no data rows.")
+    notes, marks = [f"{path}: read the sheet {name!r} (sheet=)"] if len(names) > 1 else [], {}
+    for j, column in enumerate(columns):
+        what = f"{path}: column {column!r}"
+        frame[j], found = numbers_meant(frame[j].infer_objects(), what, dialect)
+        if found:
+            marks[column] = found
+    if marks:
+        notes.append(f"{path}: {taken_for_missing(marks)}")
+    return _columns_of_frame(path, columns, frame, notes)
+
+
+# -- features in rows --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Transposed(NamedColumns):
+    """A table whose samples are columns of the file."""
+
+
+def transposed(
+    table: NamedColumns, dialect: Dialect, beside: Mapping[str, list[str]] = MappingProxyType({})
+) -> Transposed:
+    """The table with its columns as rows: the first one has the names of the features. ``beside``
+    are columns of text that are known of the samples."""
+    count = len(table.names)
+    if count < 2:
+        raise DataError(f"{table.source}: there are no columns beside the names of the features.")
+    names = table.load([0], [0])[0].fillna("").tolist()
+    others = dict(enumerate(beside, len(names) + 1))
+    samples = range(1, count)
+    blocks: list[Any] = []  # the numbers, read once
+
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
+        pd = pandas()
+        if not blocks:
+            blocks.append(table.load(samples, ()))
+        cells = blocks[0]
+        numeric = all(dtype.kind in "fiub" for dtype in cells.dtypes)
+        block = [j for j in positions if 0 < j <= len(names) and numeric and j not in text]
+        found = {}
+        written: Any = None
+        for j in positions:
+            if j == 0:
+                found[j] = pd.Series(table.names[1:], dtype="string")
+            elif j not in block:
+                if j not in others and written is None:
+                    written = table.load(samples, samples)
+                row = beside[others[j]] if j in others else written.iloc[j - 1].tolist()
+                words = pd.Series(row, dtype="string")
+                what = f"{table.source}: row {(others.get(j) or names[j - 1])!r}"
+                found[j] = words if j in text else numbers_meant(words, what, dialect)[0]
+        rows = cells.to_numpy(dtype=np.float64)[[j - 1 for j in block]] if block else None
+        numbers = pd.DataFrame(None if rows is None else rows.T, index=range(count - 1))
+        return assembled(numbers.set_axis(block, axis=1), found, positions)
+
+    return Transposed(
+        table.source,
+        [table.names[0], *names, *others.values()],
+        load,
+        tells_text=False,
+        notes=table.notes,
+        index_first=True,
+    )
+
+
+def _read_gct(path: Path, dialect: Dialect) -> NamedColumns:
+    """A GCT file: two lines, then genes with a name and a description in rows."""
+    lines = first_lines(path, dialect)
+    names = [cell.strip() for cell in lines[2].rstrip("\n").split("\t")] if len(lines) > 2 else []
+    if len(names) < 3:
+        raise DataError(f"{path}: not a readable GCT file: the third line names no samples.")
+    table = columns_of_text(path, dialect, Layout("\t", names, 3))
+    return transposed(_without(table, 1), dialect)
+
+
+def _without(table: NamedColumns, out: int) -> NamedColumns:
+    """The table without a column."""
+    kept = [j for j in range(len(table.names)) if j != out]
+
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
+        frame = table.load([kept[j] for j in positions], {kept[j] for j in text})
+        return frame.set_axis(list(positions), axis=1)
+
+    return NamedColumns(table.source, [table.names[j] for j in kept], load, tells_text=False)
+
+
+def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
+    """A series matrix of GEO: what is known of the samples, then genes in rows."""
+    beside: dict[str, list[str]] = {}
+    with opened_text(path, dialect) as stream:
+        for number, line in enumerate(stream, 1):  # noqa: B007
+            name, *cells = (cell.strip().strip('"') for cell in line.rstrip("\n").split("\t"))
+            if name == "!series_matrix_table_begin":
+                break
+            keys = {cell.partition(":")[0].strip() for cell in cells if cell}
+            if name == "!Sample_characteristics_ch1" and len(keys) == 1:
+                beside[keys.pop()] = [cell.partition(":")[2].strip() for cell in cells]
+        else:
+            raise DataError(f"{path}: the series matrix has no table.")
+        names = [cell.strip().strip('"') for cell in stream.readline().rstrip("\n").split("\t")]
+    beside = {key: cells for key, cells in beside.items() if len(cells) == len(names) - 1}
+    plain = Dialect(encoding=dialect.encoding, comment="!", missing=dialect.missing)
+    skipped = 1
+    with opened_text(path, dialect) as stream:
+        skipped += sum(not line.startswith("!") for line in islice(stream, number))
+    table = columns_of_text(path, plain, Layout("\t", names, skipped))
+    return transposed(table, plain, beside)
+
+
+# -- which is which ----------------------------------------------------------------------------
+
+_SVMLIGHT = (".svm", ".svmlight", ".libsvm")
+# suffixes of text tables, and what separates their cells if nothing else is said
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_TYPED: dict[str, Callable[[Path], TableSource]] = {
+    ".parquet": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".npz": read_npz,
+    ".arff": _read_arff,
+}
+_MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"FEA1": ".feather"}
+_WORKBOOKS = (".xlsx", ".xlsm")
+_GEO = ("!Series_", "!Sample_", "!series_matrix")
+
+
+def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
+    """The opened data file, or the embedded set of that name. Raises DataError: there is no such
+    file or set, it is of no known kind, or it is no text and a dialect is given."""
+    if source in EMBEDDED:
+        _refuse_dialect(str(source), dialect)
+        return embedded_set(str(source))
+    path = Path(source)
+    _refuse_unreadable(path)
+    opened = _opened(path, dialect)
+    if not dialect.transpose or isinstance(opened, Transposed):
+        return opened
+    if isinstance(opened, PlainMatrix):
+        raise DataError(f"{path}: a matrix is not read with samples in columns (transpose=).")
+    return transposed(opened, dialect)
+
+
+def _opened(path: Path, dialect: Dialect) -> TableSource:
+    suffix = _suffix(path.name)
+    head = b""
+    if path.is_file():  # what comes through a pipe comes once
+        with path.open("rb") as stream:
+            head = stream.read(8)
+    if head.startswith(b"PK\x03\x04") or suffix in (*_WORKBOOKS, ".npz"):
+        members = _members(path)
+        if suffix in _WORKBOOKS or "xl/workbook.xml" in members:
+            return _read_workbook(path, dialect)
+        if suffix == ".npz" or any(name.endswith(".npy") for name in members):
+            suffix = ".npz"
+        elif len(members) == 1:
+            suffix = _suffix(members[0])
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise DataError(f"{path}: an old Excel workbook (.xls): save it as .xlsx or CSV.")
+    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), suffix)
+    if kind in _TYPED:
+        _refuse_dialect(str(path), dialect)
+        return _TYPED[kind](path)
+    if kind in _SVMLIGHT and dialect.separator is None:
+        _refuse_dialect(str(path), dialect)
+        return read_svmlight(path)
+    library("pandas")
+    if dialect.separator is None:
+        filled = [line for line in first_lines(path, dialect)[:_TOLD_BY] if line.strip()]
+        start = next((line.lower() for line in filled if not line.startswith("%")), "")
+        if start.startswith("@relation"):
+            return _read_arff(path)
+        if filled and filled[0].startswith(("#1.2", "#1.3")):
+            return _read_gct(path, dialect)
+        if filled and filled[0].startswith(_GEO):
+            return _read_series_matrix(path, dialect)
+        if kind not in SEPARATORS and dialect == USUAL and is_svmlight(filled):
+            return read_svmlight(path)
+    known = kind in (*SEPARATORS, ".txt")
+    try:
+        return read_delimited(path, dialect, SEPARATORS.get(kind), any_text=known)
+    except DataError as error:
+        if "unknown kind of file" not in str(error):
+            raise
+        raise DataError(f"{str(error).rstrip('.')}; {_known()}.") from None
+
+
+def _suffix(name: str) -> str:
+    """The suffix of a name, without that of a compression."""
+    parts = PurePath(name.lower()).suffixes
+    while parts and parts[-1] in PACKINGS:
+        parts.pop()
+    return parts[-1] if parts else ""
+
+
+def _members(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name for name in archive.namelist() if not name.endswith("/")]
+    except Exception:  # damage surfaces as anything, and whoever reads it says so
+        return []
+
+
+def _refuse_dialect(source: str, dialect: Dialect) -> None:
+    if replace(dialect, transpose=False) != USUAL:
+        raise DataError(
+            f"{source}: this is no text table, so separator, decimal mark, encoding and header "
+            "do not apply."
+        )
+
+
+def _refuse_unreadable(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError):
+        raise DataError(
+            f"There is no file {str(path)!r}, nor a data set of that name; {_known()}."
+        ) from None
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder; name one data file in it.")
+    if size == 0 and path.is_file():
+        raise DataError(f"{path}: the file is empty.")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"{path}: the file may not be read (permission denied).")
+
+
+def _known() -> str:
+    suffixes = listed(
+        [*SEPARATORS, ".txt", *_SVMLIGHT, *_TYPED, *_WORKBOOKS], quote=False, at_most=99
+    )
+    names = listed(EMBEDDED, quote=False, at_most=len(EMBEDDED))
+    return f"known are the suffixes {suffixes}, and the embedded sets {names}"
