@@ -17,6 +17,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from proxmargin.reports import data_card
+from proxmargin.runtime.brief import plain
+from proxmargin.studies.stats.clinical import clinical_summary
 
 METRICS = (
     {"name": "balanced_accuracy", "label": "balanced accuracy", "larger_is_better": True},
@@ -68,6 +70,7 @@ def facts_of(
     order = sorted(runs, key=lambda name: -means[name][0])
     table = np.array([[r["scores"] for r in runs[name]] for name in order])
     entries = [_entry(name, i, table, runs[name], X.shape[1]) for i, name in enumerate(order)]
+    counts = {each["name"]: each["n_features"] for each in entries}
     equals = [e["name"] for e in entries if e["metrics"]["balanced_accuracy"]["equivalent"]]
     first = runs[order[0]][0]
     return {
@@ -97,9 +100,7 @@ def facts_of(
         "models": entries,
         "best": order[0],
         "equivalent": equals,
-        "recommended": min(
-            equals, key=lambda n: next(e["n_features"] for e in entries if e["name"] == n)
-        ),
+        "recommended": min(equals, key=lambda name: counts[name]),
         "choices": [
             {
                 "role": role,
@@ -107,7 +108,10 @@ def facts_of(
                 "mean": each["metrics"]["balanced_accuracy"]["mean"],
                 "cost": -each["metrics"]["balanced_accuracy"]["difference"],
             }
-            for role, name in (("recommended", equals[-1]), ("most accurate", order[0]))
+            for role, name in (
+                ("recommended", min(equals, key=lambda n: counts[n])),
+                ("most accurate", order[0]),
+            )
             for each in entries
             if each["name"] == name
         ],
@@ -149,12 +153,32 @@ def facts_of(
             if runs[name][0]["coef"] is not None
         },
         "paths": {order[0]: _path(float(means[order[0]][0]))} if first else {},
+        "clinical": _clinical(y, classes, runs, splits) if len(classes) == 2 else None,
+        "disagreements": {
+            "scope": "for these fitted models and rows",
+            "caution": "",
+            "pairs": [
+                {"best": order[0], "model": name, "best_alone": 9, "model_alone": 2, "p_holm": 0.07}
+                for name in order[1:]
+            ],
+        },
         "certificates": {"fits": 1234, "unmet": 0, "worst_gap": 9.8e-7},
         "cost": {"seconds": 12.3, "compile_seconds": 45.6},
         "versions": {"proxmargin": "0.1.0", "python": "3.11.7", "numpy": np.__version__},
         "notes": [],
         "interrupted": False,
     }
+
+
+def _clinical(y: np.ndarray, classes: Sequence[str], runs: Any, splits: Any) -> dict[str, Any]:
+    found = {}
+    for name, run in runs.items():
+        held = _predictions(run, splits, y.size)
+        shares = np.array(held["scores"])[:, 1]
+        ids = [f"patient {k}" for k in range(y.size)]
+        summary = clinical_summary(y, shares, 1, predicted=held["label"], ids=ids)
+        found[name] = plain(summary.to_dict())
+    return {"positive": classes[1], "models": found}
 
 
 def _one(model: Any, X: np.ndarray, y: np.ndarray, split: Any) -> dict[str, Any]:

@@ -235,11 +235,13 @@ def test_tables_and_facts_can_be_downloaded(
             )
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
+@pytest.mark.parametrize(
+    ("name", "scheme", "width"), [("iris", "light", 360), ("cancer", "dark", 1280)]
+)
 def test_axe_finds_no_serious_fault(
-    browser: Any, reports: dict[str, Path], scheme: str, width: int
+    browser: Any, reports: dict[str, Path], name: str, scheme: str, width: int
 ) -> None:
-    with opened(browser, reports["iris"], width, color_scheme=scheme) as report:
+    with opened(browser, reports[name], width, color_scheme=scheme) as report:
         report.page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
         found = axe.Axe().run(report.page).response["violations"]
         serious = [
@@ -316,6 +318,37 @@ def test_nothing_is_clipped_or_runs_together_at_any_width(
             }).length"""
         )
         assert touching == 0
+
+
+def test_a_reader_moves_the_threshold_of_the_clinical_rates(
+    browser: Any, reports: dict[str, Path], tmp_path: Path
+) -> None:
+    with opened(browser, reports["cancer"]) as report:
+        page = report.page
+        page.select_option("#model", label="SVC")
+        page.locator("#threshold").focus()
+        for _ in range(25):
+            page.keyboard.press("ArrowLeft")
+        assert page.locator("output.threshold-shown").inner_text() == "0.25"
+        points = json.loads(page.locator("#page-data").text_content())["facts"]["clinical"]
+        points = points["models"]["SVC"]["thresholds"]
+        rows = page.locator("#clinical [data-model]:not([hidden]) .rates tbody tr")
+        shown = {
+            row.locator("th").inner_text(): row.locator("td").nth(1).inner_text()
+            for row in rows.all()
+        }
+        rate, low, high = points["ppv"][24]
+        assert shown["positive predictive value"] == f"{rate:.3f} {low:.3f}\u00a0to\u00a0{high:.3f}"
+        assert shown["false positives"] == str(points["fp"][24])
+        assert page.locator('[data-chart="benefit"] svg').is_visible()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download predictions as CSV").click()
+        download.value.save_as(tmp_path / "predictions.csv")
+        with open(tmp_path / "predictions.csv", encoding="utf-8-sig", newline="") as stream:
+            table = list(csv.DictReader(stream))
+        assert len(table) == 569
+        assert {row["SVC"] for row in table} == {"malignant", "benign"}
+        assert report.said == []
 
 
 def test_the_legend_of_curves_has_their_areas(browser: Any, reports: dict[str, Path]) -> None:

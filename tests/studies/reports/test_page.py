@@ -91,6 +91,27 @@ def test_every_number_of_the_ranking_is_in_a_table() -> None:
             assert f'data-value="{mean}"' in text
 
 
+def test_clinical_numbers_and_misclassified_samples_are_told_by_name() -> None:
+    facts = made()
+    words = words_of(facts)
+    found = facts["clinical"]["models"][facts["recommended"]]
+    assert f"Positive is {facts['clinical']['positive']}." in words
+    assert f"Misclassified samples ({len(found['misclassified'])})" in words
+    assert found["misclassified"][0]["id"] in words
+    assert f"{found['predicted']['sensitivity']['value']:.3f}" in words
+    assert "Clinical numbers" not in words_of({**facts, "clinical": None})
+
+
+def test_columns_of_certain_p_values_are_not_shown() -> None:
+    facts = deepcopy(made())
+    assert "p (Holm)" in words_of(facts)
+    for model in facts["models"]:
+        for each in model["metrics"].values():
+            each["p_holm"] = 1.0
+    facts["disagreements"]["pairs"] = []
+    assert "(Holm)" not in words_of(facts)
+
+
 def test_names_are_text_everywhere() -> None:
     page = Page(page_of(evil_facts()))
     assert page.named("img") == []

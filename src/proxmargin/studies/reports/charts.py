@@ -256,7 +256,31 @@ COUNTS = _spec(
     ],
 )
 
+# what a decision at a threshold gains over calling no one positive
+THRESHOLD = _field("threshold", "quantitative", title="threshold probability", scale=UNIT)
+WHO = _field(
+    "who",
+    "nominal",
+    scale={"domain": ["model", "all"], "range": [TOP, "var(--contrast)"]},
+    legend=None,
+)
+GAIN = _field("benefit", "quantitative", title="net benefit")
+BENEFIT = _spec(
+    height=260,
+    data={"name": "benefit"},
+    layer=[
+        _at_zero(_field("value", "quantitative")) | {"encoding": {"y": {"datum": 0}}},
+        {"mark": LINE, "encoding": {"x": THRESHOLD, "y": GAIN, "color": WHO, "tooltip": TIP}},
+        {
+            "data": {"name": "at"},
+            "mark": {"type": "rule", "color": FAINT, "strokeDash": [3, 3]},
+            "encoding": {"x": THRESHOLD},
+        },
+    ],
+)
+
 SPECS: dict[str, Spec] = {
+    "benefit": BENEFIT,
     "ranking": RANKING,
     "differences": DIFFERENCES,
     "roc": ROC,

@@ -199,6 +199,27 @@ class View:
             "path": path_table(f"path-{m}", name, path) if path and path["strengths"] else None,
         }
 
+    # For clinical papers
+
+    @cached_property
+    def clinical(self) -> dict[int, dict[str, Any]]:
+        """Numbers of each model that has probabilities, by index."""
+        models = (self.facts.get("clinical") or {}).get("models") or {}
+        places = enumerate(each["name"] for each in self.models)
+        return {m: models[name] for m, name in places if name in models}
+
+    def misclassified(self, m: int) -> HtmlTable:
+        rows = self.clinical[m]["misclassified"]
+        columns = (
+            word_column("sample", "id"),
+            word_column("class", "true"),
+            word_column("predicted", "predicted"),
+            number_column("probability", "probability", why="of the positive class"),
+        )
+        name = self.models[m]["name"]
+        caption = f"Samples that {name} takes for the wrong class, the surest mistakes first"
+        return HtmlTable.of(f"wrong-{m}", caption, columns, rows)
+
     # Trust, cost, settings
 
     def cost_table(self) -> HtmlTable:

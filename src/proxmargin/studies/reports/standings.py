@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeGuard
 
@@ -13,6 +13,7 @@ from proxmargin.studies.stats.scores import INTERVAL, MAJORITY, ROPE
 
 NONE = "–"  # where there is no number
 MINUS = "−"
+CERTAIN = "1.000"  # p-values that tell nothing
 SMALL_P = 0.001  # p-values below are told as that
 
 
@@ -119,6 +120,12 @@ class HtmlTable:
     rows: list[list[Cell]]
     sorted_by: int | None = None  # the column that the rows are in order of
     descending: bool = False
+
+    def without(self, text: str) -> HtmlTable:
+        """Without the columns in which every cell says this."""
+        kept = [k for k in range(len(self.columns)) if {row[k].text for row in self.rows} != {text}]
+        rows = [[row[k] for k in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[k] for k in kept], rows=rows)
 
     def listing(self) -> Listing:
         """The same as words."""
@@ -291,7 +298,22 @@ class Standings:
             number_column("same in practice", self._number("p_equal"), percent, equal),
         )
         caption = f"Differences from {best} in {self.label}"
-        return HtmlTable.of(f"evidence-{self.place}", caption, columns, self.models[1:])
+        name = f"evidence-{self.place}"
+        return HtmlTable.of(name, caption, columns, self.models[1:]).without(CERTAIN)
+
+    def disagreements(self) -> HtmlTable:
+        """Rows on which one of two models alone is right, and the exact test of their counts."""
+        found = self.facts.get("disagreements") or {}
+        pairs = found.get("pairs") or ()
+        best = pairs[0]["best"] if pairs else ""
+        columns = (
+            word_column("model", "model"),
+            number_column(f"only {best} right", "best_alone", count),
+            number_column("only this one right", "model_alone", count),
+            number_column("exact p (Holm)", "p_holm", p_value, "McNemar, for all pairs of models"),
+        )
+        caption = f"Rows that one model alone has right, {found.get('scope', '')}"
+        return HtmlTable.of("disagreements", caption, columns, pairs).without(CERTAIN)
 
     def _number(self, key: str) -> Callable[[Row], Any]:
         return lambda model: self.of(model).get(key)

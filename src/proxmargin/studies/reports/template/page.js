@@ -114,6 +114,50 @@
     }
   }
 
+  // Rates at a threshold that the reader moves
+
+  const RATES = ["sensitivity", "specificity", "ppv", "npv"];
+  const slider = document.getElementById("threshold");
+  const clinical = () => ((page.facts.clinical || {}).models || {})[page.models[chosen("model")]];
+  const fixed = (value) => (value === null ? "–" : value.toFixed(3).replace("-", "−"));
+
+  function showRates() {
+    const found = clinical();
+    if (!found) return;
+    const at = Number(slider.value) / 100, points = found.thresholds;
+    const k = points.threshold.findIndex((each) => Math.abs(each - at) < 0.005);
+    for (const each of all(".threshold-shown")) each.textContent = at.toFixed(2);
+    for (const cell of all(`[data-model="${chosen("model")}"] [data-rate]`)) {
+      const name = cell.dataset.rate, value = points[name][k];
+      if (!RATES.includes(name)) { cell.textContent = name === "net_benefit" ? fixed(value) : value; continue; }
+      const [rate, low, high] = value, strong = document.createElement("b"), span = document.createElement("span");
+      strong.textContent = fixed(rate);
+      span.textContent = low === null ? "" : `${fixed(low)}\u00a0to\u00a0${fixed(high)}`;
+      cell.replaceChildren(strong, " ", span);
+    }
+  }
+
+  function drawClinical() {
+    const section = document.getElementById("clinical"), found = clinical();
+    if (!section) return;
+    section.hidden = !found;
+    if (!found) return;
+    showRates();
+    const { threshold, net_benefit: gain, net_benefit_all: whole } = found.thresholds;
+    // far below zero there is nothing to read
+    const row = (who, benefit) => (at, k) => ({ threshold: at, benefit: benefit[k], who,
+      tip: `${who === "all" ? "all called positive" : page.models[chosen("model")]}, from ${at.toFixed(2)} on: ${fixed(benefit[k])}` });
+    const rows = [...threshold.map(row("model", gain)), ...threshold.map(row("all", whole))];
+    draw("benefit", {
+      benefit: rows.filter((each) => each.benefit !== null && each.benefit > -0.1),
+      at: [{ threshold: Number(slider.value) / 100 }],
+    });
+  }
+  if (slider) {
+    slider.addEventListener("input", showRates);
+    slider.addEventListener("change", drawClinical);
+  }
+
   // Choices
 
   function on(id, act) {
@@ -121,7 +165,7 @@
     if (!element) return;
     element.addEventListener("change", () => {
       // paper has no lists to choose from
-      find(`[data-chosen="${id}"]`).textContent = element.selectedOptions[0].textContent;
+      for (const each of all(`[data-chosen="${id}"]`)) each.textContent = element.selectedOptions[0].textContent;
       act();
     });
   }
@@ -134,6 +178,7 @@
     const m = document.getElementById("model").value;
     for (const each of all("[data-model]")) each.hidden = each.dataset.model !== m;
     drawDetail();
+    drawClinical();
   });
   on("curve-class", drawCurves);
   for (const box of all('input[name="curve"]')) box.addEventListener("change", drawCurves);
@@ -192,9 +237,8 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
-  function quoted(cell) {
-    if ("value" in cell.dataset) return cell.dataset.value;
-    const text = cell.textContent.trim();
+  const quoted = (cell) => ("value" in cell.dataset ? cell.dataset.value : written(cell.textContent.trim()));
+  function written(text) {
     // a spreadsheet runs what begins like a formula
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -210,6 +254,19 @@
     save("comparison.json", "application/json", JSON.stringify(page.facts, null, 1));
   });
 
+  const held = page.facts.predictions, predictions = document.getElementById("download-predictions");
+  predictions.hidden = !held;
+  predictions.addEventListener("click", () => {
+    const models = page.models.filter((name) => name in held);
+    const shares = (name) => (held[name].probabilities ? page.labels : []);
+    const heads = ["sample", "class", ...models.flatMap((name) => [name, ...shares(name).map((label) => `${name}: ${label}`)])];
+    const rows = held.true.map((k, i) => [(held.ids || held.rows)[i], page.labels[k], ...models.flatMap((name) => [
+      page.labels[held[name].label[i]], ...shares(name).map((_, c) => (held[name].probabilities[i] || [])[c])])]);
+    const lines = [heads, ...rows].map((row) => row.map(
+      (each) => (typeof each === "number" ? each : written(String(each ?? "")))).join(","));
+    save("predictions.csv", "text/csv", `\ufeff${lines.join("\r\n")}\r\n`);
+  });
+
   // Paper shows closed parts too
 
   addEventListener("beforeprint", () => {
@@ -222,5 +279,6 @@
   drawStandings();
   drawCurves();
   drawDetail();
+  drawClinical();
   queue.then(() => { document.documentElement.dataset.ready = ""; });
 })();
