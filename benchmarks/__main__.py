@@ -25,6 +25,7 @@ from benchmarks import (
     paper,
     paths,
     permutations,
+    recommendation,
     ridges,
     rules,
     scale,
@@ -59,6 +60,7 @@ COMMANDS = {
     "permutations": permutations,
     "calibration": calibration,
     "coverage": coverage,
+    "recommendation": recommendation,
 }
 
 

@@ -235,7 +235,7 @@ def add_splits(group: Any) -> None:
 
 def folds_of(arguments: argparse.Namespace, folds: int) -> Any:
     """A number of shuffled folds, or a splitter in time."""
-    if arguments.splits != TIME:
+    if getattr(arguments, "splits", None) != TIME:
         return folds
     from sklearn.model_selection import TimeSeriesSplit
 
@@ -326,14 +326,14 @@ def flag_of(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
+def add_model_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """``--model`` and an option for every common parameter."""
     parser.add_argument(
         "--model",
         "--model-name",
         dest="model",
         metavar="NAME",
-        required=True,
+        required=required,
         help=f"one of {', '.join(sorted(model_names()))}",
     )
     group = parser.add_argument_group("parameters of the model (defaults: those of the class)")

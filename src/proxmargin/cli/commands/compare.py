@@ -82,9 +82,9 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
     add(
         "--repeats",
         type=int,
-        default=1,
         metavar="N",
-        help="with new random folds each (default: 1)",
+        help="with new random folds each (default: 5 below 200 samples, 3 below 500, else 1; with "
+        "--quick or --folds 1)",
     )
     add(
         "--scoring",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import proxmargin
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from proxmargin.models.paths import Path
     from proxmargin.models.permutations import PermutationTest
 
+PERMUTATIONS = 1000
+CHOOSING = 200  # each with a choice of the strength in every fold
 NEXT = 5  # most frequent features below the threshold that are listed, too
 # parameters that do not change what is fitted
 OF_RUNS = frozenset({"callbacks", "verbose", "warm_start", "random_state", "n_jobs"})
@@ -266,7 +269,13 @@ def register_permute(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "permute", run_permute, "test whether permuted labels would be separated as well"
     )
-    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
+    parser.add_argument(
+        "data",
+        metavar="[MODEL.pmz] DATA",
+        nargs="+",
+        help="a data file or the name of an embedded set; before it perhaps a model file, whose "
+        "parameters are taken",
+    )
     options.add_columns(parser, without="--weights")
     options.add_elsewhere(
         parser,
@@ -274,14 +283,19 @@ def register_permute(commands: options.Commands) -> None:
         "a permutation test takes no weights, as permuted labels are equally likely only among "
         "samples that weigh the same: leave the column out with --ignore COL",
     )
-    options.add_model_options(parser)
+    options.add_model_options(parser, required=False)
     add = parser.add_argument_group("permutation test").add_argument
     add(
         "--statistic",
-        default="mean-difference",
-        help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy'",
+        help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy' (default "
+        "where a strength is 'auto': it is chosen again for each permutation)",
     )
-    add("--permutations", type=int, default=1000, metavar="N", help="how many (default: 1000)")
+    add(
+        "--permutations",
+        type=int,
+        metavar="N",
+        help=f"how many (default: {PERMUTATIONS}, and {CHOOSING} where a strength is chosen)",
+    )
     add("--folds", type=int, default=5, help="for the accuracy (default: 5)")
     options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
@@ -291,14 +305,15 @@ def register_permute(commands: options.Commands) -> None:
 
 def run_permute(arguments: argparse.Namespace) -> int:
     output.check_plot(arguments.plot)
-    estimator = options.estimator_of(arguments)
-    table, _ = options.filled_table_of(arguments)
+    estimator, table = _permuted(arguments)
+    chooses = options.to_choose(arguments)
+    arguments.statistic = arguments.statistic or ("accuracy" if chooses else "mean-difference")
     test = proxmargin.permutation_test(
-        options.suited(estimator, table.X, arguments),
+        estimator,
         table.X,
         table.y,
         statistic=arguments.statistic,
-        n_permutations=arguments.permutations,
+        n_permutations=arguments.permutations or (CHOOSING if chooses else PERMUTATIONS),
         groups=table.groups,
         cv=arguments.folds,
         n_jobs=arguments.jobs,
@@ -315,6 +330,7 @@ def run_permute(arguments: argparse.Namespace) -> int:
                 # what has to be stated with a p-value, so that others get the same from the data
                 "model": arguments.model,
                 "parameters": {name: v for name, v in parameters.items() if name not in OF_RUNS},
+                "answer": test.sentence,
                 "groups": arguments.groups,
                 "folds": arguments.folds if arguments.statistic.startswith("accuracy") else None,
                 "seed": arguments.seed,
@@ -326,9 +342,58 @@ def run_permute(arguments: argparse.Namespace) -> int:
             }
         )
     else:
-        print(f"{arguments.model} on {table.source}: {options.shown_settings(estimator)}\n")
+        chosen = f", {chooses[0]} chosen by cross-validation each time" if chooses else ""
+        settings = options.shown_settings(estimator)
+        print(f"{test.sentence[0].upper()}{test.sentence[1:]}.\n")
+        print(f"{arguments.model} on {table.source}: {settings}{chosen}\n")
         output.print_facts(_facts(test, table.groups))
     return failures.interrupted() if test.interrupted else failures.OK
+
+
+def _permuted(arguments: argparse.Namespace) -> tuple[Any, Table]:
+    """The unfitted classifier, of the options or of a model file, and its data."""
+    *models, arguments.data = arguments.data
+    if len(models) > 1:
+        raise ValueError(f"permute takes one model file and one data file, got {len(models)} more")
+    if models:
+        return _of_file(models[0], arguments)
+    if arguments.model is None:
+        raise ValueError("permute needs --model NAME, or a model file: permute model.pmz DATA")
+    chooses = options.to_choose(arguments)
+    estimator = (
+        options.search_of(arguments, verbose=0) if chooses else options.estimator_of(arguments)
+    )
+    table, _ = options.filled_table_of(arguments)
+    return options.suited(estimator, table.X, arguments), table
+
+
+def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
+    """The classifier of a model file, and its features in the data."""
+    from sklearn.base import clone
+
+    from proxmargin.data.inputs.preprocessing import Preprocessed
+    from proxmargin.files.tables.table import read_for_model
+
+    if arguments.model is not None or arguments.groups is not None:
+        given = "--model" if arguments.model is not None else "--groups"
+        raise ValueError(
+            f"{given} is not for the model of a file: leave it out, or leave out {name}"
+        )
+    model = proxmargin.load_model(name)
+    table = read_for_model(
+        arguments.data,
+        model,
+        target=arguments.target,
+        ids=arguments.ids,
+        ignore=arguments.ignore,
+        dialect=options.dialect_of(arguments),
+    )
+    if table.y is None:
+        raise ValueError(f"{arguments.data} has no labels to permute: name their column (--target)")
+    if isinstance(model, Preprocessed):
+        table, model = replace(table, X=model.transformer.transform(table.X)), model.model
+    arguments.model = type(model).__name__
+    return clone(model), table
 
 
 def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:

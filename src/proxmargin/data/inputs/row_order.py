@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.runtime.brief import users_level
@@ -83,9 +82,9 @@ class _Waves(NamedTuple):
         """The column with the largest correlation with one of the cosines."""
         best, column = 0.0, -1
         width = max(1, BLOCK_ENTRIES // len(self.values))
-        step = X.shape[1] if sparse.issparse(X) else width
+        step = X.shape[1] if hasattr(X, "tocsr") else width
         for start in range(0, X.shape[1], max(step, 1)):
-            part = X if sparse.issparse(X) else np.array(X[:, start : start + step], np.float64)
+            part = X if hasattr(X, "tocsr") else np.array(X[:, start : start + step], np.float64)
             z = self._statistics(part)
             if z.size and z.max() > best:
                 best, column = float(z.max()), start + int(z.argmax())
@@ -98,9 +97,9 @@ class _Waves(NamedTuple):
     def _statistics(self, columns: Any) -> Array:
         """The largest ``|z|`` of each column; 0 for constant ones."""
         with np.errstate(all="ignore"):  # entries that are not finite are for others to refuse
-            if not sparse.issparse(columns):
+            if not hasattr(columns, "tocsr"):
                 columns -= columns.mean(axis=0)  # squares lose digits far from zero
-            squared = columns.power(2) if sparse.issparse(columns) else columns**2
+            squared = columns.power(2) if hasattr(columns, "tocsr") else columns**2
             squares = self.members.T @ squared
             means = self.members.T @ columns / np.maximum(self.sizes, 1.0)[:, None]
             within = np.maximum(squares - self.sizes[:, None] * means**2, 0.0)

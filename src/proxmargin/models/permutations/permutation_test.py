@@ -96,6 +96,19 @@ class PermutationTest:
     def n_permutations(self) -> int:
         return self.null.size
 
+    @property
+    def sentence(self) -> str:
+        """The answer in words, with the p-value as a fraction."""
+        n = self.n_permutations
+        if self.exact:
+            reached, whole = round(self.pvalue * n), n
+            who = f"{reached} of all {n} orders of the labels, the given one included,"
+        else:
+            reached, whole = round(self.pvalue * (n + 1)), n + 1
+            who = f"{reached - 1 or 'none'} of {n} permuted labelings"
+        value = "" if reached == 1 else f" = {self.pvalue:.3g}"
+        return f"{who} scored as high: p = {reached}/{whole}{value}"
+
     def __str__(self) -> str:
         kind = "all orders of the labels" if self.exact else "random orders of the labels"
         end = f", interrupted of {self.asked}" if self.interrupted else ""

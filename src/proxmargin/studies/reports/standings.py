@@ -283,18 +283,18 @@ class Standings:
     def evidence(self) -> HtmlTable:
         best = _shown(self.models[0]) if self.models else ""
         equal = f"posterior probability of a difference within ±{ROPE:g}"
+        p = number_column(
+            "p (Holm)", self._number("p_holm"), p_value, "adjusted for all pairs of models"
+        )
+        known_p = [self.of(each).get("p_holm") for each in self.models[1:]]
         columns = (
             word_column("model", _shown),
             number_column(
                 "difference", self._number("difference"), why=f"mean minus that of {best}"
             ),
             self._interval("difference_low", "difference_high"),
-            number_column(
-                "p (Holm)",
-                self._number("p_holm"),
-                p_value,
-                "adjusted for all pairs of models",
-            ),
+            # a column of ones says nothing
+            *([p] if any(known(each) and each < 1.0 for each in known_p) else []),
             number_column("same in practice", self._number("p_equal"), percent, equal),
         )
         caption = f"Differences from {best} in {self.label}"

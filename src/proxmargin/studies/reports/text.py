@@ -58,7 +58,8 @@ def summary(facts: Row) -> str:
     data, protocol = facts["data"], facts["protocol"]
     shown = [f"{each['label']} {each['count']}" for each in data["classes"]]
     listed = ", ".join(shown[:SHOWN_CLASSES]) + (", ..." if len(shown) > SHOWN_CLASSES else "")
-    repeated = f", {protocol['repeats']} times" if protocol["repeats"] > 1 else ""
+    repeats, seconds = protocol["repeats"], facts["cost"]["seconds"]
+    repeated = f", {repeats} times, in {seconds:.0f} s" if repeats > 1 else ""
     grouped = " of whole groups" if protocol["groups"] else ""
     transformer = protocol["preprocess"]
     prepared = f"; each training part fits {transformer}" if transformer else ""
