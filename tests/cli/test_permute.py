@@ -145,3 +145,31 @@ def test_weights_are_refused_with_what_to_do_instead(capsys) -> None:
         main(["permute", "iris", "--model", "DWD", "--weights", "w"])
     assert caught.value.code == USAGE
     assert "--ignore COL" in capsys.readouterr().err
+
+
+def test_the_answer_is_a_sentence_and_a_strength_is_chosen_each_time(capsys) -> None:
+    words = ["permute", "breast_cancer", "--model", "SparseLogisticRegression", "--alpha", "auto"]
+    options = ["--permutations", "3", "--folds", "2", "-q"]
+    assert main([*words, *options]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("None of 3 permuted labelings scored as high: p = 1/4.\n")
+    assert "alpha chosen by cross-validation each time" in out
+    assert "accuracy:" in out
+    assert "penalty of its grid" not in err  # of permuted labels, which have nothing to learn
+
+
+def test_a_saved_model_is_tested_with_its_parameters(tmp_path, capsys) -> None:
+    file = str(tmp_path / "model.pmz")
+    assert main(["fit", "wine", "--model", "L2SVC", "--C", "0.3", "-q", "-o", file]) == 0
+    capsys.readouterr()
+    words = ["wine", "--statistic", "accuracy", "--permutations", "2", "-q", "--json"]
+    assert main(["permute", file, *words]) == 0
+    saved = json.loads(capsys.readouterr().out)
+    assert main(["permute", *words, "--model", "L2SVC", "--C", "0.3"]) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert saved["parameters"]["C"] == 0.3
+    assert (saved["value"], saved["null"]) == (given["value"], given["null"])
+    assert main(["permute", file, "wine", "--model", "L2SVC", "-q"]) == 2
+    assert "--model is not for the model of a file" in capsys.readouterr().err
+    assert main(["permute", "wine", "-q"]) == 2
+    assert "permute model.pmz DATA" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from proxmargin import Comparison, compare
 from proxmargin.studies.comparing.evidence import Evidence
 from proxmargin.studies.comparing.metrics import basis_of
 from proxmargin.studies.comparing.recommendation import (
@@ -18,6 +19,7 @@ from proxmargin.studies.comparing.recommendation import (
     Traits,
     price_of_halving,
 )
+from proxmargin.studies.comparing.run import repeats_of
 from proxmargin.studies.stats.paired import exact_mcnemar, missed_difference
 
 NAMES = ("a", "b", "c")
@@ -117,3 +119,49 @@ def test_the_difference_that_is_missed_is_found_in_four_of_five_data_sets() -> N
         3 * np.sqrt(0.004)
     )
     assert missed_difference(reach, 25, np.array([0.4]), 100.0, 5, pairs=78) > 0.2
+
+
+def test_few_samples_are_split_several_times() -> None:
+    assert [repeats_of(n) for n in (60, 199, 200, 499, 569)] == [5, 5, 3, 3, 1]
+
+
+@pytest.fixture(scope="module")
+def small() -> Comparison:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 12))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(60) > 0, "yes", "no")
+    return compare(X, y, models=["L2SVC", "SquaredHingeSVC", "MulticlassSVC"], progress=False)
+
+
+def test_three_choices_are_shown_with_what_each_costs(small: Comparison) -> None:
+    found = {row["role"]: row for row in small.choices()}
+    assert set(found) == {"recommended", "most accurate", "simplest", "most stable"}
+    means = {row["model"]: row["mean"] for row in found.values()}
+    best = means[small.best_name_]
+    for row in found.values():
+        assert row["cost"] == pytest.approx(best - row["mean"])
+    assert found["recommended"]["model"] != "MulticlassSVC"
+    assert small.setup.protocol.repeats == 5
+
+
+def test_what_would_be_missed_and_who_disagrees_is_told(small: Comparison) -> None:
+    missed = small.missed
+    assert missed["rows"] == 60
+    assert 0.0 < missed["difference"] < missed["difference_of_all"]
+    (first, _) = small.agreement.against(small.best_name_)
+    held = small.to_dict()["predictions"]
+    true, ours, theirs = (
+        np.array(each)
+        for each in (held["true"], held[first["best"]]["label"], held[first["model"]]["label"])
+    )
+    assert first["best_alone"] == int(np.sum((ours == true) & (theirs != true)))
+    assert first["model_alone"] == int(np.sum((ours != true) & (theirs == true)))
+    text = str(small)
+    assert "Not distinguishable is therefore not equal." in " ".join(text.split())
+
+
+def test_missing_labels_are_told_as_labels() -> None:
+    X, y = np.ones((6, 2)), np.array([0.0, 1, 0, 1, np.nan, 1])
+    with pytest.raises(ValueError, match="no label in row 4") as error:
+        compare(X, y)
+    assert "Imputer" not in str(error.value)
