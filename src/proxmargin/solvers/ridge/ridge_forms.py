@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from proxmargin.compiled.losses import margins as compiled
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Array, Index
+from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
+from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Centred, Point, Problem
-from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
 from proxmargin.solvers.shared.margin_model import (
+    MarginExpansion,
     MarginNewtonState,
     curvature_in_shift,
     intercept_eliminated,
@@ -37,7 +42,12 @@ LARGEST_EVERY = 20  # every so manieth sample at least
 SAMPLE_ENTRIES = 6_000_000  # at most, of data that may be mapped from a file: a copy of 48 MB
 SAMPLES_GROWTH = 4  # times as many
 FEW_PER_FEATURE = 16  # samples, below which the Hessian of a sample is of no use
+OVERSHOT = 0.9  # slope at the end of a full step over the first, beyond which it is searched
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
+
+
+FullStep = tuple[Array, MarginExpansion, Array]
+"""The step of the coefficients, the loss at its end, and its gradient in the coefficients."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,6 +131,10 @@ class Form(ABC):
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         """The Newton step of the coefficients, and of the intercept."""
 
+    def full_step(self, problem: Problem, state: RidgeNewtonState) -> FullStep | None:
+        """A full Newton step in one pass over the data; None where its length is to be searched."""
+        return None
+
 
 class FeatureForm(Form):
     """Few features: the Hessian is formed and factored, first that of some of the samples."""
@@ -144,6 +158,59 @@ class FeatureForm(Form):
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
         return direction, -float(state.mean @ direction)
+
+    def full_step(self, problem: Problem, state: RidgeNewtonState) -> FullStep | None:
+        """One from near the solution, where a sample has led.
+
+        The intercept at its end is the best one to first order, and so is the gradient.
+        """
+        suits = Trait.COMPILED in problem.traits and not problem.loss.largest_offset
+        if state.stride == 1 or state.majoriser > 0 or not suits:
+            return None
+        direction, move = self.newton(problem, state)
+        coef, intercept, own = state.inner + direction, state.at.intercept + move, problem.intercept
+        evaluation, slope = self._evaluated(problem, coef, intercept)
+        total, value = evaluation.curvature.sum() + own.l2, evaluation.value
+        if problem.fits_intercept and total > 0:
+            rise = float(evaluation.dual.sum()) + own.l2 * intercept
+            value += 0.5 * own.l2 * intercept**2 - 0.5 * rise**2 / total
+            intercept -= rise / total
+            evaluation.scores[:] -= rise / total
+            evaluation.dual[:] -= evaluation.curvature * (rise / total)
+            slope -= rise * state.mean
+        before = float(direction @ (state.slope + state.ridge * state.inner))
+        falls = value + 0.5 * state.ridge * float(coef @ coef) < state.objective
+        if falls and float(direction @ (slope + state.ridge * coef)) <= OVERSHOT * abs(before):
+            return direction, evaluation._replace(intercept=intercept, value=value), slope
+        return None
+
+    def _evaluated(
+        self, problem: Problem, coef: Array, intercept: float
+    ) -> tuple[MarginExpansion, Array]:
+        """The loss with its own curvatures, and its gradient in the coefficients.
+
+        Dense data stored by rows are read once.
+        """
+        loss, (base, centre, scale) = problem.margins, self.design.stored
+        phi: Any = loss.phi.scalars
+        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
+        scores, theta, curvature = np.empty((3, signs.size))
+        lines = base.lines if isinstance(base, DenseDesign) and base.by_rows else None
+        if lines is None:
+            scores[:] = self.products(coef)
+            scores += intercept
+            *_, value = phi.evaluated(scores, 0.0, signs, weights, theta, curvature)
+            slope = -self.gradient(theta)
+        else:
+            base.counter.add(base.share)
+            raw, pulled = coef / scale, np.zeros(coef.size)
+            shift, step = intercept - float(centre @ raw), max(1, CACHED_ENTRIES // coef.size)
+            data = (lines, step, raw, shift, signs, weights)
+            total, _, value = compiled.evaluated_lines(phi, *data, scores, theta, curvature, pulled)
+            slope = (centre * total - pulled) / scale
+            scores += shift
+        dual = np.negative(theta, out=theta)
+        return MarginExpansion(intercept, scores, value, dual, curvature), slope
 
 
 class SampleForm(Form):
@@ -299,4 +366,16 @@ def _new_form(problem: Problem, deadline: float) -> Form:
         # rounding of a singular Gram matrix would swamp a weak ridge
         largest = problem.margins.phi.smoothness * problem.slope_size**2
         few = problem.penalty.l2 >= GRAM_MIN_RIDGE * largest
-    return (SampleForm if few else FeatureForm)(problem.centred)
+    if few:
+        return SampleForm(problem.centred)
+    form = FeatureForm(Centred(raw, np.zeros(features)))
+    if form.stride() > 1 and _is_nearly_centred(problem, form.stride()):
+        return form
+    return FeatureForm(problem.centred)
+
+
+def _is_nearly_centred(problem: Problem, every: int) -> bool:
+    """Whether the means of a sample are so small that centring gains at most two digits."""
+    part = problem.design.rows(problem.remembered(_sample, every)[0])
+    mean, variance = part.mean_and_variance(np.full(part.n_samples, 1.0 / part.n_samples))
+    return bool((np.abs(mean) <= 100.0 * np.sqrt(variance)).all())

@@ -99,7 +99,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         state = self.init(problem, start, stop)
         noise = problem.design.n_features / problem.design.n_samples
         for _ in range(self.max_iter):
-            if state.ridge <= problem.penalty.l2 and state.objective_change**2 <= noise:
+            if state.ridge <= problem.penalty.l2 and state.objective_change <= noise:
                 break
             state = self.step(problem, state)
         return self.point(problem, state)
@@ -111,9 +111,11 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         return first.but(unpolished=first.stride == 1, idle=0, renews=True)
 
     def step(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
+        form = form_of(problem)
         if state.renews:
-            state = form_of(problem).with_hessian(problem, state)
-        reached = super().step(problem, state)
+            state = form.with_hessian(problem, state)
+        full = form.full_step(problem, state)
+        reached = self.moved(problem, state, *full) if full else super().step(problem, state)
         if reached.renews:
             return reached.but(hessian=np.empty((0, 0)))
         moved, change = reached.inner - state.inner, reached.slope - state.slope

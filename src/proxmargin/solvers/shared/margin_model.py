@@ -206,15 +206,21 @@ class MarginNewton(Solver[S]):
         majoriser = _next_majoriser(state.majoriser, length)
         scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
         there = expanded(problem, scores, intercept, majoriser)
-        change = length * float(np.linalg.norm(step.direction))
+        slope = self.gradient(problem, there.dual)
+        reached = state.but(majoriser=majoriser, multiplier=step.multiplier)
+        return self.moved(problem, reached, length * step.direction, there, slope)
+
+    def moved(
+        self, problem: Problem, state: S, step: Array, there: MarginExpansion, slope: Array
+    ) -> S:
+        """The state after a step of the coefficients, with the loss and its gradient there."""
+        change = float(np.linalg.norm(step)) / (1.0 + float(np.linalg.norm(state.inner)))
         reached = state.but(
             n_iter=state.n_iter + 1,
-            inner=state.inner + length * step.direction,
+            inner=state.inner + step,
             at=there,
-            slope=self.gradient(problem, there.dual),
-            majoriser=majoriser,
-            multiplier=step.multiplier,
-            point_change=change / (1.0 + float(np.linalg.norm(state.inner))),
+            slope=slope,
+            point_change=change,
         )
         return self.with_gap(problem, reached)
 
