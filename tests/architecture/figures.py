@@ -66,9 +66,9 @@ def solver_names() -> int:
 
 
 def rules() -> int:
-    from proxmargin.solvers.choice.rules import KERNEL_RULES, PASS_RULES, RULES
+    from proxmargin.solvers.choice.rules import KERNEL_RULES, PASSES, RULES
 
-    return len({*RULES, *KERNEL_RULES, *PASS_RULES})
+    return len({*RULES, *KERNEL_RULES, *PASSES})
 
 
 def numeric_constants() -> int:

@@ -16,12 +16,12 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.solvers.choice.names import SOLVERS
-from proxmargin.solvers.choice.rules import PASS_RULES, RULES
+from proxmargin.solvers.choice.rules import PASSES, RULES
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.stopping import Stop
 from tests.cases import MARGIN_LOSSES
 
-CHOSEN = list(dict.fromkeys(rule.use for rule in (*RULES, *PASS_RULES)))
+CHOSEN = list(dict.fromkeys(rule.use for rule in (*RULES, *PASSES)))
 LOSSES: dict[str, MarginLoss] = {**MARGIN_LOSSES, "huberized, delta 0.1": HuberizedHinge(0.1)}
 SHAPES = {"tall": (120, 4), "wide": (24, 40)}
 MOST = Stop(tol=1e-3, max_iter=2000)

@@ -45,7 +45,7 @@ from proxmargin.penalties import (
 )
 from proxmargin.solvers.choice.fallback import Choice
 from proxmargin.solvers.choice.names import SOLVERS, choose
-from proxmargin.solvers.choice.rules import KERNEL_RULES, RULES, SMOOTH_FALLBACK, rules_for
+from proxmargin.solvers.choice.rules import CELLS, FALLBACKS, KERNEL_RULES, PASSES, RULES, rules_for
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import UnsuitableSolverError
 from proxmargin.solvers.loop.stopping import Stop
@@ -223,24 +223,24 @@ def test_a_smooth_loss_and_a_penalty_of_ones_own_get_accelerated_steps(loss: str
 
 
 def test_a_problem_is_asked_of_the_rules_of_its_kind_alone() -> None:
-    """At most ten; each but the fallback can take some problem of the kind."""
+    """At most three; each can take some problem of the kind, as the fallbacks need not."""
+    assert max(len(cell) for cell in (*CELLS, KERNEL_RULES, PASSES)) == 3
     asked = {problem: rules_for(problem) for problem in problems()}
-    kinds = {rules: [p for p in asked if asked[p] is rules] for rules in asked.values()}
+    kinds = {rules: [p for p in asked if asked[p] == rules] for rules in asked.values()}
     assert len(kinds) > 8
     for rules, found in kinds.items():
-        assert len(rules) <= 10
         assert set(rules) <= set(RULES)
-        for rule in set(rules) - set(SMOOTH_FALLBACK):
+        for rule in set(rules) - set(FALLBACKS):
             solver = SOLVERS[rule.use](**rule.options)
             assert any(solver.objection(problem) is None for problem in found), rule.because
 
 
 def test_few_solvers_are_asked_before_one_takes_a_problem() -> None:
-    """At most four, unless none but a fallback does."""
+    """At most three, unless none but a fallback does."""
     for problem, because in walked():
-        if because not in {rule.because for rule in SMOOTH_FALLBACK}:
-            rows = [rule for rule in rules_for(problem) if rule.when is None or rule.when(problem)]
-            assert [rule.because for rule in rows].index(because) < 4
+        rows = [rule for rule in rules_for(problem) if rule.when is None or rule.when(problem)]
+        if because not in {rule.because for rule in set(FALLBACKS) - set(rows[:3])}:
+            assert [rule.because for rule in rows].index(because) < 3
 
 
 def test_a_smooth_loss_by_an_array_formula_with_an_l1_norm_gets_accelerated_steps() -> None:

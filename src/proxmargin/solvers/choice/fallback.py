@@ -18,7 +18,7 @@ from proxmargin.optimality.certificates.rounding_terms import is_dual_rounding
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.threads import affordable
-from proxmargin.solvers.choice.rules import INTERIOR_POINT, SMOOTH_FALLBACK, Rule
+from proxmargin.solvers.choice.rules import FALLBACK, FAPG, INTERIOR_POINT, Rule
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import InPlaceOf, Report, Solution, Status
 from proxmargin.solvers.loop.run import Certify
@@ -160,7 +160,7 @@ def _is_hopeless(problem: Problem, following: Choice) -> bool:
     """Whether a first-order method would follow an interior point, which stalls at rounding."""
     tried = following.others.tried if following.others else ()
     interior = any(use == INTERIOR_POINT.use for use, _ in tried)
-    first_order = any(following.name == rule.use for rule in SMOOTH_FALLBACK)
+    first_order = any(following.name == rule.use for rule in (FAPG, *FALLBACK))
     return interior and first_order and Trait.BALL not in problem.traits
 
 

@@ -1,10 +1,10 @@
 """The rules of ``solver='auto'``: a table by the kind of problem, each row with its reason.
 
-Of the rows of a kind (`rules_for`) the first that matches and whose solver takes the problem is
-used, and its ``because`` is that of the certificate. If it stalls, the next row goes on. A row
-above it was passed over because ``when`` does not hold, because `Solver.objection` says why not, or
-because a step would exceed the time limit. The thresholds are crossovers between solvers, measured
-on the data sets of ``benchmarks/``.
+Of the rows of a kind, at most three, the first that matches and whose solver takes the problem is
+used, and its ``because`` is that of the certificate. If it stalls, the next row goes on, after the
+last the fallbacks. A row above it was passed over because ``when`` does not hold, because
+`Solver.objection` says why not, or because a step would exceed the time limit. The thresholds are
+crossovers between solvers, measured on the data sets of ``benchmarks/``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses import MinimaxFisher, MinimaxProbability
+from proxmargin.functions.losses import CrammerSinger, MinimaxFisher, MinimaxProbability
 from proxmargin.functions.penalties.custom import OwnPenalty
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.interior.box_program import LARGEST
+from proxmargin.solvers.programs.gauge_columns import gauge_columns
 
 VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
 TALL_RATIO = 8  # samples per feature from which on semismooth Newton beats interior points
@@ -200,52 +201,52 @@ FAPG_WS = Rule(
     _wide,
 )
 FAPG = Rule(
-    "fapg",
-    "a smooth loss: accelerated proximal gradient, preconditioned by feature scales",
-    lambda problem: Trait.SMOOTH in problem.traits,
+    "fapg", "a smooth loss: accelerated proximal gradient, preconditioned by feature scales"
 )
-FALLBACK = (
-    Rule(
-        "fapg-star",
-        "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
-        lambda problem: problem.loss.n_outputs == 1,
-    ),
-    Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps"),
+DUAL_PROXIMAL_GRADIENT = Rule(
+    "fapg-star",
+    "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
+    lambda problem: problem.loss.n_outputs == 1,
 )
-SMOOTH_FALLBACK = (
-    Rule("b-pgh", "a smooth loss: accelerated proximal gradient in the coefficients"),
-    *FALLBACK,
+PRIMAL_DUAL = Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps")
+SSNAL = Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual")
+PRIMAL_DUAL_SSNAL = Rule(
+    "fapg-ssnal",
+    "hinges of all classes together, many of them: primal-dual steps, then semismooth Newton on "
+    "the dual",
+    lambda problem: int(np.count_nonzero(problem.loss.dual_support)) >= MANY_DUAL_POINTS,
+    {"first": "fbpd"},
+)
+FEW_PIECES = Rule(
+    "linear-program",
+    "hinges and a polyhedral norm, few samples: the simplex method with column generation",
+    _has_few_pieces,
 )
 
-# ---- one column of scores, by loss and penalty --------------------------------------------------
+# ---- the kinds: rows, the first of which that fits is used --------------------------------------
 
-KINKED = (MULTIPLIER_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM, *FALLBACK)
+MINIMAX = (FISHER, PROBABILITY)
+BUDGET = (
+    LINEAR_PROGRAM,
+    Rule("cutting-planes", "a budget for the loss: cutting planes in its multiplier"),
+)
+# one column of scores, by loss and penalty
+KINKED = (MULTIPLIER_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM)
 ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("smooth", "ridge"): (
         DUAL_COORDINATE_DESCENT,
         ACTIVE_SET,
         Rule("ridge-newton", "a smooth loss and a ridge: Newton's method"),
-        INTERIOR_POINT,
-        NEWTON,
-        *SMOOTH_FALLBACK,
     ),
+    ("kinked", "wide ridge"): (DUAL_COORDINATE_DESCENT, ACTIVE_SET, INTERIOR_POINT),
     ("kinked", "ridge"): (
         DUAL_COORDINATE_DESCENT,
-        ACTIVE_SET,
         Rule(
             "multiplier-newton",
             "the hinge, many samples of few features: semismooth Newton in an augmented Lagrangian",
             lambda problem: _tall(problem) and _has_similar_scales(problem),
         ),
         INTERIOR_POINT,
-        Rule(
-            "fapg-star",
-            "a loss with kinks and a ridge, data smaller than a square matrix of their shorter "
-            "side: accelerated proximal gradient on the dual",
-            _system_exceeds_data,
-        ),
-        MULTIPLIER_NEWTON,
-        *FALLBACK,
     ),
     ("smooth", "l1"): (
         Rule(
@@ -255,14 +256,11 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         ),
         NEWTON,
         INTERIOR_POINT,
-        FAPG_WS,
-        FAPG,
-        *SMOOTH_FALLBACK,
     ),
-    ("formula", "l1"): (FAPG_WS, FAPG, *SMOOTH_FALLBACK),
+    ("formula", "l1"): (FAPG_WS, FAPG),
     ("kinked", "l1"): KINKED,
-    ("smooth", "flat ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL, *SMOOTH_FALLBACK),
-    ("smooth", "ball"): (INTERIOR_POINT, WIDE_BALL, BALL_NEWTON, *SMOOTH_FALLBACK),
+    ("smooth", "flat ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL),
+    ("smooth", "ball"): (INTERIOR_POINT, WIDE_BALL, BALL_NEWTON),
     ("kinked", "ball"): (
         Rule(
             "fapg-star",
@@ -271,10 +269,9 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             _is_tight_ball,
         ),
         INTERIOR_POINT,
-        *FALLBACK,
     ),
-    ("smooth", "own"): (FAPG, *SMOOTH_FALLBACK),
-    ("kinked", "own"): FALLBACK,
+    ("smooth", "own"): (FAPG,),
+    ("kinked", "own"): (),
     ("smooth", "other"): (
         Rule(
             "newton",
@@ -283,96 +280,65 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         ),
         INTERIOR_POINT,
         NEWTON,
-        *SMOOTH_FALLBACK,
     ),
     ("kinked", "other"): KINKED,
 }
-
-# ---- several columns of scores, by loss ---------------------------------------------------------
-
-SEVERAL_OUTPUTS: Mapping[str, tuple[Rule, ...]] = {
-    "smooth": (
-        Rule(
-            "class-newton",
-            "a smooth loss of all classes together and an l1 norm: proximal Newton on a working "
-            "set of coefficients",
-            lambda problem: problem.penalty.l1 > 0,
-        ),
-        Rule(
-            "fapg-ssnal",
-            "a smooth loss of all classes together, many features or coupled classes: accelerated "
-            "proximal gradient on a working set of features, then semismooth Newton",
-            _profits_from_working_set,
-            {"working_set": True},
-        ),
-        Rule(
-            "fapg-ssnal",
-            "a smooth loss of all classes together: accelerated proximal gradient, then semismooth "
-            "Newton on the dual where that is quicker",
-        ),
-        FAPG_WS,
-        FAPG,
+# several columns of scores
+SMOOTH_CLASSES = (
+    Rule(
+        "class-newton",
+        "a smooth loss of all classes together and an l1 norm: proximal Newton on a working set "
+        "of coefficients",
+        lambda problem: problem.penalty.l1 > 0,
     ),
-    "kinked": (
-        Rule(
-            "linear-program",
-            "hinges and a polyhedral norm, few samples: the simplex method with column generation",
-            _has_few_pieces,
-        ),
-        Rule(
-            "multiplier-newton",
-            "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
-            "features",
-        ),
-        Rule(
-            "linear-program",
-            "hinges and a polyhedral norm, too many samples for column generation alone: the "
-            "simplex method",
-            lambda problem: _pieces(problem) <= SIMPLEX_DUAL_PIECES,
-        ),
-        Rule(
-            "ssnal",
-            "hinges of all classes together, many more features than samples: semismooth Newton on "
-            "the dual, on a working set of features",
-            lambda problem: (
-                problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
-                and not problem.penalty.l1 == 0 < problem.penalty.l2
-            ),
-            {"working_set": True},
-        ),
-        Rule(
-            "fapg-ssnal",
-            "hinges of all classes together, many of them: primal-dual steps, then semismooth "
-            "Newton on the dual",
-            lambda problem: int(np.count_nonzero(problem.loss.dual_support)) >= MANY_DUAL_POINTS,
-            {"first": "fbpd"},
-        ),
-        Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual"),
-        Rule(
-            "ssnal",
-            "hinges of all classes together: semismooth Newton on the dual, started again for "
-            "smaller and smaller gaps",
-            options={"working_set": True},
-        ),
-        LINEAR_PROGRAM,
-        FALLBACK[-1],
+    Rule(
+        "fapg-ssnal",
+        "a smooth loss of all classes together, many features or coupled classes: accelerated "
+        "proximal gradient on a working set of features, then semismooth Newton",
+        _profits_from_working_set,
+        {"working_set": True},
     ),
-}
-
-# ---- other kinds --------------------------------------------------------------------------------
-
-MINIMAX = (FISHER, PROBABILITY, *FALLBACK)
-BUDGET = (
-    LINEAR_PROGRAM,
-    Rule("cutting-planes", "a budget for the loss: cutting planes in its multiplier"),
-    FALLBACK[-1],
+    Rule(
+        "fapg-ssnal",
+        "a smooth loss of all classes together: accelerated proximal gradient, then semismooth "
+        "Newton on the dual where that is quicker",
+    ),
 )
-# all of the above, which need features in memory; each once
-RULES = tuple(
-    dict.fromkeys(chain(MINIMAX, BUDGET, *ONE_OUTPUT.values(), *SEVERAL_OUTPUTS.values()))
+WORST_CLASS = (
+    FEW_PIECES,
+    Rule(
+        "multiplier-newton",
+        "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
+        "features",
+    ),
+    SSNAL,
 )
-# for a matrix of inner products, which has no features
-KERNEL_RULES: tuple[Rule, ...] = (
+POLYHEDRAL_CLASSES = (
+    Rule(
+        "linear-program",
+        "hinges and a polyhedral norm, too many samples for column generation alone: the simplex "
+        "method",
+        lambda problem: _pieces(problem) <= SIMPLEX_DUAL_PIECES or _has_few_pieces(problem),
+    ),
+    PRIMAL_DUAL_SSNAL,
+    SSNAL,
+)
+KINKED_CLASSES = (
+    Rule(
+        "ssnal",
+        "hinges of all classes together, many more features than samples: semismooth Newton on "
+        "the dual, on a working set of features",
+        lambda problem: (
+            problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
+            and not problem.penalty.l1 == 0 < problem.penalty.l2
+        ),
+        {"working_set": True},
+    ),
+    PRIMAL_DUAL_SSNAL,
+    SSNAL,
+)
+# a matrix of inner products, which has no features
+KERNEL_RULES = (
     Rule(
         "decomposition", "a kernel matrix and a sparse dual: block coordinate descent on the dual"
     ),
@@ -381,10 +347,8 @@ KERNEL_RULES: tuple[Rule, ...] = (
         "a kernel matrix and a loss that is curved everywhere: Newton's method on the dual",
     ),
 )
-# for data that are read anew in every pass: methods of few passes, none of columns or single rows
-PASS_RULES: tuple[Rule, ...] = (
-    FISHER,
-    PROBABILITY,
+# data that are read anew in every pass: methods of few passes, none of columns or single rows
+PASSES = (
     Rule(
         "pass-newton",
         "data read in passes, a smooth loss: a proximal Newton step with each pass, from a sample "
@@ -392,33 +356,81 @@ PASS_RULES: tuple[Rule, ...] = (
     ),
     BALL_NEWTON,
     FAPG,
-    INTERIOR_POINT,
+)
+
+# ---- what goes on where these stall, or take a problem not --------------------------------------
+
+FALLBACK = (DUAL_PROXIMAL_GRADIENT, PRIMAL_DUAL)
+SMOOTH_FALLBACK = (INTERIOR_POINT, NEWTON, FAPG_WS, FAPG, *FALLBACK)
+KINKED_FALLBACK = (
+    Rule(
+        "fapg-star",
+        "a loss with kinks and a ridge, data smaller than a square matrix of their shorter side: "
+        "accelerated proximal gradient on the dual",
+        lambda problem: problem.penalty.l2 > 0 and _system_exceeds_data(problem),
+    ),
+    MULTIPLIER_NEWTON,
     *FALLBACK,
 )
+CLASS_FALLBACK = (
+    SSNAL,
+    Rule(
+        "ssnal",
+        "hinges of all classes together: semismooth Newton on the dual, started again for smaller "
+        "and smaller gaps",
+        options={"working_set": True},
+    ),
+    LINEAR_PROGRAM,
+    PRIMAL_DUAL,
+)
+# of problems with features in memory; each once
+CLASSES = (SMOOTH_CLASSES, WORST_CLASS, POLYHEDRAL_CLASSES, KINKED_CLASSES)
+CELLS = (MINIMAX, BUDGET, *ONE_OUTPUT.values(), *CLASSES)
+FALLBACKS = tuple(dict.fromkeys((*SMOOTH_FALLBACK, *KINKED_FALLBACK, *CLASS_FALLBACK)))
+RULES = tuple(dict.fromkeys((*chain(*CELLS), *FALLBACKS)))
 
 
 def rules_for(problem: Problem) -> tuple[Rule, ...]:
     """The rules for problems of this kind, in the order in which they are asked.
 
     The kind is the access to the data (in memory, in passes, a kernel matrix), the loss (of one
-    column of scores or several, smooth or with kinks, of moments, within a budget) and, for one
-    column, the penalty.
+    column of scores or several, smooth or with kinks, of moments, within a budget) and the penalty.
+    At most three rows are of the kind; the others go on where these stall.
     """
-    if problem.design.passes_only:
-        return PASS_RULES
+    smooth = Trait.SMOOTH in problem.traits
     if isinstance(problem.design, KernelDesign):
         return KERNEL_RULES
-    if Trait.BUDGET in problem.traits:
-        return BUDGET
     if isinstance(problem.loss.unshifted, MinimaxFisher | MinimaxProbability):
-        return MINIMAX
-    loss = "smooth" if Trait.SMOOTH in problem.traits else "kinked"
+        return MINIMAX + FALLBACK
+    if problem.design.passes_only:
+        return (PASSES if smooth else ()) + (INTERIOR_POINT, *FALLBACK)
+    if Trait.BUDGET in problem.traits:
+        return (*BUDGET, PRIMAL_DUAL)
     if problem.loss.n_outputs > 1:
-        return SEVERAL_OUTPUTS[loss]
-    penalty = _kind_of_penalty(problem)
-    if penalty == "l1" and loss == "smooth" and Trait.COMPILED not in problem.traits:
+        if smooth:
+            return (*SMOOTH_CLASSES, FAPG_WS, FAPG)
+        return _kinked_classes(problem) + CLASS_FALLBACK
+    return _one_output(problem, smooth) + (SMOOTH_FALLBACK if smooth else KINKED_FALLBACK)
+
+
+def _one_output(problem: Problem, smooth: bool) -> tuple[Rule, ...]:
+    """The rows for one column of scores."""
+    loss, penalty = "smooth" if smooth else "kinked", _kind_of_penalty(problem)
+    if penalty == "l1" and smooth and Trait.COMPILED not in problem.traits:
         loss = "formula"  # by arrays: no compiled solver takes it
-    return ONE_OUTPUT.get((loss, penalty)) or ONE_OUTPUT[loss, "ball"]
+    if penalty == "ridge" and not smooth and _wide(problem):
+        penalty = "wide ridge"
+    return ONE_OUTPUT.get((loss, penalty), ONE_OUTPUT["kinked", "ball"])
+
+
+def _kinked_classes(problem: Problem) -> tuple[Rule, ...]:
+    """The rows for hinges of several columns of scores."""
+    penalty, gauge = problem.penalty, gauge_columns(problem.penalty)
+    is_net = Trait.UNIFORM_NET in penalty.traits and penalty.l1 + penalty.l2 > 0
+    if isinstance(problem.loss.unshifted, CrammerSinger) and is_net:
+        return WORST_CLASS
+    polyhedral = gauge is not None and gauge.is_polyhedral and penalty.l2 == 0
+    return POLYHEDRAL_CLASSES if polyhedral else KINKED_CLASSES
 
 
 def _kind_of_penalty(problem: Problem) -> str:
