@@ -61,6 +61,20 @@ def _wide(problem: Problem) -> bool:
     return problem.design.n_features > problem.design.n_samples
 
 
+def _is_very_wide(problem: Problem) -> bool:
+    """The same many times over, for a penalty that selects."""
+    selects = problem.penalty.l1 > 0 or problem.penalty.l2 == 0
+    return selects and problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
+
+
+def _has_one_output(problem: Problem) -> bool:
+    return problem.loss.n_outputs == 1
+
+
+def _has_l1_norm(problem: Problem) -> bool:
+    return problem.penalty.l1 > 0
+
+
 def _tall(problem: Problem) -> bool:
     """Many more samples than features."""
     return problem.design.n_samples >= TALL_RATIO * problem.design.n_features
@@ -88,13 +102,14 @@ def _is_sparse_and_wide(problem: Problem) -> bool:
 
 
 def _system_exceeds_data(problem: Problem) -> bool:
-    """The system of a ridge is larger than the data.
+    """There is a ridge, and its system is larger than the data.
 
     One that does not fit counts for sparse data of many features only.
     """
     design = problem.design
     solvable = min(design.n_samples, design.n_features) <= LARGEST
-    return (solvable or _is_sparse_and_wide(problem)) and not _has_small_systems(problem)
+    large = (solvable or _is_sparse_and_wide(problem)) and not _has_small_systems(problem)
+    return large and problem.penalty.l2 > 0
 
 
 def _has_few_free_duals(problem: Problem) -> bool:
@@ -206,7 +221,7 @@ FAPG = Rule(
 DUAL_PROXIMAL_GRADIENT = Rule(
     "fapg-star",
     "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
-    lambda problem: problem.loss.n_outputs == 1,
+    _has_one_output,
 )
 PRIMAL_DUAL = Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps")
 SSNAL = Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual")
@@ -289,7 +304,7 @@ SMOOTH_CLASSES = (
         "class-newton",
         "a smooth loss of all classes together and an l1 norm: proximal Newton on a working set "
         "of coefficients",
-        lambda problem: problem.penalty.l1 > 0,
+        _has_l1_norm,
     ),
     Rule(
         "fapg-ssnal",
@@ -328,10 +343,7 @@ KINKED_CLASSES = (
         "ssnal",
         "hinges of all classes together, many more features than samples: semismooth Newton on "
         "the dual, on a working set of features",
-        lambda problem: (
-            problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
-            and not problem.penalty.l1 == 0 < problem.penalty.l2
-        ),
+        _is_very_wide,
         {"working_set": True},
     ),
     PRIMAL_DUAL_SSNAL,
@@ -367,7 +379,7 @@ KINKED_FALLBACK = (
         "fapg-star",
         "a loss with kinks and a ridge, data smaller than a square matrix of their shorter side: "
         "accelerated proximal gradient on the dual",
-        lambda problem: problem.penalty.l2 > 0 and _system_exceeds_data(problem),
+        _system_exceeds_data,
     ),
     MULTIPLIER_NEWTON,
     *FALLBACK,
