@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from proxmargin.compiled.cache import SUMS, njit
-from proxmargin.compiled.products.products import across, along
 from proxmargin.compiled.rounding import SLOPE_ROUNDING
 
 
@@ -176,28 +175,3 @@ def clip_into_box(dual, signs, weights, bound):
             else:
                 low[k] += value
     return inside, low, high
-
-
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def evaluated_lines(phi, lines, step, coef, shift, signs, weights, scores, dual, curvature, pulled):
-    """`evaluated` at ``scores = lines @ coef``, and ``lines' dual``, in one reading of the data.
-
-    Parameters
-    ----------
-    lines : (n_samples, n_features)
-    step : int
-        Samples of a block: it is read twice, the second time from the cache.
-    pulled : (n_features,)
-        ``lines' dual`` is added.
-    """
-    slope, total, loss = 0.0, 0.0, 0.0
-    for first in range(0, scores.size, step):
-        last = min(first + step, scores.size)
-        part = slice(first, last)
-        along(lines[part], coef, scores[part])
-        one, _, two, three = phi.evaluated(
-            scores[part], shift, signs[part], weights[part], dual[part], curvature[part]
-        )
-        slope, total, loss = slope + one, total + two, loss + three
-        across(lines[part], dual[part], pulled)
-    return slope, total, loss

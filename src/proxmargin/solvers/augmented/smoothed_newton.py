@@ -100,6 +100,7 @@ def line_search(
     first: float,
     fall: Callable[[P, float], float],
     ahead: Callable[[P, S, float], float],
+    noise: float = 0.0,
 ) -> tuple[P, S] | None:
     """The first step length, halved from one, with sufficient decrease; None if there is none.
 
@@ -118,8 +119,11 @@ def line_search(
         The decrease that the slope at ``here`` predicts for a point and its length.
     ahead : callable
         The change that the slopes at a point predict for another step of the same length.
+    noise : float
+        Rounding of the arguments of the objective, which its own leaves out: slopes alone decide on
+        smaller changes.
     """
-    slack, length = here.rounding, 1.0
+    slack, length = max(here.rounding, noise), 1.0
     for _ in range(LINE_SEARCH_STEPS):  # with few samples curved, a step can be far too long
         there = along(length)
         drop = fall(there, length)
@@ -129,7 +133,7 @@ def line_search(
             end = slopes(there)
             if ahead(there, end, length) <= END_SLOPE_FRACTION * drop:
                 return there, end
-        if length * first <= slack:
+        if length * first <= here.rounding:
             return None
         length *= 0.5
     return None

@@ -17,6 +17,7 @@ from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.solvers.augmented.smoothed_newton import (
     NEWTON_STEPS,
+    RETREAT,
     line_search,
     minimise,
 )
@@ -33,7 +34,6 @@ WARM_START_GAP = 2e-2
 STEP_GROWTH = 3.0  # factor from one subproblem to the next
 FEW_NEWTON_STEPS = 3  # in a subproblem up to which the growth is doubled
 MANY_NEWTON_STEPS = 12  # above which the growth is its square root
-STEP_RETREAT = 5.0  # divisor if Newton's method fails
 # divisor if the gap is rounding, to which long steps add: coefficients are differences of terms as
 # large as the steps
 ROUNDING_RETREAT = 12.0
@@ -177,9 +177,9 @@ class SemismoothNewton(Solver[SemismoothNewtonState]):
                 state,
                 n_iter=n_iter,
                 idle=state.idle + 1,
-                tau=state.tau / STEP_RETREAT,
-                tau_b=state.tau_b / STEP_RETREAT,
-                ts=state.ts / STEP_RETREAT,
+                tau=state.tau / RETREAT,
+                tau_b=state.tau_b / RETREAT,
+                ts=state.ts / RETREAT,
                 finished=state.idle + 1 >= self.max_stalled,
             )
         growth = _growth(end.steps)
@@ -254,8 +254,8 @@ class _Subproblem:
         self.support = problem.loss.dual_support
         # scores and coefficients are differences of terms as large as the steps
         lengths = state.ts + state.tau * float(self.design.row_norms().max())
-        rounding = 2 * SUM_ROUNDING * lengths * float(np.abs(state.dual).max())
-        self.target = max(state.residual, rounding) * float(np.sqrt(self.support.sum()))
+        self.rounding = 2 * SUM_ROUNDING * lengths * float(np.abs(state.dual).max())
+        self.target = max(state.residual, self.rounding) * float(np.sqrt(self.support.sum()))
 
     def start(self) -> _DualTrial:
         dual = np.where(self.support, self.state.dual, 0.0)
@@ -282,7 +282,8 @@ class _Subproblem:
         def ahead(there: _DualTrial, end: _DualSlopes, length: float) -> float:
             return -length * float(np.vdot(end.gradient, direction))
 
-        return line_search(here, along, self.slopes, first, fall, ahead)
+        noise = self.rounding * float(np.abs(here.dual).sum())
+        return line_search(here, along, self.slopes, first, fall, ahead, noise)
 
     def at(self, dual: Array, pulled: Array) -> _DualTrial:
         """The primal point at a dual point; ``pulled`` is ``X'dual``."""

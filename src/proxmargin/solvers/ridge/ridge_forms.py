@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.compiled.losses import margins as compiled
 from proxmargin.compiled.rounding import TINY
+from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.data.designs.base import Array, Index
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.kernels.matrix import KernelDesign
