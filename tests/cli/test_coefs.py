@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from proxmargin import load_model
+from proxmargin import feature_report, load_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK, USAGE
 
@@ -60,6 +61,28 @@ def test_a_model_in_the_units_of_the_data_takes_deviations_from_data(training, t
     for row in json.loads(capsys.readouterr().out)["coefficients"]:
         expected = row["coefficient"] * deviations[row["feature"]]
         assert row["coefficient_per_sd"] == pytest.approx(expected)
+
+
+def test_with_labelled_data_each_feature_is_described_alone_and_over_folds(
+    model, training, tmp_path, capsys
+):
+    path = tmp_path / "genes.csv"
+    assert main(["coefs", str(model), str(training), "-o", str(path)]) == OK
+    found, frame = pd.read_csv(path), pd.read_csv(training)
+    report = feature_report(load_model(model), *_split(frame, load_model(model)))
+    for name in ("auc", "folds"):
+        np.testing.assert_allclose(found[name], report[name])
+    assert list(found.columns[-4:]) == ["auc", "folds", "fold_rank", "partners"]
+    capsys.readouterr()
+    assert main(["coefs", str(model), str(training), "-q"]) == OK
+    heading, first, *_ = capsys.readouterr().out.splitlines()
+    assert "AUC alone" in heading
+    assert f"{report.auc[0]:.3f}" in first
+
+
+def _split(frame, model):
+    (target,) = set(frame.columns) - set(model.feature_names_in_)
+    return frame[model.feature_names_in_], frame[target]
 
 
 def test_a_kernel_has_none(tmp_path, capsys):

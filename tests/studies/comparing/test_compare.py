@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
@@ -122,6 +122,17 @@ class TestResults:
         largest = np.argsort(-np.abs(weights))[:3]
         assert [name for name, _, _ in top] == [X.columns[j] for j in largest]
         np.testing.assert_allclose([w for _, w, _ in top], weights[largest])
+
+    def test_features_are_described_alone_with_their_partners(self, found, cancer):
+        X, y = cancer
+        correlations = X.corr()
+        for name, rows in found.facts["features"].items():
+            assert len(rows) == np.count_nonzero(found.models_[name].coef_)
+            for row in rows:
+                assert row["auc"] == pytest.approx(roc_auc_score(y, X[row["feature"]]))
+                own = correlations[row["feature"]].drop(row["feature"])
+                near = own[own.abs() >= 0.8].sort_values(key=np.abs, ascending=False)
+                assert [name for name, _ in row["partners"]] == list(near.index[:5])
 
     def test_it_is_plain_enough_for_json(self, found):
         facts = found.to_dict()
@@ -320,7 +331,7 @@ class TestSmallClasses:
 
     @pytest.mark.parametrize(
         ("counts", "message"),
-        [([5, 1], "only one of: 1"), ([6], "only one class"), ([2, 2], "largest class has 2")],
+        [([5, 1], "only 1 of 1"), ([6], "only one class"), ([2, 2], "largest class has 2")],
     )
     def test_too_few_samples_are_refused(self, counts, message):
         y = np.repeat(np.arange(len(counts)), counts)

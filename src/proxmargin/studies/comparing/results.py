@@ -317,7 +317,7 @@ def feature_rows(
     """The features that weigh most in a model: ``final`` is the ``used`` of the fit to all rows,
     ``chosen`` those of the folds. ``weight`` is per standard deviation and speaks for ``class`` if
     positive; ``frequency`` is the share of the folds with the feature, ``sign_agreement`` of these
-    with its sign."""
+    with its sign; ``auc`` and ``partners``, [name, correlation], are of the feature alone."""
     if not final:
         return []
     features = _numbers_of(final, len(names))
@@ -327,6 +327,8 @@ def feature_rows(
     labels = classes[1:] if len(weights) == 1 else classes
     order = np.argsort(-np.abs(largest), kind="stable")[:limit]
     order = order[largest[order] != 0]
+    told = final.get("largest") or {"features": (), "auc": (), "partners": ()}
+    alone = {j: pair for j, *pair in zip(*told.values(), strict=True)}
     often, agreeing = _in_folds(chosen, features[order], rows[order], largest[order], len(names))
     return [
         {
@@ -336,6 +338,8 @@ def feature_rows(
             "sign": 1 if largest[j] > 0 else -1,
             "frequency": frequency,
             "sign_agreement": agreement,
+            "auc": alone.get(int(features[j]), (np.nan,))[0],
+            "partners": [[str(names[k]), r] for k, r in alone.get(int(features[j]), (0, ()))[1]],
         }
         for j, frequency, agreement in zip(order, often.tolist(), agreeing.tolist(), strict=True)
     ]

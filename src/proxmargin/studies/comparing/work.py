@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
+from proxmargin.data.designs import as_design, moments
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.data.inputs.row_order import RowOrderWarning
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.models.selection.calibration import margin_model
 from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator
+from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.studies.comparing.candidates import Candidate
 from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
@@ -32,9 +34,13 @@ from proxmargin.studies.comparing.searches import (
     held_out,
     own_probabilities,
 )
+from proxmargin.studies.reports.columns import single_feature_auc
 
 Array = NDArray[np.float64]
 
+LARGEST_WEIGHTS = 50  # features of a model that are described
+PARTNERS = 0.8  # absolute correlation from which features go along with each other
+MOST_PARTNERS = 5  # that are named
 # mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12
 CALIBRATION = "sigmoid"  # two parameters: fits any number of held-out scores
@@ -87,7 +93,8 @@ class Outcome:
     settings: Settings  # as chosen on the training rows
     tally: Tally  # over all fits of the task
     # the features with a coefficient: ``features`` (their numbers; None for all of them) and
-    # ``weights``, a list a class; empty for models without coefficients
+    # ``weights``, a list a class; of a fit to all rows ``largest`` (`_largest`); empty for models
+    # without coefficients
     used: dict[str, Any] = field(default_factory=dict)
     # predictions for the test rows, if kept: ``labels``, ``scores``, ``probabilities``
     held: dict[str, Any] = field(default_factory=dict)
@@ -160,7 +167,7 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         settings=_settings(model, choice),
         tally=tried.tally,
         # features of other folds may be others
-        used=_used(model, ready.X) if ready.outputs == data.outputs else {},
+        used=_used(model, ready, task.split is None) if ready.outputs == data.outputs else {},
         held=_plain(judged) if judged is not None and task.keeps else {},
         curve=choice.curve,
         spent=spent,
@@ -195,17 +202,40 @@ def _settings(model: Any, choice: ChosenSettings) -> Settings:
     return {name: v if isinstance(v, kept) else str(v) for name, v in plain.items()}
 
 
-def _used(model: Any, X: Any) -> dict[str, Any]:
+def _used(model: Any, ready: LabelledRows, is_final: bool) -> dict[str, Any]:
     """The features with a coefficient, and their coefficients; constant ones are no selection, and
     count as used where all others are."""
     coef = coefficients(model)
     if coef is None:
         return {}
+    more = {"largest": _largest(coef, ready)} if is_final else {}
     used = np.any(coef != 0, axis=0)
     # in a model that selects, mostly the first one without a coefficient varies
-    if used.any() and all(_is_constant(X[:, [j]]) for j in np.flatnonzero(~used)):
-        return {"features": None, "weights": coef.tolist()}
-    return {"features": np.flatnonzero(used).tolist(), "weights": coef[:, used].tolist()}
+    if used.any() and all(_is_constant(ready.X[:, [j]]) for j in np.flatnonzero(~used)):
+        return {"features": None, "weights": coef.tolist(), **more}
+    return {"features": np.flatnonzero(used).tolist(), "weights": coef[:, used].tolist(), **more}
+
+
+def _largest(coef: Array, ready: LabelledRows) -> dict[str, Any]:
+    """Of the ``features`` of the largest weights: the area under the ROC curve of each alone, for
+    the class where its weight is largest, and the correlated ones, the closest first."""
+    design, shares = as_design(ready.X), ready.shares / ready.shares.sum()
+    weights = np.abs(coef) * moments(design, shares, constant=0.0)[1]
+    rows, sizes = weights.argmax(axis=0), weights.max(axis=0)
+    top = np.argsort(-sizes, kind="stable")[:LARGEST_WEIGHTS]
+    top = top[sizes[top] > 0]
+    labels = np.unique(ready.y)[1 if len(coef) == 1 else 0 :]
+    columns = ready.X[:, top]
+    columns = columns.tocsc() if hasattr(columns, "tocsc") else columns
+    members = (ready.y[:, None] == labels).astype(np.float64)
+    areas = single_feature_auc(columns, members)[rows[top], np.arange(top.size)]
+    found = []
+    for j, correlations in zip(top, partners_of(design, shares, top), strict=True):
+        near = np.flatnonzero(np.abs(correlations) >= PARTNERS)
+        near = near[near != j]
+        near = near[np.argsort(-np.abs(correlations[near]), kind="stable")][:MOST_PARTNERS]
+        found.append([[int(k), round(float(correlations[k]), 3)] for k in near])
+    return {"features": top.tolist(), "auc": areas.tolist(), "partners": found}
 
 
 def _is_constant(column: Any) -> bool:

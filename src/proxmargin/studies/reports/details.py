@@ -99,8 +99,27 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
             standings.percent,
             "share of the outer folds whose model uses it",
         ),
+        number_column(
+            "with this sign",
+            lambda row: _product(row.get("frequency"), row.get("sign_agreement")),
+            standings.percent,
+            "share of the outer folds whose model uses it in this direction",
+        ),
+        number_column("area under ROC alone", "auc", why="of the feature, for the class it is of"),
+        word_column("goes along with", _partners, "features with a correlation of 0.8 or more"),
     )
     return HtmlTable.of(name, f"Features of {model}, the largest weights first", columns, rows)
+
+
+def _product(frequency: Any, agreement: Any) -> float | None:
+    if not standings.known(frequency):
+        return None
+    return frequency * agreement if standings.known(agreement) else 0.0
+
+
+def _partners(row: Facts) -> str:
+    near = [f"{name} ({standings.score(value, 2)})" for name, value in row.get("partners") or ()]
+    return ", ".join(near) or standings.NONE
 
 
 def _path_rows(path: Facts) -> Iterator[dict[str, Any]]:
