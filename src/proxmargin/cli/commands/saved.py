@@ -37,7 +37,7 @@ REPORTED = {"auc": ".3f", "folds": ".0%", "fold_rank": ".1f", "partners": ""}
 REPORTED_AS = {"auc": "AUC alone", "folds": "in folds", "fold_rank": "rank in folds"}
 UNREADABLE = "no option that the messages name"
 OF_INFO = ("--json", "-q", "--quiet", "--debug")
-OF_PREDICTIONS = ("--normalize-levels", "--na-labels")
+OF_PREDICTIONS = ("normalize_levels", "na_labels", "duplicates")
 
 
 def register_predict(commands: options.Commands) -> None:
@@ -53,7 +53,7 @@ def register_predict(commands: options.Commands) -> None:
         "found by name, and others left out",
     )
     options.add_roles(parser, "--target", "--id", "--ignore")
-    options.add_cells(parser, *OF_PREDICTIONS)
+    options.add_cells(parser, *map(options.flag_of, OF_PREDICTIONS))
     options.add_elsewhere(
         parser,
         "--impute",
@@ -95,13 +95,12 @@ def run_predict(arguments: argparse.Namespace) -> int:
         arguments.data,
         model,
         **{name: getattr(arguments, name) for name in ("target", "ids", "ignore", "unseen")},
-        normalize_levels=arguments.normalize_levels,
-        na_labels=arguments.na_labels,
+        **{name: getattr(arguments, name) for name in OF_PREDICTIONS},
         dialect=options.dialect_of(arguments),
     )
     options.tell(table, arguments)
     columns = _predicted(model, table, arguments)
-    quality = _quality(table.y, columns["prediction"])
+    quality = _quality(table.y, columns["prediction"], model.classes_)
     _warn_of_less_probable(model, columns)
 
     def save(name: str) -> None:
@@ -140,6 +139,8 @@ def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[
             columns.update({f"proba_{c}": shares[:, k] for k, c in enumerate(model.classes_)})
     if table.ids is None:
         return columns
+    if table.ids.name in columns and arguments.ids is None:
+        return columns
     if table.ids.name in columns:
         raise ValueError(f"--id {table.ids.name}: a column of the output has that name already")
     ids = table.ids.astype(object).where(table.ids.notna(), "").to_numpy()
@@ -174,13 +175,20 @@ def _write(columns: dict[str, Any], file: TextIO) -> None:
     writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def _quality(truth: Any, labels: Any) -> dict[str, float]:
-    """Scores of the predicted labels, if the file has the true ones; compared as text."""
+def _quality(truth: Any, labels: Any, classes: Any) -> dict[str, float]:
+    """Scores of the predicted labels, if the file has the true ones; compared as text, whatever the
+    format of a number."""
     if truth is None:
         return {}
+    import numpy as np
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
+    from proxmargin.files.tables.levels import normal_form
+
     true, found = truth.astype(str), labels.astype(str)
+    forms = {normal_form(word): word for word in classes.astype(str)}
+    if len(forms) == len(classes):
+        true = np.array([forms.get(normal_form(word), word) for word in true.tolist()])
     with warnings.catch_warnings():
         # predicted classes that the file does not contain are no mistake of the caller
         warnings.simplefilter("ignore", UserWarning)
@@ -204,7 +212,7 @@ def register_coefs(commands: options.Commands) -> None:
     )
     add("--all", action="store_true", help="features without a coefficient and all rows, too")
     add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
-    options.add_roles(parser, "--target")
+    options.add_roles(parser, "--target", "--id", "--ignore")
     options.add_text(parser)
     options.add_common(parser)
 
@@ -253,7 +261,11 @@ def _data(arguments: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     from proxmargin.files.tables.table import read_for_model
 
     table = read_for_model(
-        arguments.data, model, target=arguments.target, dialect=options.dialect_of(arguments)
+        arguments.data,
+        model,
+        **{name: getattr(arguments, name) for name in ("target", "ids", "ignore")},
+        unseen="zero",  # of no account for standard deviations
+        dialect=options.dialect_of(arguments),
     )
     known = {str(label): label for label in model.classes_}
     labels = [] if table.y is None else [known.get(str(label)) for label in table.y.tolist()]
