@@ -170,7 +170,7 @@ def run_stability(arguments: argparse.Namespace) -> int:
         verbose=not arguments.quiet,
     )
     try:
-        model.fit(table.X, table.y, sample_weight=table.weights)
+        model.fit(table.X, table.y, sample_weight=table.weights, groups=table.groups)
     except TypeError as error:  # the model selects no features
         raise ValueError(str(error)) from error
     options.name_features(model, table.feature_names)

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.aligned import by_sample, checked_groups
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.data.inputs.seeds import SEEDS, drawn_seeds, seeded_model
 from proxmargin.data.inputs.validation import check_labels, validated
@@ -26,7 +26,6 @@ from proxmargin.models.permutations.labelings import (
     OF_PROJECTIONS,
     Codes,
     all_labelings,
-    checked_groups,
     count_labelings,
     drawn_labelings,
     spread_of_t,

@@ -327,7 +327,7 @@ def test_weights_reach_it_as_the_last_step_of_a_pipeline(data) -> None:
 def test_bad_data_are_refused_before_work_starts(data) -> None:
     X, y = data
     few = np.where(np.arange(60) < 3, "rare", y)
-    refused((X, few), r"class rare has 3 samples, .* at least 4 of each class")
+    refused((X, few), r"at least 4 samples of each class, and there are only 3 of rare")
     refused((X[:, :1], y), r"at least 2 features, got 1 \(n_features = 1\)")
     refused((np.ones((60, 3)), y), "all features are constant")
     refused((X, np.full(60, "a")), "one class")
@@ -420,3 +420,34 @@ def test_the_documented_pipeline_has_a_score_on_every_fold(name) -> None:
     scores = cross_val_score(make_pipeline(stable, LogisticRegression(max_iter=1000)), X, y)
     assert np.isfinite(scores).all()
     assert scores.mean() > 0.55
+
+
+class TestGroups:
+    GROUPS = np.repeat(np.arange(30), 2)
+
+    def test_halves_are_of_whole_groups_with_as_many_of_each_class(self) -> None:
+        codes = np.repeat(np.arange(30) % 3 % 2, 2)  # 20 groups of one class, 10 of the other
+        weights = np.ones(60)
+        weights[:2] = 0.0  # a group without a sample
+        for pair in range(5):
+            halves = [half_of(codes, weights, 3, 2 * pair + k, self.GROUPS) for k in (0, 1)]
+            first, second = (set(self.GROUPS[rows]) for rows in halves)
+            assert not first & second
+            assert [len(rows) for rows in halves] == [28, 28]
+            assert [int(codes[rows].sum()) for rows in halves] == [10, 10]
+
+    def test_pairs_of_both_classes_are_halved_as_pairs(self) -> None:
+        codes = np.arange(60) % 2
+        rows = half_of(codes, np.ones(60), 0, 0, self.GROUPS)
+        assert np.bincount(codes[rows]).tolist() == [15, 15]
+
+    def test_a_selection_draws_them(self, rng) -> None:
+        X = rng.standard_normal((60, 5))
+        y = np.repeat(np.arange(30) % 2, 2)
+        X[:, 0] += 3 * y
+        options = {"n_pairs": 5, "q": 1, "threshold": 0.9}
+        model = StabilitySelection(SparseLogisticRegression(), **options)
+        names = [f"p{group}" for group in self.GROUPS]
+        assert model.fit(X, y, groups=names).get_support()[0]
+        with pytest.raises(ValueError, match="too few hold samples of class 1"):
+            model.fit(X, y, groups=np.where(y == 1, 99, self.GROUPS))

@@ -177,10 +177,21 @@ def _members(path: Any) -> tuple[dict[str, NDArray[Any]], Any]:
 FEWEST = 4  # samples of a class: at least two in each half
 
 
-def half_of(codes: NDArray[np.intp], weights: NDArray[Any], seed: int, number: int) -> Index:
+def half_of(
+    codes: NDArray[np.intp],
+    weights: NDArray[Any],
+    seed: int,
+    number: int,
+    groups: Index | None = None,
+) -> Index:
     """The rows of half-sample ``number`` in order; 2k and 2k + 1 are a pair, drawn apart from
     others. Both have ``floor(m / 2)`` of the m samples of each class with positive weight; of an
-    odd number one, drawn by chance, is in neither."""
+    odd number one, drawn by chance, is in neither. With ``groups``, (n_samples,), the same is true
+    of groups and the sets of classes that they hold."""
+    if groups is not None:
+        kinds, live = kinds_of(codes, weights, groups)
+        chosen = half_of(kinds, live, seed, number)
+        return np.flatnonzero(np.isin(groups, chosen) & (weights > 0))
     pair, second = divmod(number, 2)
     rng = np.random.default_rng([seed, pair])
     parts = []
@@ -191,10 +202,31 @@ def half_of(codes: NDArray[np.intp], weights: NDArray[Any], seed: int, number: i
     return np.sort(np.concatenate(parts))
 
 
+def kinds_of(codes: Index, weights: NDArray[Any], groups: Index) -> tuple[Index, NDArray[np.bool_]]:
+    """For each group the number of its set of classes, and whether it has samples at all."""
+    present = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1), np.bool_)
+    live = weights > 0
+    present[groups[live], codes[live]] = True
+    kinds = np.unique(present, axis=0, return_inverse=True)[1].ravel()
+    return kinds, present.any(axis=1)
+
+
 def check_classes(
-    classes: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[np.float64]
+    classes: NDArray[Any],
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    groups: Index | None = None,
 ) -> None:
-    """Raise ValueError for a class that is too small to be halved, with its name and size."""
+    """Raise ValueError for a class that is too small to be halved, with its name and size, or of
+    which the halves of the groups have none."""
+    if groups is not None:
+        first, second = (codes[half_of(codes, weights, 0, k, groups)] for k in (0, 1))
+        lacking = classes[np.setdiff1d(codes, np.intersect1d(first, second))]
+        if lacking.size:
+            raise ValueError(
+                f"groups: too few hold samples of class {lacking[0]!s}: each half of the groups "
+                "needs two or more"
+            )
     sizes = np.bincount(codes[weights > 0], minlength=classes.size)
     refuse_small_classes(classes, sizes, FEWEST, "half-samples need")
 
@@ -299,6 +331,7 @@ class Samples:
     X: Any
     targets: Targets
     weights: NDArray[np.float64]
+    groups: Index | None = None  # (n_samples,), which halves keep whole
 
     @cached_property
     def design(self) -> Design:
@@ -313,7 +346,7 @@ class Half:
 
     def entry(self, data: Samples, number: int) -> PathEntry | None:
         """What entered; None if interrupted."""
-        rows = half_of(data.targets.codes, data.weights, self.seed, number)
+        rows = half_of(data.targets.codes, data.weights, self.seed, number, data.groups)
         return self.task.entry(data.design, data.targets, data.weights, rows)
 
     def in_subprocess(self, data: Samples, number: int) -> tuple[int, PathEntry | None]:
@@ -382,5 +415,6 @@ def _record(settings: Any, task: HalfSampleTask, data: Samples, n_units: int) ->
     identity = None
     if path is not None:
         arrays = (*data.targets.arrays, data.weights)
+        arrays += () if data.groups is None else (data.groups,)
         identity = Identity.of(task.template, data.X, data.targets.classes, *arrays)
     return Record(path, facts, identity, n_units, task.grid.size, 2 * count)

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.aligned import by_sample, checked_groups
 from proxmargin.data.inputs.parameters import check_number, check_threads, check_verbose
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
@@ -162,19 +162,24 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
     verbose: int = 0
     min_features: int = 0
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None
+    ) -> Self:
         """Fit the paths of all half-samples, and find the stable features.
 
         Parameters
         ----------
         X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
         y : (n_samples,) labels of any type
-            Samples must be independent: rows of one patient would fall into both halves.
+            Samples must be independent, or rows of one patient fall into both halves: `groups`.
         sample_weight : (n_samples,), optional
             Weights in the fits. Halves are drawn from the samples of positive weight, each as
             likely as any other.
         offset : (n_samples,), optional
             As in the estimator.
+        groups : (n_samples,), optional
+            Patients, batches or centres: halves are of whole groups, and have as many of those
+            with the same classes.
 
         Returns
         -------
@@ -202,6 +207,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
         template = self._template()
         sample_weight = by_sample("sample_weight", sample_weight, X)
         offset = by_sample("offset", offset, X)
+        groups = by_sample("groups", groups, X)
         X, y = validated(template, X, y)
         if X.shape[1] < 2:
             raise ValueError("a selection needs at least 2 features, got 1 (n_features = 1)")
@@ -210,9 +216,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
         shift = template._checked_offset(offset, X, targets.classes)
         own = np.ones(targets.codes.size) if weights is None else weights
         names = template._without_names().get("feature_names_in_")
-        check_classes(targets.classes, targets.codes, own)
-        warn_of_ordered_rows(None, None, X, targets.codes, names)
-        data = Samples(X, replace(targets, offset=shift), own)
+        blocks = None if groups is None else checked_groups(groups, targets.codes.size)[1]
+        check_classes(targets.classes, targets.codes, own, blocks)
+        warn_of_ordered_rows(None, groups, X, targets.codes, names)
+        data = Samples(X, replace(targets, offset=shift), own, blocks)
         units, clusters = units_of(template, data.design, own / own.sum(), self.cluster)
         n_units = int(units.max()) + 1
         half = int(np.count_nonzero(own)) // 2
