@@ -198,7 +198,7 @@ class TestLabels:
         genes = written(content, "genes.csv")
         with pytest.raises(DataError, match=r"measurement.*transpose=True.*labels=FILE"):
             read_data(genes)
-        with pytest.raises(DataError, match=r"those are its columns: turn it \(transpose=True\)"):
+        with pytest.raises(DataError, match=r"genes.csv are called so: turn it \(transpose=True\)"):
             read_data(genes, labels=self.clinic(written, SAMPLES))
 
     def test_matrices_name_no_samples(self, written, expressions):

@@ -37,7 +37,7 @@ REPORTED = {"auc": ".3f", "folds": ".0%", "fold_rank": ".1f", "partners": ""}
 REPORTED_AS = {"auc": "AUC alone", "folds": "in folds", "fold_rank": "rank in folds"}
 UNREADABLE = "no option that the messages name"
 OF_INFO = ("--json", "-q", "--quiet", "--debug")
-OF_PREDICTIONS = ("normalize_levels", "na_labels", "duplicates")
+OF_PREDICTIONS = ("normalize_levels", "duplicates")
 
 
 def register_predict(commands: options.Commands) -> None:
@@ -354,7 +354,8 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     given = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
     command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
     if table is None:
-        command = f"{command} --transpose --labels FILE" if doubt else UNREADABLE
+        turned = [o for o in ("--transpose", "--labels FILE") if o not in command]
+        command = " ".join([command, *turned]) if doubt else UNREADABLE
     return {
         **({"problem": problem} if problem else {}),
         **({} if table is None else table.describe()),

@@ -190,8 +190,7 @@ class NamedColumns:
             way_out="the model was fitted on numbers there",
         )
         frame = known_levels(frame, features, wanted, self.source)
-        given = TableRequest(labelled=False, na_labels=wanted.na_labels)
-        y = self._labels(found.get("target"), given)
+        y = self._labels(found.get("target"), TableRequest(labelled=False))
         named = None if target is None else self.called[target]
         return self._table(features, frame, named, y, wanted.blanks, NOT_FILLED)
 
@@ -255,7 +254,7 @@ class NamedColumns:
             f"{self.source}: no column has names of the samples of {samples.source}, which are "
             f"{listed(wanted)}"
             + (
-                "; those are its columns: turn it (transpose=True)."
+                f"; the columns of {samples.source} are called so: turn it (transpose=True)."
                 if turn
                 else ": name the column there (ids=NAME)."
             )

@@ -93,6 +93,8 @@ class Dialect:
         The sheet of a workbook, by name or by position; by default its only one with cells.
     transpose : bool
         Whether samples are columns: the first column has the names of the features.
+    na_text : bool
+        Whether NA and its like are words where text is asked for, such as labels.
 
     Raises
     ------
@@ -110,6 +112,7 @@ class Dialect:
     short_rows: str = "error"
     sheet: str | int | None = None
     transpose: bool = False
+    na_text: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(self.missing))
@@ -213,7 +216,6 @@ class TableRequest:
     blanks: bool = False
     ids: str | int | None = None
     unlabelled: str = "error"
-    na_labels: bool = False
     drop_classes: Sequence[str] = ()
     duplicates: str = "error"
     normalize_levels: bool = False
@@ -232,5 +234,4 @@ class Wanted:
     blanks: bool = False
     unseen: str = "error"
     normalize_levels: bool = False
-    na_labels: bool = False
     duplicates: str = "error"

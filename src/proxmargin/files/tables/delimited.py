@@ -80,7 +80,7 @@ def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumn
 def _as_written(series: Any, dialect: Dialect) -> Any:
     """A column of text from its cells, of which pandas has taken hardly any for missing."""
     text = series.astype("string")
-    return text.mask(text.isin([*MISSING, *dialect.missing]))
+    return text.mask(text.isin([*(("",) if dialect.na_text else MISSING), *dialect.missing]))
 
 
 def taken_for_missing(marks: Mapping[str, list[str]]) -> str:

@@ -243,7 +243,7 @@ def transposed(
 
     return Transposed(
         table.source,
-        [table.names[0], *names, *others.values()],
+        ["sample", *names, *others.values()],
         load,
         tells_text=False,
         notes=table.notes,

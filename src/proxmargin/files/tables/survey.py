@@ -9,7 +9,7 @@ from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import USUAL, Dialect, is_text
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.levels import are_ids
-from proxmargin.files.tables.table import open_source
+from proxmargin.files.tables.sources import open_source
 
 NARROWEST = 3  # rows by columns from which the rows are probably not samples
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from proxmargin.data.inputs.parameters import check_choice
@@ -108,15 +109,16 @@ def read_data(
         blanks=blanks,
         ids=ids,
         unlabelled=unlabelled,
-        na_labels=na_labels,
         drop_classes=_several(drop_classes),
         duplicates=duplicates,
         normalize_levels=normalize_levels,
     )
+    beside = Dialect(encoding=dialect.encoding, missing=dialect.missing, na_text=na_labels)
+    if na_labels:
+        dialect = replace(dialect, na_text=True)
     samples = open_source(source, dialect)
     if labels is None:
         return samples.table(request)
-    beside = Dialect(encoding=dialect.encoding, missing=dialect.missing)
     return _named(samples).table(request, _named(open_source(labels, beside)))
 
 
@@ -139,7 +141,6 @@ def read_for_model(
     ids: str | int | None = None,
     unseen: str = "error",
     normalize_levels: bool = False,
-    na_labels: bool = False,
     duplicates: str = "error",
     dialect: Dialect = USUAL,
 ) -> Table:
@@ -162,7 +163,6 @@ def read_for_model(
         blanks=getattr(model, "fills_blanks", False),
         unseen=unseen,
         normalize_levels=normalize_levels,
-        na_labels=na_labels,
         duplicates=duplicates,
     )
     return open_source(source, dialect).for_model(wanted)

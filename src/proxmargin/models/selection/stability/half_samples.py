@@ -208,7 +208,7 @@ def kinds_of(codes: Index, weights: NDArray[Any], groups: Index) -> tuple[Index,
     live = weights > 0
     present[groups[live], codes[live]] = True
     kinds = np.unique(present, axis=0, return_inverse=True)[1].ravel()
-    return kinds, present.any(axis=1)
+    return kinds, np.asarray(present.any(axis=1))
 
 
 def check_classes(
