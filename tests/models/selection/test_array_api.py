@@ -78,6 +78,7 @@ def dispatch() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(is_on, reason="this is that process")
 def test_the_others_pass_in_a_process_with_dispatch() -> None:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", __file__]

@@ -169,6 +169,7 @@ def test_a_loose_step_ends_on_the_sphere_next_to_the_exact_one(rng) -> None:
 
 
 @every_loss
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("p", [1.1, 1.5, 3.0, 20.0])
 @pytest.mark.parametrize("radius", [0.01, 1.0, 1e3])
 def test_other_norms_have_the_optimum_of_another_method(rng, phi, p: float, radius: float) -> None:

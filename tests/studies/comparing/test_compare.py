@@ -182,6 +182,7 @@ class TestHonesty:
         assert not with_constants.best_.coef_[:, [0, -1]].any()
         np.testing.assert_allclose(with_constants.folds.score, plain.folds.score)
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_result_and_so_do_two_processes(self):
         X, y = load_iris(return_X_y=True)
         runs = [
