@@ -132,6 +132,7 @@ def said_by_table(content, separator):
     )
     header, *rows = [line for line in lines if any(cell.strip() for cell in line)]
     names = [name.strip() for name in header]
+    rows = [row for row in rows if [cell.strip() for cell in row] != names]  # files that are joined
     usual = [name for name in names if name.lower() in ("target", "label", "class", "y")]
     target = names.index(usual[0] if len(usual) == 1 else names[-1])
     truth = {"true": 1.0, "false": 0.0}

@@ -323,8 +323,13 @@ class TestRefusals:
         with pytest.raises(DataError, match="cannot be read"):
             read_data(written(content, "data.csv.gz"))
 
-    def test_a_header_of_counts_is_a_header(self, written):
-        assert read_data(written("0,1,2\n7,8,0\n9,1,1\n")).feature_names == ["0", "1"]
+    @pytest.mark.parametrize("start", [0, 1])
+    def test_a_header_of_counts_is_a_header_if_hardly_a_row(self, written, start):
+        names = [str(j + start) for j in range(8)]
+        table = read_data(written(f"{','.join(names)}\n7,8,0,3,1,2,1,0\n9,1,1,2,5,6,0,1\n"))
+        assert table.feature_names == names[:-1]
+        with pytest.raises(DataError, match="holds only numbers"):
+            read_data(written("0,1,2\n7,8,0\n9,1,1\n"))
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)

@@ -361,7 +361,7 @@ class NamedColumns:
             raise DataError(
                 f"{self.source}: there is no column {given!r}; the columns are "
                 f"{listed(self.called)}{_separator_hint(self.names)}: name one of them "
-                f"({option}=NAME)."
+                f"({option}=NAME){self._turning_hint(given)}."
             ) from None
         if not -len(self.names) <= position < len(self.names):
             raise DataError(
@@ -369,6 +369,12 @@ class NamedColumns:
                 f"{plural(len(self.names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
             )
         return position % len(self.names)
+
+    def _turning_hint(self, given: str | int) -> str:
+        """What to type where a row has the name of a column."""
+        first = self.load([0], {0})[0]
+        turn = " or, as a row has that name, turn the table (transpose=True)"
+        return turn if (first == given).any() else ""
 
     def _distinct(self, used: Iterable[int], duplicates: str) -> dict[int, str]:
         """The names of the features by position; several have one name where their mean is to be

@@ -115,7 +115,8 @@ class Dialect:
     na_text: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "missing", tuple(self.missing))
+        words = (self.missing,) if isinstance(self.missing, str) else tuple(self.missing)
+        object.__setattr__(self, "missing", words)
         for what, mark in (
             ("separator", self.separator),
             ("decimal mark", self.decimal),

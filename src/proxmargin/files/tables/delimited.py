@@ -50,26 +50,16 @@ def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumn
     """The columns of a text table that is laid out so."""
     notes = list(layout.notes)
 
-    def note(sentence: str) -> None:
-        if sentence not in notes:  # columns may be loaded more than once
-            notes.append(sentence)
-
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
         frame, said = _frame(path, dialect, layout, text)
-        for sentence in said:
-            note(sentence)
+        # columns may be loaded more than once
+        notes.extend(note for note in said if note not in notes)
         written = {j: _as_written(frame.pop(j), dialect) for j in positions if j in text}
         typed = [j for j in positions if j not in written]
         if typed != frame.columns.tolist():
             frame = frame[typed]
-        others, marks = {}, {}
-        for j in [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]:
-            name = layout.names[j] or str(j + 1)
-            others[j], found = numbers_meant(frame.pop(j), f"{path}: column {name!r}", dialect)
-            if found:
-                marks[name] = found
-        if marks:
-            note(f"{path}: {taken_for_missing(marks)}")
+        words = {j: frame.pop(j) for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"}
+        others = numbers_among(words, layout.names, str(path), dialect, notes)
         return assembled(frame, others | written, positions)
 
     return NamedColumns(
@@ -83,13 +73,30 @@ def _as_written(series: Any, dialect: Dialect) -> Any:
     return text.mask(text.isin([*(("",) if dialect.na_text else MISSING), *dialect.missing]))
 
 
-def taken_for_missing(marks: Mapping[str, list[str]]) -> str:
-    """What was found among the numbers of which columns."""
-    words = sorted({mark for found in marks.values() for mark in found})
-    return (
-        f"{listed(words)} among numbers {'is' if len(words) == 1 else 'are'} taken for missing in "
-        f"{plural(len(marks), 'column')}: {listed(marks)}"
-    )
+def numbers_among(
+    words: Mapping[int, Any],
+    names: Sequence[str],
+    source: str,
+    dialect: Dialect,
+    notes: list[str],
+) -> dict[int, Any]:
+    """Columns of words, those that are numbers as `numbers_meant`; a note says what was taken for
+    missing."""
+    found, marks = {}, {}
+    for j, series in words.items():
+        name = names[j] or str(j + 1)
+        found[j], missing = numbers_meant(series, f"{source}: column {name!r}", dialect)
+        if missing:
+            marks[name] = missing
+    if marks:
+        each = sorted({mark for missing in marks.values() for mark in missing})
+        note = (
+            f"{source}: {listed(each)} among numbers {'is' if len(each) == 1 else 'are'} taken for "
+            f"missing in {plural(len(marks), 'column')}: {listed(marks)}"
+        )
+        if note not in notes:
+            notes.append(note)
+    return found
 
 
 def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str]]:

@@ -134,9 +134,9 @@ def _known_separator(
             f"{source}: unknown kind of file: its lines show no cells; a text table is read where "
             "its separator is given (separator=)."
         )
-    sample = (cell for row in cells(body[:_ROWS], separator) for cell in row)
+    # where both are the same, cells with a decimal mark are quoted
     if separator == dialect.decimal and not any(
-        separator in cell and is_number(cell, separator) for cell in sample
+        separator in cell for row in cells(body[:_ROWS], separator) for cell in row
     ):
         raise DataError(
             f"{source}: the decimal mark {separator!r} also separates the cells; name another "
@@ -191,12 +191,14 @@ def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
         except csv.Error:
             continue
         width = _usual_width(rows[1:] or rows)
-        alike = sum(len(row) == width for row in rows) / max(len(rows), 1)
         if width > 1:
-            found[mark] = alike, len(rows[0]) in (width - 1, width, width + 1), width
-    if usual in found and (found[usual][0] >= _CONSISTENT or len(found) == 1):
-        return usual
-    sure = {m: v for m, v in found.items() if v[0] >= _CONSISTENT and (m != " " or v[1])}
+            alike = [len(row) == width for row in rows[1:]]
+            # the header of R has a name fewer
+            fits = [len(rows[0]) in (width - 1, width), *alike]
+            found[mark] = sum(alike) / max(len(alike), 1), sum(fits) / len(fits)
+    sure = {
+        mark: fits for mark, (alike, fits) in found.items() if alike >= _CONSISTENT or fits == 1
+    }
     best = max(sure, key=lambda mark: (mark != " ", sure[mark]), default=None)
     return best or (usual if usual in found else None)
 
@@ -209,15 +211,18 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     occurs again below in the same column is data.
     """
     table = [row for row in rows if len(row) == len(first)]
+    if not any(map(is_number, first)):  # files that are joined have their header again
+        table = [row for row in table if [cell.strip() for cell in row] != first]
     if not table:
         return "holds only numbers" if all(is_number(c, decimal) for c in first if c) else ""
     columns = np.array(table, dtype=object).T
-    values = _numbers([first, *table], decimal).T
+    values = _numbers([first, *table]).T
     blank: NDArray[Any] = np.isin(columns, [*MISSING, *DOUBTFUL])
-    numeric: list[bool] = [
-        bool(present.any()) and bool(np.isfinite(v[1:][present]).mean() >= _CONSISTENT)
+    shares = [
+        np.isfinite(v[1:][present]).mean() if present.any() else 0.0
         for v, present in zip(values, ~blank, strict=True)
     ]
+    numeric = [bool(share >= _CONSISTENT) for share in shares]
     named = [j for j, cell in enumerate(first) if cell not in (*MISSING, *DOUBTFUL)]
     numbers = [j for j in named if np.isfinite(values[j, 0])]
     words = [j for j in named if j not in set(numbers)]
@@ -229,21 +234,19 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     if any(first[j].lower() in _USUAL_NAMES for j in words):
         return ""
     above = [j for j in numbers if numeric[j]]
-    unlike = [j for j in above if _is_unlike(first[j], values[j], columns[j], decimal)]
-    counts = [first[j] for j in numbers] == [str(j) for j in range(len(numbers))] or [
-        first[j] for j in numbers
-    ] == [str(j + 1) for j in range(len(numbers))]
+    unlike = [j for j in above if _is_unlike(first[j], values[j], columns[j])]
+    apart = len(unlike) >= 2 and 2 * len(unlike) >= len(above)
     if not words:
         # data frames without names are written with 0, 1, 2, ... as their header
-        return "" if counts and unlike else "holds only numbers"
-    over = sum(numeric[j] for j in words)
+        counts = [int(values[j, 0]) for j in numbers] in _counts(len(first))
+        return "" if counts and (apart or len(first) >= _RISING) else "holds only numbers"
+    over = sum(shares[j] >= 0.5 for j in words)
     plausible = len(above) - len(unlike)
     if over and (not plausible or over >= 3 * plausible):
         return ""
     if above:
         axis = len(above) >= _RISING and _is_axis(values[above])
-        apart = len(unlike) >= 2 and 2 * len(unlike) >= len(above)
-        if axis or apart or (counts and unlike and len(above) >= 2):
+        if axis or apart:
             return ""
         return f"has numbers such as {first[above[0]]} above numbers, as a row of data has"
     chances = [_chance_of_new(columns[j]) for j in words if not numeric[j]]
@@ -252,28 +255,36 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     return f"has words ({listed(first[j] for j in words)}) above words that differ in each row"
 
 
-def _numbers(rows: Sequence[Sequence[str]], decimal: str) -> NDArray[np.float64]:
+def _counts(width: int) -> list[list[int]]:
+    return [list(range(start, start + width)) for start in (0, 1)]
+
+
+def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """The cells as numbers in any notation, NaN where they are none."""
     pd = pandas()
     flat = pd.Series([cell for row in rows for cell in row], dtype=object)
-    if decimal != ".":
-        flat = flat.str.replace(decimal, ".", regex=False)
-    found = pd.to_numeric(flat, errors="coerce").to_numpy(dtype=np.float64)
-    return np.asarray(found.reshape(len(rows), -1))
+    found = pd.to_numeric(flat, errors="coerce")
+    marked = flat[found.isna()].astype("string")
+    marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' \u00a0]*\d([eE][+-]?\d+)?\s*")]
+    plain = marked.str.replace(r"[.,' \u00a0](?=\d{3}(\D|$))", "", regex=True)
+    plain = plain.str.replace(",", ".").astype(object)
+    found[plain.index] = pd.to_numeric(plain, errors="coerce")
+    return np.asarray(found.to_numpy(dtype=np.float64).reshape(len(rows), -1))
 
 
 def _occurs(word: str, column: NDArray[Any]) -> bool:
     return any(cell.strip() == word for cell in column)
 
 
-def _is_unlike(name: str, values: NDArray[np.float64], column: NDArray[Any], decimal: str) -> bool:
+def _is_unlike(name: str, values: NDArray[np.float64], column: NDArray[Any]) -> bool:
     """Whether a number is far from those below it, or written otherwise."""
     below = values[1:][np.isfinite(values[1:])]
     low, high = below.min(), below.max()
     far = max(values[0] - high, low - values[0]) > high - low
-    fractions = [decimal in cell for cell in column if cell.strip()]
-    whole = len(fractions) >= _FEW and decimal not in name and all(fractions)
-    parted = len(fractions) >= _FEW and decimal in name and not any(fractions)
-    return bool(far or whole or parted)
+    fractions = [bool({".", ","} & set(cell)) for cell in column if cell.strip()]
+    whole = not ({".", ","} & set(name))
+    otherwise = len(fractions) >= _FEW and (all(fractions) if whole else not any(fractions))
+    return bool(far or otherwise)
 
 
 def _is_axis(values: NDArray[np.float64]) -> bool:

@@ -270,10 +270,20 @@ def _indicators(
 def refuse_text(frame: Any, source: str, *, way_out: str) -> None:
     text = text_columns(frame)
     if text:
+        stray = dict.fromkeys(word for column in text for word in _stray_words(column))
+        missing = f", or read as missing (missing={next(iter(stray), '')!r})"
         raise DataError(
             f"{source}: {plural(len(text), 'column')} not numeric: "
-            f"{listed(map(example_of, text), quote=False)}; {way_out}."
+            f"{listed(map(example_of, text), quote=False)}; {way_out}"
+            f"{missing if len(stray) == 1 else ''}."
         )
+
+
+def _stray_words(column: Any) -> list[str]:
+    """The words of a column most of whose cells are numbers."""
+    present, numbers = _numbers_among(column)
+    words = column.iloc[present[~numbers]].unique().tolist()
+    return words if numbers.mean() > _MOSTLY else []
 
 
 def _warn_of_stray_text(frame: Any, source: str) -> None:

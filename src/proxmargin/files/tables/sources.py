@@ -19,9 +19,9 @@ from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import USUAL, Dialect, assembled, numbers_or_text
 from proxmargin.files.tables.delimited import (
     columns_of_text,
+    numbers_among,
     numbers_meant,
     read_delimited,
-    taken_for_missing,
 )
 from proxmargin.files.tables.layout import SAY_WHICH, Layout, header_doubt
 from proxmargin.files.tables.matrices import EMBEDDED, PlainMatrix, embedded_set, read_npz
@@ -126,17 +126,11 @@ def _read_arff(path: Path) -> NamedColumns:
         if frame.empty:
             raise DataError(f"{path}: there are columns but no data rows.")
         names = meta.names()
-    return _columns_of_frame(path, names, frame.set_axis(range(len(names)), axis=1))
 
-
-def _columns_of_frame(
-    path: Path, names: list[str], frame: Any, notes: Sequence[str] = (), **more: Any
-) -> NamedColumns:
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        chosen = {j: numbers_or_text(frame[j]) for j in positions}
-        return pandas().DataFrame(chosen)
+        return frame.iloc[:, list(positions)].set_axis(list(positions), axis=1)
 
-    return NamedColumns(str(path), names, load, notes=notes, **more)
+    return NamedColumns(str(path), names, load)
 
 
 def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
@@ -186,15 +180,15 @@ def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
     )
     if frame.empty:
         raise DataError(f"{path}: there is a header but no data rows.")
-    notes, marks = [f"{path}: read the sheet {name!r} (sheet=)"] if len(names) > 1 else [], {}
-    for j, column in enumerate(columns):
-        what = f"{path}: column {column!r}"
-        frame[j], found = numbers_meant(frame[j].infer_objects(), what, dialect)
-        if found:
-            marks[column] = found
-    if marks:
-        notes.append(f"{path}: {taken_for_missing(marks)}")
-    return _columns_of_frame(path, columns, frame, notes)
+    notes = [f"{path}: the sheet {name!r} is read (sheet=)"] if len(names) > 1 else []
+
+    def load(positions: Sequence[int], text: Collection[int]) -> Any:
+        cells = {j: frame[j].infer_objects() for j in positions}
+        words = {j: each for j, each in cells.items() if j not in text}
+        numbers = numbers_among(words, columns, str(path), dialect, notes)
+        return pd.DataFrame({j: numbers.get(j, numbers_or_text(cells[j])) for j in positions})
+
+    return NamedColumns(str(path), columns, load, notes=notes)
 
 
 # -- features in rows --------------------------------------------------------------------------
