@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,8 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
     alpha: float = 0.01
     l1_ratio: float = 0.5
 
+    # the parameters that are numbers >= 0; true for those that must be positive
+    _strengths: ClassVar[Mapping[str, bool]] = {"alpha": False}
     _sums_to_zero = True
     """Whether the coefficients of jointly fitted classes sum to zero."""
 
@@ -75,7 +77,8 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         return float(self.l1_ratio)
 
     def _check_model(self) -> None:
-        check_strength("alpha", self.alpha, low=0.0)
+        for name, positive in self._strengths.items():
+            check_strength(name, getattr(self, name), low=0.0, low_open=positive)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
 
     def _losses(
@@ -219,10 +222,7 @@ class HuberizedSVC(ElasticNetEstimator):
     intercept_ridge: float = 0.0
     multi_class: str = "joint"
 
-    def _check_model(self) -> None:
-        super()._check_model()
-        check_strength("delta", self.delta, low=0.0, low_open=True)
-        check_strength("intercept_ridge", self.intercept_ridge, low=0.0)
+    _strengths = {"alpha": False, "delta": True, "intercept_ridge": False}
 
     def _margin_loss(self) -> MarginLoss:
         return HuberizedHinge(float(self.delta))

@@ -238,7 +238,11 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
 
     def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""
-        self._fit_assembled(self._assembled(X, targets, context), None, context)
+        assembly = self._assembled(X, targets, context)
+        solutions = self._solve(assembly, self._starts(assembly), context)
+        self._publish(assembly, solutions, context)
+        if interrupts.pending:
+            raise KeyboardInterrupt
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

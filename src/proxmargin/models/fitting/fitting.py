@@ -160,19 +160,6 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
         """Factor from the objective of a problem to the objective that the model documents."""
         return 1.0
 
-    def _fit_assembled(
-        self,
-        assembly: Assembly,
-        starts: Sequence[Point | None] | None = None,
-        context: FitContext | None = None,
-    ) -> None:
-        """Solve the problems and publish the model; without a context as a fit of its own."""
-        context = context or FitContext(self._started())
-        starts = self._starts(assembly) if starts is None else starts
-        self._publish(assembly, self._solve(assembly, starts, context), context)
-        if interrupts.pending:
-            raise KeyboardInterrupt
-
     def _choice(self, problem: Problem, deadline: float = np.inf) -> Choice:
         if isinstance(self.solver, Solver):
             return Choice(self.solver, self.solver.name, "given as an object")

@@ -21,10 +21,12 @@ from proxmargin.models.classifiers.nu_dwd import NuSVC
 from proxmargin.models.fitting.admissible import OfMax
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.registry import MODELS
 from proxmargin.models.limits.kappa import kappa_max
 from proxmargin.models.limits.nu import nu_range
 from proxmargin.models.paths.grid import at_strength, default_grid, unfitted, varying_of
+from proxmargin.optimality.problem import Point
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 
@@ -186,7 +188,7 @@ def fitted_grid(
         with interrupts:
             if assembly is None:
                 assembly = model._assemble(X, y, sample_weight, offset)
-                model._fit_assembled(assembly)
+                _fit(model, assembly, model._starts(assembly))
             else:
                 model = copy(before).set_params(**model.get_params(deep=False))
                 assembly = refitted(model, assembly)
@@ -201,8 +203,16 @@ def refitted(model: MarginEstimator, assembly: Assembly) -> Assembly:
     """
     assembly = model._reassembled(assembly)
     starts = copy(model).set_params(warm_start=True)._starts(assembly)
-    model._fit_assembled(assembly, starts)
+    _fit(model, assembly, starts)
     return assembly
+
+
+def _fit(model: MarginEstimator, assembly: Assembly, starts: Sequence[Point | None]) -> None:
+    """Solve the problems and publish the model."""
+    context = FitContext(model._started())
+    model._publish(assembly, model._solve(assembly, starts, context), context)
+    if interrupts.pending:
+        raise KeyboardInterrupt
 
 
 def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:
