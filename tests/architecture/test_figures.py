@@ -14,7 +14,7 @@ BUDGET = {
     "numeric_constants": 603,
 }
 MOST_FILES_OF_A_FIT = 39
-MOST_FUNCTIONS_OF_A_FIT = 236
+MOST_FUNCTIONS_OF_A_FIT = 237
 # public names, and two of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State", "_Trial"}
 
