@@ -19,6 +19,7 @@ PICTURES = (
     ("report-phone.png", 360, 740, "light", None),
     ("report-curves.png", 1280, 1800, "light", "#curves"),
     ("report-model.png", 1280, 1800, "light", "#detail"),
+    ("report-clinical.png", 1280, 1800, "light", "#clinical"),
 )
 
 

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import roc_auc_score
 
 from proxmargin.reports import data_card
-from proxmargin.studies.reports.columns import single_feature_auc
+from proxmargin.studies.reports.card import single_feature_auc
 
 
 def table(n: int = 60, p: int = 5) -> tuple[np.ndarray, np.ndarray]:

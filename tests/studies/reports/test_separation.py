@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from proxmargin.studies.reports.card import data_card
-from proxmargin.studies.reports.columns import single_feature_auc
+from proxmargin.studies.reports.card import data_card, single_feature_auc
 
 
 def test_missing_entries_are_left_out(rng) -> None:

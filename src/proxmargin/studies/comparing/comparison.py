@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,58 +44,34 @@ OF_CERTIFICATE: tuple[str, ...] = ("primal", "dual", "gap", "relative_gap", "kkt
 OF_CERTIFICATE = (*OF_CERTIFICATE, "converged", "stop_reason", "solver")
 
 
-class Plots:
-    """Methods that draw with `proxmargin.ComparisonDisplay`, into new axes or those given.
+def _drawing(kind: str, what: str) -> Callable[..., ComparisonDisplay]:
+    """A method that draws this kind of picture."""
 
-    ``metric`` is one of those computed, by default the scoring; ``top`` the number of models.
-    """
-
-    def plot_scores(
-        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
+    def plot(
+        self: Any, *, ax: Any = None, top: int | None = None, **options: Any
     ) -> ComparisonDisplay:
-        """Mean scores with their intervals, and the score of the majority class."""
-        return self._drawn("intervals", metric=metric, ax=ax, top=top)
-
-    def plot_differences(
-        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
-    ) -> ComparisonDisplay:
-        """Differences from the best with their intervals."""
-        return self._drawn("differences", metric=metric, ax=ax, top=top)
-
-    def plot_folds(
-        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
-    ) -> ComparisonDisplay:
-        """The score of every fold."""
-        return self._drawn("folds", metric=metric, ax=ax, top=top)
-
-    def plot_features(
-        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
-    ) -> ComparisonDisplay:
-        """Mean scores against the number of features used."""
-        return self._drawn("features", metric=metric, ax=ax, top=top)
-
-    def plot_seconds(
-        self, *, metric: str | None = None, ax: Any = None, top: int | None = None
-    ) -> ComparisonDisplay:
-        """Mean scores against the seconds of a fit."""
-        return self._drawn("seconds", metric=metric, ax=ax, top=top)
-
-    def plot_roc(
-        self, *, label: Any = None, ax: Any = None, top: int | None = None
-    ) -> ComparisonDisplay:
-        """ROC curves of the held-out scores: of a class, or of more than two classes the mean."""
-        return self._drawn("roc", label=label, ax=ax, top=top)
-
-    def plot_precision_recall(
-        self, *, label: Any = None, ax: Any = None, top: int | None = None
-    ) -> ComparisonDisplay:
-        """Precision-recall curves of the held-out scores, as `plot_roc`."""
-        return self._drawn("precision_recall", label=label, ax=ax, top=top)
-
-    def _drawn(self, kind: str, **options: Any) -> ComparisonDisplay:
         from proxmargin.studies.displays.comparison import ComparisonDisplay
 
-        return ComparisonDisplay.from_comparison(self, kind=kind, **options)
+        return ComparisonDisplay.from_comparison(self, kind=kind, ax=ax, top=top, **options)
+
+    plot.__doc__ = what
+    return plot
+
+
+class Plots:
+    """Methods that draw with `proxmargin.ComparisonDisplay`, into new axes or those given (``ax``).
+
+    ``top`` is the number of models; ``metric`` one of those computed, by default the scoring; of
+    curves ``label`` is the class, by default of more than two the mean.
+    """
+
+    plot_scores = _drawing("intervals", "Mean scores with intervals, and that of the majority.")
+    plot_differences = _drawing("differences", "Differences from the best with their intervals.")
+    plot_folds = _drawing("folds", "The score of every fold.")
+    plot_features = _drawing("features", "Mean scores against the number of features used.")
+    plot_seconds = _drawing("seconds", "Mean scores against the seconds of a fit.")
+    plot_roc = _drawing("roc", "ROC curves of the held-out scores.")
+    plot_precision_recall = _drawing("precision_recall", "Precision-recall curves, as `plot_roc`.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from proxmargin.studies.comparing.searches import (
     held_out,
     own_probabilities,
 )
-from proxmargin.studies.reports.columns import single_feature_auc
+from proxmargin.studies.reports.card import single_feature_auc
 
 Array = NDArray[np.float64]
 

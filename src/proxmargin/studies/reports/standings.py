@@ -57,10 +57,8 @@ def gap(value: Any) -> str:
 
 
 def count(value: Any) -> str:
-    """A mean number of things: with a decimal only where it has one."""
-    if not known(value):
-        return NONE
-    return f"{value:,.0f}" if value == round(value) or value >= 1000 else f"{value:.1f}"
+    """A number of things, or the mean of some: nobody has a third of a feature."""
+    return f"{value:,.0f}" if known(value) else NONE
 
 
 def setting(value: Any) -> str:
