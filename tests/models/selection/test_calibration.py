@@ -178,7 +178,7 @@ def test_classes_without_weight_are_absent_and_missing_ones_are_named() -> None:
     assert model.score(X[y > 0], y[y > 0]) > 0.9
     with pytest.raises(ValueError, match="fold 0 has no sample of class 0"):
         CalibratedMargin(SVC(standardize=True), cv=KFold(3)).fit(X, y)
-    with pytest.raises(ValueError, match="class 2 has 3"):
+    with pytest.raises(ValueError, match="only 3 of 2"):
         CalibratedMargin(SVC()).fit(X, y, np.where((y == 2) & (np.arange(178) > 132), 0.0, 1.0))
 
 
@@ -330,7 +330,7 @@ def test_without_routing_other_metadata_are_refused(weighted) -> None:
         (CalibratedMargin(SVC(), reject_cost=0.7), ValueError, "reject_cost must be"),
         (CalibratedMargin(KNeighborsClassifier()), TypeError, "decision_function"),
         (CalibratedMargin(LinearRegression()), TypeError, "decision_function"),
-        (CalibratedMargin(SVC(), cv=200), ValueError, "class 1 has 90"),
+        (CalibratedMargin(SVC(), cv=200), ValueError, "only 90 of 1"),
     ],
 )
 def test_what_is_wrong_is_named(model, error, words) -> None:

@@ -37,8 +37,7 @@ def register(commands: options.Commands) -> None:
     )
     add = parser.add_argument
     add("data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set")
-    options.add_columns(parser)
-    add("--models", nargs="+", metavar="NAME", help="which models (default: all there are)")
+    add_comparison(parser)
     # which would be taken for a file or a beginning of --models
     options.add_elsewhere(
         parser,
@@ -46,12 +45,7 @@ def register(commands: options.Commands) -> None:
         "compare has no --model: which models are compared is --models NAME ..., the file for the "
         "recommended one is --output FILE",
     )
-    add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
-    add("--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds")
-    _add_protocol(parser)
-    add = parser.add_argument_group("work").add_argument
-    add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
-    add("--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun")
+    add = parser.add_argument_group("run").add_argument
     add(
         "--run",
         dest="run_dir",
@@ -73,6 +67,24 @@ def register(commands: options.Commands) -> None:
         group, "the intervals of the scores, or of several data sets the average ranks,"
     )
     options.add_common(parser)
+
+
+def add_comparison(parser: argparse.ArgumentParser) -> None:
+    """The data, the models, how they are compared, and the work."""
+    options.add_columns(parser)
+    add = parser.add_argument
+    add("--models", nargs="+", metavar="NAME", help="which models (default: all there are)")
+    add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
+    add("--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds")
+    add(
+        "--positive",
+        metavar="LABEL",
+        help="the class of sensitivity, calibration and net benefit (default: the second of two)",
+    )
+    _add_protocol(parser)
+    add = parser.add_argument_group("work").add_argument
+    add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
+    add("--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun")
 
 
 def _add_protocol(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         reports.check_libraries()
     table = options.table_of(arguments)
     output.warn_of_leaks(table)
-    comparison = _compared(arguments, table)
+    comparison = compared(arguments, table)
     # after an interruption the best of those that were fitted
     asked = comparison.recommended_ if arguments.save == RECOMMENDED else comparison.best_name_
     name = asked if asked in comparison.models_ else comparison.best_fitted_name_
@@ -147,7 +159,7 @@ def _draw(comparison: Comparison, name: str) -> None:
     output.draw(name, lambda ax: ComparisonDisplay.from_comparison(comparison, ax=ax), height)
 
 
-def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
+def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     """The comparison that the arguments ask for."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -180,6 +192,7 @@ def _compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         progress=not arguments.quiet,
         preprocess=None if arguments.impute is None else imputer(arguments.impute),
         feature_names=table.feature_names,
+        positive=arguments.positive,
         name=table.source,
         command=shlex.join(["proxmargin", *arguments.typed]),
     )
@@ -258,7 +271,7 @@ def _collected(asked: dict[str, argparse.Namespace], limit: float | None, quiet:
             print(f"{name}:", file=sys.stderr)
         # the comparisons of other data sets are kept where one cannot be made
         try:
-            found.add(name, _compared(each, options.table_of(each)))
+            found.add(name, compared(each, options.table_of(each)))
         except KeyboardInterrupt:
             found.miss(name, "interrupted")
             found.stopped = True

@@ -66,7 +66,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     stopped = _fitted_or_stopped(own, table, options.grouping(own, table.groups))
     model = fitted.best_estimator_ if chooses else fitted
     if arguments.calibrate and not stopped:
-        stopped = _calibrated_or_stopped(model, raw, imputer)
+        stopped = _calibrated_or_stopped(model, raw, imputer, arguments)
     options.name_features(model, table.feature_names)
     with output.model_saved(arguments.output, model, imputer) as saved:
         _print(arguments, model, table, saved, held_out)
@@ -86,7 +86,9 @@ def _fitted_or_stopped(estimator: Any, table: Table, grouping: dict[str, Any]) -
     return False
 
 
-def _calibrated_or_stopped(model: Any, table: Table, imputer: Any) -> bool:
+def _calibrated_or_stopped(
+    model: Any, table: Table, imputer: Any, arguments: argparse.Namespace
+) -> bool:
     """Give the model a map from scores to probabilities; whether that was interrupted."""
     from sklearn.base import clone
     from sklearn.exceptions import ConvergenceWarning
@@ -96,11 +98,12 @@ def _calibrated_or_stopped(model: Any, table: Table, imputer: Any) -> bool:
     folds = clone(model).set_params(callbacks=())
     whole = folds if imputer is None else Preprocessed.of(clone(imputer), folds)
     # only the fits to the folds, as that to all samples is there
-    held_out = proxmargin.CalibratedMargin(whole, cv=options.FOLDS, ensemble=True)
+    cv = options.folds_of(arguments, options.FOLDS)
+    held_out = proxmargin.CalibratedMargin(whole, cv=cv, ensemble=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # told of by the fit to all samples
-            found = held_out.fit(table.X, table.y, sample_weight=table.weights)
+            found = held_out.fit(table.X, table.y, sample_weight=table.weights, groups=table.groups)
     except KeyboardInterrupt:
         return True
     model.calibrator_ = found.calibrator_

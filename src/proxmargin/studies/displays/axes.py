@@ -26,6 +26,11 @@ def figure(width: float = 7.5, height: float = 4.8) -> Any:
     return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
 
 
+def pages(stream: Any) -> Any:
+    """A PDF of several figures, written to a stream."""
+    return _matplotlib("backends.backend_pdf").PdfPages(stream)
+
+
 def axes_for(ax: Any) -> Any:
     """The given axes, or those of a new figure of pyplot."""
     if ax is not None:

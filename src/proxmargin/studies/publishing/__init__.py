@@ -1,0 +1,1 @@
+"""A comparison as one folder for a co-author: page, paper, tables, predictions, model, methods."""

@@ -1,0 +1,247 @@
+"""The folder of a finished comparison, and the permutation test that it needs besides."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import proxmargin
+from proxmargin.data.inputs.preprocessing import Preprocessed
+from proxmargin.files.models.model import save_model
+from proxmargin.models.fitting.registry import CROSS_VALIDATED
+from proxmargin.models.permutations import permutation_test
+from proxmargin.runtime.brief import plain
+from proxmargin.runtime.files import replaced
+from proxmargin.studies.comparing.comparison import Comparison
+from proxmargin.studies.publishing.methods import checklist, methods
+from proxmargin.studies.publishing.paper import write_paper
+from proxmargin.studies.reports import check_libraries
+
+PERMUTATIONS = 200
+PAGE, PAPER, MODEL = "report.html", "report.pdf", "model.pmz"
+TABLES, PREDICTIONS, RECORD = "tables", "predictions.csv", "provenance.json"
+KEPT_TEST = "permutations.json"  # in the folder of the run: a test that is not done again
+
+
+def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Any) -> dict[str, str]:
+    """The SHA-256 of a data file; of data without a file that of their values."""
+    if source is not None and Path(source).is_file():
+        with open(source, "rb") as stream:
+            whole = sha256()
+            while block := stream.read(2**20):
+                whole.update(block)
+        return {"sha256": whole.hexdigest(), "of": "the file"}
+    parts = [X.data, X.indices, X.indptr] if hasattr(X, "tocsr") else [X]
+    whole = sha256()
+    for part in parts:
+        whole.update(np.ascontiguousarray(part).tobytes())
+    whole.update("\n".join(map(str, np.asarray(y).tolist())).encode())
+    return {"sha256": whole.hexdigest(), "of": "the values of features and labels"}
+
+
+@dataclass(frozen=True)
+class PipelineTest:
+    """A permutation test of the accuracy of a model, the choice of its strength inside."""
+
+    model: str
+    accuracy: float
+    pvalue: float
+    reached: int  # permutations with an accuracy as high
+    permutations: int
+    chooses: bool  # whether the strength is chosen again for each labeling
+
+
+def pipeline_test(
+    comparison: Comparison,
+    X: Any,
+    y: Any,
+    *,
+    permutations: int = PERMUTATIONS,
+    groups: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+) -> PipelineTest:
+    """Whether the recommended model predicts better than models of permuted labels.
+
+    Each permuted labeling goes through the same cross-validation, the choice of the strength by
+    folds inside each training part included, where the model has a search.
+    """
+    name = str(comparison.recommended_)
+    model = comparison.models_[name]
+    inner = model.model if isinstance(model, Preprocessed) else model
+    estimator, search = clone(inner), f"{name}CV"
+    if search in CROSS_VALIDATED:
+        estimator = getattr(proxmargin, search)(standardize=inner.standardize)
+    if isinstance(model, Preprocessed):
+        estimator = Preprocessed.of(clone(model.transformer), estimator)
+    with warnings.catch_warnings():
+        # of permuted labels there is nothing to choose
+        warnings.filterwarnings("ignore", message="the chosen ", category=UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = permutation_test(
+            estimator,
+            X,
+            y,
+            statistic="accuracy",
+            n_permutations=permutations,
+            groups=groups,
+            n_jobs=n_jobs,
+            random_state=comparison.setup.protocol.random_state,
+            verbose=int(progress),
+        )
+    if found.interrupted:
+        raise KeyboardInterrupt
+    count = found.n_permutations
+    reached = round(found.pvalue * (count + (not found.exact))) - 1
+    return PipelineTest(
+        name, found.statistic, found.pvalue, reached, count, search in CROSS_VALIDATED
+    )
+
+
+def publish(
+    comparison: Comparison,
+    X: Any,
+    y: Any,
+    folder: str | os.PathLike[str],
+    *,
+    test: PipelineTest | None = None,
+    digest: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Write the folder of a finished comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    X, y : the data that were compared
+    folder : path-like
+        Made where it is missing; files of the same names are replaced.
+    test : PipelineTest, optional
+        Of `pipeline_test`.
+    digest : mapping, optional
+        Of `digest_of`; by default that of the values.
+
+    Returns
+    -------
+    list of str
+        The files, relative to the folder.
+
+    Raises
+    ------
+    ValueError
+        The comparison is not finished, or its recommended model is of another library.
+    ImportError
+        A library of the extra ``report`` or matplotlib is missing.
+    OSError
+        A file cannot be written.
+    """
+    check_libraries()
+    name = comparison.recommended_
+    if comparison.interrupted or name is None or name not in comparison.models_:
+        raise ValueError("the comparison is not finished, so that there is nothing to publish yet")
+    facts = comparison.to_dict()
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": comparison.setup.protocol.command,
+        "data": {
+            "name": comparison.setup.name,
+            **(digest_of(None, X, y) if digest is None else digest),
+        },
+        "seed": comparison.setup.protocol.random_state,
+        "versions": dict(comparison.setup.versions),
+        "permutation_test": None if test is None else asdict(test),
+    }
+    told = {"facts": facts, "record": record}
+    rows = checklist(**told)
+    path = Path(folder)
+    (path / TABLES).mkdir(parents=True, exist_ok=True)
+    text = f"# Methods and results\n\n{methods(**told)}\n"
+    listed = "\n".join(f"| {n} | {item} | {answer} |" for n, item, answer in rows)
+    answers = (
+        f"# TRIPOD+AI\n\n| Item | What is asked | Answer of this run |\n|---|---|---|\n{listed}\n"
+    )
+    save_model(comparison.models_[name], path / MODEL)
+    comparison.to_html(path / PAGE)
+    write_paper(path / PAPER, facts, methods(**told), rows)
+    frames = {PREDICTIONS: comparison.predictions.rename_axis("id"), **_tables(comparison, facts)}
+    for file, frame in frames.items():
+        _write(path / file, lambda f=frame: f.to_csv().encode())  # type: ignore[misc]
+    _write(path / "methods.md", text.encode)
+    _write(path / "tripod-ai.md", answers.encode)
+    _write(path / "results.json", lambda: _json(facts))
+    written = [PAGE, PAPER, MODEL, *frames, "methods.md", "tripod-ai.md", "results.json"]
+    record["files"] = {file: digest_of(path / file, None, ())["sha256"] for file in written}
+    _write(path / RECORD, lambda: _json(record))
+    return [*written, RECORD]
+
+
+def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Data frames by the names of their files."""
+    from proxmargin.runtime.optional import optional
+
+    frame = optional("pandas", "A folder to publish").DataFrame
+    name = str(comparison.recommended_)
+    found = {
+        "scores": comparison.table,
+        "folds": comparison.folds.set_index(["model", "repeat", "fold"]),
+        "differences": comparison.tests(),
+    }
+    features = facts["features"].get(name)
+    if features:
+        found["features"] = frame(features).set_index("feature")
+    if hasattr(comparison.models_[name], "coef_"):
+        found["coefficients"] = comparison.models_[name].coefficients().set_index("feature")
+    clinical = ((facts["clinical"] or {}).get("models") or {}).get(name)
+    if clinical is not None:
+        found["thresholds"] = _flat(clinical["thresholds"], frame)
+        columns = ["id", "true", "predicted", "probability"]
+        found["misclassified"] = frame(clinical["misclassified"], columns=columns).set_index("id")
+    return {f"{TABLES}/{key}.csv": each for key, each in found.items()}
+
+
+def _flat(columns: Mapping[str, Any], frame: Callable[..., Any]) -> Any:
+    """Rates along the thresholds, the ends of their intervals in columns of their own."""
+    flat: dict[str, Any] = {}
+    for name, values in columns.items():
+        if isinstance(values[0], list):
+            parts = zip(("", "_low", "_high"), zip(*values, strict=True), strict=True)
+            flat |= {f"{name}{end}": part for end, part in parts}
+        else:
+            flat[name] = values
+    return frame(flat).set_index("threshold")
+
+
+def kept_test(
+    run_dir: str | os.PathLike[str], made: Callable[[], PipelineTest], permutations: int
+) -> PipelineTest:
+    """The test of so many permutations that the folder of a run keeps, or else a new one, which it
+    keeps."""
+    path = Path(run_dir) / KEPT_TEST
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        if kept.pop("asked") == permutations:
+            return PipelineTest(**kept)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    found = made()
+    _write(path, lambda: _json({"asked": permutations, **asdict(found)}))
+    return found
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _write(path: Path, content: Callable[[], bytes]) -> None:
+    with replaced(path) as stream:
+        stream.write(content())

@@ -1,0 +1,214 @@
+"""The methods paragraph of a comparison with its numbers, and the TRIPOD+AI checklist.
+
+Collins et al. (2024), TRIPOD+AI statement: updated guidance for reporting clinical prediction
+models that use regression or machine learning methods. BMJ 385, e078378.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from proxmargin.studies.reports.answer import answer_of, power
+from proxmargin.studies.reports.standings import main_of
+
+Facts = Mapping[str, Any]
+AUTHORS = "For the authors."
+
+
+def methods(facts: Facts, record: Facts) -> str:
+    """How the models were made and judged, and what was found, in paragraphs."""
+    return "\n\n".join((_how(facts, record), _found(facts, record)))
+
+
+def _how(facts: Facts, record: Facts) -> str:
+    data, protocol, versions = facts["data"], facts["protocol"], record["versions"]
+    names = ", ".join(each["name"] for each in facts["models"])
+    label = protocol["metrics"][0]["label"]
+    repeated = f", repeated {protocol['repeats']} times" if protocol["repeats"] > 1 else ""
+    whole = " of whole groups" if protocol["groups"] else ""
+    prepared = protocol["preprocess"]
+    told = [
+        f"Data: {_size(data)} ({data['name'] or 'no name'}; SHA-256 of {record['data']['of']} "
+        f"{record['data']['sha256']}).",
+        f"{len(facts['models'])} models ({names}) were compared by nested cross-validation with "
+        f"{protocol['folds']} outer folds{whole}{repeated}. In each training part the parameters "
+        f"were chosen by {protocol['inner']}, and the model was then fitted to that part and "
+        f"judged on the part held out by {label}; random seed {protocol['random_state']}.",
+        f"Each training part fits {prepared} before anything else." if prepared else "",
+        "Features were standardised in each training part." if protocol["standardize"] else "",
+        "Intervals of mean scores and tests of differences between models are those of Nadeau and "
+        "Bengio (2003), which allow for the overlap of training parts; p-values are adjusted by "
+        "Holm's procedure.",
+        _of(facts)["probabilities"]["sentence"].replace("its scores", "the scores"),
+        _certificates(facts),
+        f"proxmargin {versions['proxmargin']}, scikit-learn {versions['scikit-learn']}, SciPy "
+        f"{versions['scipy']}, NumPy {versions['numpy']}, Python {versions['python']}.",
+    ]
+    return " ".join(each for each in told if each)
+
+
+def _found(facts: Facts, record: Facts) -> str:
+    answer, clinical = answer_of(facts, main_of(facts)), clinical_of(facts)
+    stability = _of(facts)["stability"]
+    told = [
+        f"The recommended model is {answer.model}: {answer.label} {answer.score} (95 % interval "
+        f"{answer.interval}), features used {answer.features} {answer.of_features}.",
+        answer.choice,
+        answer.equals,
+        power(facts),
+        "" if clinical is None else _clinical(clinical),
+        ""
+        if stability is None or stability != stability
+        else f"Stability of the selected features over the folds {stability:.2f} (Nogueira et al. "
+        "2018; 1: the same in each fold, 0: as by chance).",
+        permutation_sentence(record["permutation_test"]),
+    ]
+    return " ".join(each for each in told if each)
+
+
+def _clinical(found: Facts) -> str:
+    point = found["predicted"]
+    rates = ("sensitivity", "specificity", "ppv", "npv")
+    words = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")
+    shown = "; ".join(
+        f"{word} {estimate(point[name])}" for name, word in zip(rates, words, strict=True)
+    )
+    return (
+        f"Of {found['n']} held-out samples, {found['events']} of the class {found['positive']}: "
+        f"area under the ROC curve {estimate(found['auc'])}; where the model predicts the class "
+        f"({point['tp']} right, {point['fp']} wrong, {point['fn']} missed) {shown}. Calibration "
+        f"slope {estimate(found['slope'], 2)}, intercept {estimate(found['intercept'], 2)}, "
+        f"{found['expected']:.1f} events expected; Brier score {found['brier']:.3f}. "
+        f"{found['method']}"
+    )
+
+
+def estimate(value: Facts, digits: int = 3) -> str:
+    """``0.912 [0.850, 0.951]``."""
+    if value["value"] is None:
+        return "not estimable"
+    return "{value:.{d}f} [{low:.{d}f}, {high:.{d}f}]".format(**value, d=digits)
+
+
+def permutation_sentence(test: Facts | None) -> str:
+    """What a test says, in a sentence; empty without one."""
+    if test is None:
+        return ""
+    often = f"{test['reached']} of" if test["reached"] else "none of"
+    again = ", the choice of the strength made again in each" if test["chooses"] else ""
+    return (
+        f"Permutation test of {test['model']}: held-out accuracy {test['accuracy']:.3f}; {often} "
+        f"{test['permutations']} permuted labelings{again} reached it, p = {test['pvalue']:.2g}."
+    )
+
+
+def clinical_of(facts: Facts) -> Facts | None:
+    """The clinical numbers of the recommended model, if there are such."""
+    found: Facts | None = ((facts["clinical"] or {}).get("models") or {}).get(facts["recommended"])
+    return found
+
+
+def _of(facts: Facts) -> Facts:
+    found: Facts = next(m for m in facts["models"] if m["name"] == facts["recommended"])
+    return found
+
+
+def _size(data: Facts) -> str:
+    counts = ", ".join(f"{each['count']} {each['label']}" for each in data["classes"])
+    return f"{data['n_samples']} samples ({counts}), {data['n_features']} features"
+
+
+def _certificates(facts: Facts) -> str:
+    found = facts["certificates"]
+    return (
+        f"Of {found['fits']} fits {found['unmet']} missed their tolerance; the largest certified "
+        f"relative duality gap is {found['worst_gap'] or 0.0:.1e}."
+    )
+
+
+def checklist(facts: Facts, record: Facts) -> list[tuple[str, str, str]]:
+    """Item, what it asks for, and the answer where the run knows it."""
+    known = dict(_answers(facts, record))
+    return [(number, asked, known.get(number, AUTHORS)) for number, asked in ITEMS]
+
+
+def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
+    data, protocol, clinical = facts["data"], facts["protocol"], clinical_of(facts)
+    prepared = protocol["preprocess"]
+    yield "7", f"Fitted in each training part: {prepared}." if prepared else "None by this run."
+    yield "10", f"{_size(data)}. No sample size was calculated by this run. {power(facts)}".strip()
+    yield "11", f"Filled in by {prepared}." if prepared else "None: there were no missing entries."
+    yield "12a", "Nested cross-validation: methods.md, first paragraph."
+    yield "12c", "Linear margin classifiers and kernel machines; see 12a and tables/scores.csv."
+    yield "12e", ", ".join(str(each["label"]) for each in protocol["metrics"])
+    yield "12f", "None."
+    yield "12g", f"model.pmz. {_of(facts)['probabilities']['sentence']}"
+    yield "13", "Scores are means over the classes; no class was resampled or weighted."
+    yield "15", "Predicted class and probability of each class; thresholds: tables/thresholds.csv."
+    yield "18f", f"`{record['command'] or 'proxmargin.compare'}`; versions in provenance.json."
+    yield "21", _size(data)
+    yield "22", "model.pmz (settings, coefficients); tables/coefficients.csv for linear models."
+    yield "23a", "methods.md, second paragraph; report.html; tables."
+    if clinical is not None:
+        yield (
+            "8a",
+            f"Class {clinical['positive']} against the rest; its definition is the authors'.",
+        )
+
+
+# in words of our own; the statement has the authoritative ones
+ITEMS = (
+    ("1", "Title: a prediction model, target population, outcome"),
+    ("2", "Abstract by TRIPOD+AI for abstracts"),
+    ("3a", "Healthcare context and rationale, existing models"),
+    ("3b", "Target population, purpose, users"),
+    ("3c", "Known health inequalities between groups"),
+    ("4", "Objectives: development, evaluation or both"),
+    ("5a", "Sources of data, and whether they represent the target population"),
+    ("5b", "Dates of data collection and follow-up"),
+    ("6a", "Study setting: number and location of centres"),
+    ("6b", "Eligibility criteria"),
+    ("6c", "Treatments received, and how they were handled"),
+    ("7", "Data preparation and quality checks, alike across groups"),
+    ("8a", "Outcome, time horizon, how and when assessed"),
+    ("8b", "Qualifications of outcome assessors, if judged"),
+    ("8c", "Blinding of outcome assessment"),
+    ("9a", "Choice of initial predictors"),
+    ("9b", "Definition of predictors, how and when measured"),
+    ("9c", "Qualifications of predictor assessors, if judged"),
+    ("10", "How the study size was arrived at"),
+    ("11", "Missing data and their handling"),
+    ("12a", "How data were used and partitioned in the analysis"),
+    ("12b", "Functional form, rescaling, transformation of predictors"),
+    ("12c", "Type of model, rationale, steps, tuning, internal validation"),
+    ("12d", "Heterogeneity across clusters such as centres"),
+    ("12e", "Measures and plots of performance"),
+    ("12f", "Model updating from evaluation"),
+    ("12g", "How predictions are calculated"),
+    ("13", "Class imbalance, and recalibration after it"),
+    ("14", "Approaches to fairness"),
+    ("15", "Output of the model, thresholds and their rationale"),
+    ("16", "Differences between development and evaluation data"),
+    ("17", "Ethics approval and consent"),
+    ("18a", "Funding"),
+    ("18b", "Conflicts of interest"),
+    ("18c", "Protocol"),
+    ("18d", "Registration"),
+    ("18e", "Availability of data"),
+    ("18f", "Availability of code"),
+    ("19", "Patient and public involvement"),
+    ("20a", "Flow of participants"),
+    ("20b", "Characteristics of participants, by setting"),
+    ("20c", "Comparison with development data"),
+    ("21", "Numbers of participants and outcome events in each analysis"),
+    ("22", "The full model, to be used by others"),
+    ("23a", "Performance with confidence intervals, by key subgroups"),
+    ("23b", "Heterogeneity of performance across clusters"),
+    ("24", "Results of model updating"),
+    ("25", "Interpretation, fairness included"),
+    ("26", "Limitations"),
+    ("27a", "Handling of poor or unavailable input in use"),
+    ("27b", "User interaction and expertise required"),
+    ("27c", "Next steps, applicability and generalizability"),
+)

@@ -1,0 +1,119 @@
+"""A folder to publish: what is in it, that it agrees with itself, and work is done once."""
+
+from __future__ import annotations
+
+import csv
+import json
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+
+from proxmargin import compare, load_model
+from proxmargin.cli import main
+from proxmargin.studies.publishing import folder
+from proxmargin.studies.publishing.methods import permutation_sentence
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+pytest.importorskip("vl_convert")
+
+X, Y = (each[::4] for each in load_breast_cancer(return_X_y=True))
+X = X[:, :5]
+MODELS = ("--models", "L2SVC", "SquaredHingeSVC", "--quick", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "clinic.csv"
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["patient", *"abcde", "diagnosis"])
+        rows = zip(X.tolist(), Y.tolist(), strict=True)
+        words = ("malignant", "benign")
+        writer.writerows((f"P{k:03d}", *x, words[y]) for k, (x, y) in enumerate(rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def published(table, tmp_path_factory):
+    where = tmp_path_factory.mktemp("out") / "paper"
+    command = ["publish", str(table), "--id", "patient", "-o", str(where), *MODELS]
+    assert main([*command, "--positive", "malignant", "--permutations", "9"]) == 0
+    return where
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_it_has_the_files_that_it_lists_with_their_digests(published, table) -> None:
+    record = json.loads((published / "provenance.json").read_text())
+    assert record["data"]["sha256"] == sha256(table.read_bytes()).hexdigest()
+    assert record["data"]["of"] == "the file"
+    assert "publish" in record["command"]
+    for name, digest in record["files"].items():
+        assert sha256((published / name).read_bytes()).hexdigest() == digest
+    expected = {"report.html", "report.pdf", "model.pmz", "predictions.csv", "methods.md"}
+    assert expected <= set(record["files"])
+    assert (published / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_its_numbers_agree(published) -> None:
+    results = json.loads((published / "results.json").read_text())
+    rows = read(published / "predictions.csv")
+    assert [row["id"] for row in rows[:2]] == ["P000", "P001"]
+    name = results["recommended"]
+    found = results["clinical"]["models"][name]
+    right = sum(row["true"] == row[name] == "malignant" for row in rows)
+    assert found["predicted"]["tp"] == right
+    wrong = {row["id"] for row in rows if row["true"] != row[name]}
+    assert {row["id"] for row in read(published / "tables" / "misclassified.csv")} == wrong
+    text = (published / "methods.md").read_text()
+    assert f"{found['auc']['value']:.3f}" in text
+    assert "permuted labelings" in text
+    asked = (published / "tripod-ai.md").read_text()
+    assert asked.count("\n| ") == 1 + 52
+    model = load_model(published / "model.pmz")
+    assert type(model).__name__ == name
+    assert hasattr(model, "predict_proba")
+    assert list(model.feature_names_in_) == list("abcde")
+
+
+def test_finished_work_is_not_done_again(published, table, monkeypatch, capsys) -> None:
+    def fail(*_, **__):
+        raise AssertionError("done again")
+
+    monkeypatch.setattr(folder, "permutation_test", fail)
+    monkeypatch.setattr("proxmargin.studies.comparing.run.perform", fail)
+    command = ["publish", str(table), "--id", "patient", "-o", str(published), *MODELS]
+    assert main([*command, "--positive", "malignant", "--permutations", "9"]) == 0
+    assert "predictions.csv" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_three_classes_without_a_positive_one_have_no_clinical_numbers(tmp_path) -> None:
+    x, y = load_iris(return_X_y=True)
+    found = compare(x, y, models=["L2SVC"], cv=3, progress=False, quick=True)
+    files = folder.publish(found, x, y, tmp_path)
+    assert "tables/thresholds.csv" not in files
+    assert "tables/coefficients.csv" in files
+    assert "Permutation" not in (tmp_path / "methods.md").read_text()
+
+
+def test_an_unfinished_comparison_is_not_published(tmp_path) -> None:
+    x, y = load_iris(return_X_y=True)
+    found = compare(x, y, models=["L2SVC"], cv=2, progress=False, time_limit=1e-9)
+    with pytest.raises(ValueError, match="not finished"):
+        folder.publish(found, x, y, tmp_path)
+
+
+def test_a_test_says_how_many_labelings_reached_the_accuracy() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((40, 3)), np.arange(40) % 2
+    found = compare(x, y, models=["L2SVC"], cv=2, progress=False, quick=True)
+    test = folder.pipeline_test(found, x, y, permutations=19, progress=False)
+    assert test.pvalue == pytest.approx((1 + test.reached) / 20)
+    assert f"{test.reached or 'none'} of" in permutation_sentence(vars(test))
