@@ -104,7 +104,7 @@ def test_the_direction_solves_the_system(
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_conjugate_gradients_solve_the_system_too(penalty: str, rng, monkeypatch) -> None:
     monkeypatch.setattr(dual_newton_systems, "SMALL_SIDE", 0)
-    monkeypatch.setattr(dual_newton_systems, "MAX_SIDE", 0)
+    monkeypatch.setattr(dual_newton_systems, "LARGEST_SIDE", 0)
     monkeypatch.setattr(dual_newton_systems, "CG_TOLERANCE", 1e-10)
     system = made("huberized hinge", penalty, "free", DenseDesign(rng.standard_normal((N, P))), rng)
     gradient = np.where(system.support, rng.standard_normal((N, K)), 0.0)

@@ -158,7 +158,7 @@ def test_products_alone_find_what_covariances_find(model, kappa, shape, rng, mon
     X, y = two_classes(rng, *shape)
     X *= np.linspace(1.0, 0.1, shape[1])
     formed = solved(model, X, y, kappa)
-    monkeypatch.setattr(ellipsoids, "MAX_SIDE", 0)
+    monkeypatch.setattr(ellipsoids, "LARGEST_SIDE", 0)
     for data in (X, sp.csr_matrix(X)):
         applied = solved(model, data, y, kappa)
         assert applied.certificate.converged

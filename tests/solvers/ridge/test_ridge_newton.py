@@ -100,7 +100,7 @@ def test_conjugate_gradients_find_what_factors_find(
     X, y = two_classes(rng, *shape)
     choice = {"intercept": INTERCEPTS[intercept], "tol": 1e-11}
     factored = solved(X, y, LOSSES[loss], 1e-3, **choice)
-    monkeypatch.setattr(ridge_forms, "MAX_DENSE_SIDE", 0)
+    monkeypatch.setattr(ridge_forms, "MAX_SIDE", 0)
     monkeypatch.setattr(ridge_forms, "MAX_SPARSE_SIDE", 0)
     for data in (X, sp.csr_matrix(X)):
         iterated = solved(data, y, LOSSES[loss], 1e-3, **choice)

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
-from proxmargin.solvers.augmented.hinge_system import MAX_SIDE, WIDE
+from proxmargin.solvers.augmented.hinge_system import WIDE
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
+    MAX_SIDE,
     Inverse,
     conjugate_gradients,
     inverse_of,

@@ -24,13 +24,13 @@ from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
+    LARGEST_SIDE,
     conjugate_gradients,
     inverse_of,
 )
 
 SMALL_SIDE = 400  # dual coordinates up to which V is formed unless another way is far cheaper
 FAR_CHEAPER = 0.2  # its work over that of factoring V
-MAX_SIDE = 5000  # side of a factored matrix: 200 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +108,11 @@ class DualNewtonSystem:
 def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     """``V^-1 gradient`` on the support, by a system in the space of least dimension."""
     samples = dual_length(system)
-    dual = samples**3 / 3.0 if samples <= MAX_SIDE else np.inf
+    dual = samples**3 / 3.0 if samples <= LARGEST_SIDE else np.inf
     dual *= FAR_CHEAPER if samples <= SMALL_SIDE else 1.0
     direction: Array | None = None
     if _is_constrained(system):
-        if system.active.size < min(samples, MAX_SIDE) and _constrained_work(system) < dual:
+        if system.active.size < min(samples, LARGEST_SIDE) and _constrained_work(system) < dual:
             direction = _constrained_direction(system, gradient)
     elif _factored_work(system) < dual:
         direction = _Factor(system).direction(gradient)
@@ -257,11 +257,11 @@ def _multipliers(system: DualNewtonSystem, matrix: Array, right: Array) -> Array
 
 def _factored_work(system: DualNewtonSystem) -> float:
     """Multiplications of `_Factor`; infinite if it does not apply."""
-    if np.count_nonzero(system.jacobian.live) > 8 * MAX_SIDE:  # the rank would take too long
+    if np.count_nonzero(system.jacobian.live) > 8 * LARGEST_SIDE:  # the rank would take too long
         return np.inf
     n, classes = system.support.shape
     size = sum(root.size for root in system.roots) + classes
-    if size >= min(dual_length(system), MAX_SIDE):
+    if size >= min(dual_length(system), LARGEST_SIDE):
         return np.inf
     vectors = system.dual.vectors
     coupled = 0 if vectors is None else np.count_nonzero(vectors.any(axis=1))

@@ -24,13 +24,13 @@ from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
+    MAX_SIDE,
     Inverse,
     conjugate_gradients,
     inverse_of,
 )
 
 WIDE = 1.3  # unknowns per row of the data above which the system is formed over the rows
-MAX_SIDE = 3000  # side of a factored matrix; larger systems are solved by CG
 SMALL_MATRIX = 500_000  # entries up to which a matrix may be larger than the data: side 700
 
 
@@ -75,15 +75,8 @@ class HingeSystem(ABC):
     def step(
         self, keep: NDArray[np.intp], slope: Array, intercept_slope: float
     ) -> tuple[Array, float]:
-        """``(dw, db)`` if only the features ``keep`` may change.
-
-        Parameters
-        ----------
-        keep : (n_keep,) integers
-        slope : (n_keep,)
-            r, the gradient in these features.
-        intercept_slope : float
-            s, the derivative in the intercept.
+        """``(dw, db)`` if only the features ``keep`` may change, for the gradient in them and the
+        derivative in the intercept.
         """
 
 

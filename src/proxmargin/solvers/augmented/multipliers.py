@@ -122,16 +122,8 @@ class HingeModel(Remembers, ABC):
 
     @abstractmethod
     def solved(self, state: MultiplierState) -> tuple[Centre, Array, Array | None, End]:
-        """The solution of the next smoothed problem.
-
-        Returns
-        -------
-        at : Centre
-            With the coefficients of the working set only.
-        scores : (n_samples, n_outputs)
-        slopes : (n_members, n_outputs) or None
-            `slopes` of the multipliers for the working set, if known.
-        end : End
+        """The solution of the next smoothed problem, with the coefficients of the working set only,
+        its scores, and `slopes` of the multipliers for the working set, if known.
         """
 
     @abstractmethod

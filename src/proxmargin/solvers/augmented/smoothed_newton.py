@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
-from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS
+from proxmargin.solvers.shared.line_search import END_SLOPE_FRACTION, LINE_SEARCH_STEPS
 
 # line search
 ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
-END_SLOPE_FRACTION = 0.8  # slope at the end over the first one, for a step with a hidden decrease
 NEWTON_STEPS = 60  # limit for one smoothed problem
 RETREAT = 4.0  # divisor of the penalty parameter after a line search that failed
 
@@ -68,15 +67,8 @@ def minimise(
 ) -> tuple[P, S, End]:
     """Newton steps until the residual is at most ``target``, or the line search fails.
 
-    Parameters
-    ----------
-    limit : int
-        Limit of Newton steps.
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`. No step begins that would end later if it took
-        as long as the previous one.
-    excess : float
-        Residual over the target that counts as solved if the line search fails.
+    Then a residual of ``excess`` targets counts as solved. No step begins that would end after the
+    ``deadline`` if it took as long as the previous one.
     """
     steps, slopes, ended, took = 0, problem.slopes(here), clock(), 0.0
     while True:

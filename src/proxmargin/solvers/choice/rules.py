@@ -21,6 +21,7 @@ from proxmargin.functions.losses import CrammerSinger, MinimaxFisher, MinimaxPro
 from proxmargin.functions.penalties.custom import OwnPenalty
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
+from proxmargin.solvers.dual.dual_rows import SPARSE_DENSITY
 from proxmargin.solvers.interior.box_program import LARGEST
 from proxmargin.solvers.programs.gauge_columns import gauge_columns
 
@@ -31,7 +32,6 @@ MAX_SCALE_RATIO = 1e8  # ratio of feature scales above which Newton systems are 
 SIMPLEX_PIECES = 300
 SIMPLEX_SPARSE_PIECES = 50_000  # of sparse data
 SIMPLEX_DUAL_PIECES = 2000  # the same against `ssnal`
-SPARSE_DENSITY = 0.05  # density up to which data count as sparse
 FREE_DUALS_REACH = 1.0  # largest mean change of a margin by its own dual point, in margins
 EASY_LOGISTIC_REACH = 200.0  # the same up to which sweeps win for the logistic loss
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data

@@ -15,13 +15,12 @@ from proxmargin.functions.losses.margins.logistic import Logistic
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.memory import unlocked
+from proxmargin.runtime.memory import CACHED_ENTRIES, unlocked
 from proxmargin.solvers.interior.box_program import box_objection, has_ridge
 from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
 
 LARGEST_COPY = 1 << 30  # bytes of dense data by columns that are copied by rows
-UNCENTRED_DENSITY = 0.05  # up to which the mean is short, and centring not worth two passes
-BLOCK = 1 << 14  # entries of dense data by columns that are transposed at a time, in the cache
+SPARSE_DENSITY = 0.05  # up to which data count as sparse: centring is not worth two passes
 
 
 class Rows(NamedTuple):
@@ -83,7 +82,7 @@ def rows_of(problem: Problem) -> Rows:
 
 def _rows_of(problem: Problem) -> Rows:
     shares = problem.loss.shares
-    if not problem.intercept.is_shift_invariant or problem.design.density <= UNCENTRED_DENSITY:
+    if not problem.intercept.is_shift_invariant or problem.design.density <= SPARSE_DENSITY:
         shares = np.zeros_like(shares)  # nothing is centred
     return problem.design.remembered(_new_rows, np.append(shares, problem.penalty.l2))
 
@@ -121,7 +120,7 @@ def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     if matrix.flags.c_contiguous:
         return matrix
     copy = np.empty(matrix.shape, matrix.dtype)
-    step = max(BLOCK // max(matrix.shape[1], 1), 1)
+    step = max(CACHED_ENTRIES // max(matrix.shape[1], 1), 1)
     for start in range(0, matrix.shape[0], step):
         copy[start : start + step] = matrix[start : start + step]
     return copy

@@ -21,11 +21,15 @@ from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.threads import affordable, eigen_work, gram_work
 from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS, increasing_root
-from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
+from proxmargin.solvers.shared.linear_algebra import (
+    LARGEST_SIDE,
+    conjugate_gradients,
+    forcing,
+    inverse_of,
+)
 
 Inverse = Callable[[Array], Array]
 
-MAX_SIDE = 5000  # min(n_features, n_samples) up to which covariances are formed: 200 MB each
 # graded data: features of very different units, whose small variances a Gram matrix would lose
 GRADED_RATIO = 1e3  # ratio of largest to smallest standard deviation of graded data
 MAX_GRADED_FEATURES = 2000  # up to which their covariances are formed even if samples are fewer
@@ -51,7 +55,7 @@ def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
 def _forms_covariances(problem: Problem, deadline: float) -> bool:
     design, side = problem.design, short_side(problem.design)
     work = gram_work(max(design.n_samples, design.n_features), side, design.density)
-    return side <= MAX_SIDE and affordable(work + eigen_work(side), deadline)
+    return side <= LARGEST_SIDE and affordable(work + eigen_work(side), deadline)
 
 
 def coordinates_of(problem: Problem) -> Coordinates:
@@ -93,20 +97,13 @@ def variances_of(problem: Problem) -> Array:
 
 
 def spectrum(matrix: Array, variances: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of a covariance matrix; eigenvalues below rounding are zero.
+    """Eigenvalues and eigenvectors of a covariance matrix, which is overwritten; eigenvalues below
+    the rounding that ``variances`` (k,) of the features over all samples set are zero.
 
     For graded data, tridiagonalisation has an absolute error of some ulps of the largest
     eigenvalue. The matrix determines all eigenvalues to high relative accuracy if its correlations
     are well-conditioned (Demmel and Veselic 1992, "Jacobi's method is more accurate than QR"): they
     are computed as the squared singular values of a pivoted Cholesky factor, by one-sided Jacobi.
-
-    Parameters
-    ----------
-    matrix : (k, k)
-        Overwritten.
-    variances : (k,)
-        Of the features over all samples, to which the rounding of within-class variances is
-        relative.
     """
     size = len(variances)
     none = np.diag(matrix) <= SUM_ROUNDING * size * variances

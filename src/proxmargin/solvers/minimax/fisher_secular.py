@@ -171,14 +171,10 @@ def _within_class_spectrum(
 
 
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
-    """Solve the secular equation (`secular_multipliers`) for mu >= 0.
+    """Solve the secular equation (`secular_multipliers`) for mu >= 0, eigenvalues ``values`` >= 0
+    and the difference ``apart`` of the means in the basis of eigenvectors, (k,).
 
     Without a root mu is zero and the direction is d's projection onto the null space.
-
-    Parameters
-    ----------
-    values, apart : (k,)
-        Eigenvalues lambda >= 0, and the difference of the means d in the basis of eigenvectors.
     """
     real = values > 0
     if kappa == 0 or not real.any():

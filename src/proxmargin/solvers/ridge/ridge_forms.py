@@ -21,7 +21,13 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Centred, Point, Problem
 from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
-from proxmargin.solvers.shared.linear_algebra import conjugate_gradients, forcing, inverse_of
+from proxmargin.solvers.shared.line_search import END_SLOPE_FRACTION
+from proxmargin.solvers.shared.linear_algebra import (
+    MAX_SIDE,
+    conjugate_gradients,
+    forcing,
+    inverse_of,
+)
 from proxmargin.solvers.shared.margin_model import (
     MarginExpansion,
     MarginNewtonState,
@@ -30,7 +36,6 @@ from proxmargin.solvers.shared.margin_model import (
 )
 
 # min(n_samples, n_features) up to which a Hessian is formed and factored
-MAX_DENSE_SIDE = 3000
 MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a factor
 # Gram matrix of the samples, which all steps and problems on the same data share
 GRAM_SAMPLES_PER_FEATURE = 1.5  # ratio up to which it is used for dense data
@@ -42,7 +47,6 @@ LARGEST_EVERY = 20  # every so manieth sample at least
 SAMPLE_ENTRIES = 6_000_000  # at most, of data that may be mapped from a file: a copy of 48 MB
 SAMPLES_GROWTH = 4  # times as many
 FEW_PER_FEATURE = 16  # samples, below which the Hessian of a sample is of no use
-OVERSHOT = 0.9  # slope at the end of a full step over the first, beyond which it is searched
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
@@ -179,8 +183,9 @@ class FeatureForm(Form):
             evaluation.dual[:] -= evaluation.curvature * (rise / total)
             slope -= rise * state.mean
         before = float(direction @ (state.slope + state.ridge * state.inner))
+        after = float(direction @ (slope + state.ridge * coef))
         falls = value + 0.5 * state.ridge * float(coef @ coef) < state.objective
-        if falls and float(direction @ (slope + state.ridge * coef)) <= OVERSHOT * abs(before):
+        if falls and after <= END_SLOPE_FRACTION * abs(before):
             return direction, evaluation._replace(intercept=intercept, value=value), slope
         return None
 
@@ -359,7 +364,7 @@ def _new_form(problem: Problem, deadline: float) -> Form:
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)
-    if short > (MAX_DENSE_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
+    if short > (MAX_SIDE if dense else MAX_SPARSE_SIDE) or not affordable(work, deadline):
         return IterativeForm(problem.centred if dense else Centred(raw, np.zeros(features)))
     few = samples <= features
     if dense and features < samples <= GRAM_SAMPLES_PER_FEATURE * features:

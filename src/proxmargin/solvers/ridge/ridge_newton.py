@@ -15,13 +15,13 @@ from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.ridge.ridge_forms import (
-    MAX_DENSE_SIDE,
     SAMPLES_GROWTH,
     RidgeNewtonState,
     SampleForm,
     form_of,
     sampled,
 )
+from proxmargin.solvers.shared.linear_algebra import MAX_SIDE
 from proxmargin.solvers.shared.margin_model import MarginNewton, NewtonStep, expanded
 
 # homotopy in the strength of the ridge, for losses whose slope has kinks
@@ -63,8 +63,8 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         if missing is None and isinstance(problem.design, KernelDesign):
             if not problem.margins.phi.is_strictly_convex:
                 return "it needs, for a kernel matrix, a loss that is curved everywhere"
-            if problem.design.n_samples > MAX_DENSE_SIDE:
-                return f"it factorises a kernel matrix, of {MAX_DENSE_SIDE} samples at most"
+            if problem.design.n_samples > MAX_SIDE:
+                return f"it factorises a kernel matrix, of {MAX_SIDE} samples at most"
         return missing
 
     def work(self, problem: Problem) -> float:

@@ -9,27 +9,16 @@ import numpy as np
 from proxmargin.data.designs.base import Array
 
 LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
+END_SLOPE_FRACTION = 0.8  # slope at the end of a step over the first, up to which it is kept
 LINE_SEARCH_STEPS = 100  # limit: more bisections than a step has bits
 SECULAR_STEPS = 200  # limit: bisections alone would exhaust the 53 bits of a multiplier
 SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
 
 
 def increasing_root(slope: Callable[[float], float], tolerance: float, limit: int) -> float:
-    """The root of an increasing function, by doubling, then false position and bisection in turn.
-
-    Parameters
-    ----------
-    slope : callable
-        The derivative of a convex function along a ray, at steps >= 0.
-    tolerance : float > 0
-        Largest ``|slope|`` at the root, relative to ``|slope(0)|``.
-    limit : int
-        Limit of evaluations.
-
-    Returns
-    -------
-    step : float
-        Zero if the slope at zero is not negative.
+    """The root of an increasing slope on a ray, by doubling, then false position and bisection in
+    turn: a step >= 0 at which ``|slope|`` is at most ``tolerance`` of the first, after at most
+    ``limit`` evaluations. Zero if the slope at zero is not negative.
     """
     first = slope(0.0)
     if not first < 0.0:
@@ -58,14 +47,8 @@ def increasing_root(slope: Callable[[float], float], tolerance: float, limit: in
 def secular_multipliers(values: Array, squares: Array, kappa: Array | float) -> Array:
     """The root mu > 0 of ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2``, or 0 without one.
 
-    Newton's method on ``1 / kappa = 1 / root(mu)``, which is concave in mu, so that iterates stay
-    left of the root.
-
-    Parameters
-    ----------
-    values, squares : (n_equations, k)
-        Eigenvalues lambda > 0, and the squares of d in the basis of eigenvectors.
-    kappa : (n_equations,) or float > 0
+    ``values`` lambda > 0 and ``squares`` d^2 are (n_equations, k). Newton's method on ``1 / kappa =
+    1 / root(mu)``, which is concave in mu, so that iterates stay left of the root.
     """
     mu = np.zeros(len(values))
     for _ in range(SECULAR_STEPS):

@@ -14,6 +14,9 @@ from proxmargin.data.designs.base import Array
 RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
 SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 MAX_SHIFTS = 7  # the last one is 1e-3 of the diagonal
+# sides of matrices that are factored: 72 and 200 MB
+MAX_SIDE = 3000  # if larger systems can be solved by conjugate gradients
+LARGEST_SIDE = 5000  # if there are only slower methods
 CG_STEPS = 500  # iteration limit
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
 # relative residual that a Newton step is worth
@@ -53,23 +56,11 @@ class Factor(NamedTuple):
 def cholesky(
     matrix: Array, shifts: Iterable[float | Array] | None = None, *, overwrite: bool = False
 ) -> Factor | None:
-    """The Cholesky factor of a symmetric matrix, with the smallest diagonal shift that it needs.
+    """The Cholesky factor of the upper triangle of a symmetric matrix, with the first of the
+    ``shifts`` (floats or (n,)) of its diagonal that suffices; None if none does.
 
-    Parameters
-    ----------
-    matrix : (n, n)
-        Its upper triangle is read.
-    shifts : of floats or (n,), optional
-        Added to the diagonal, in turn, until the matrix is numerically positive definite. By
-        default a geometric sequence, relative to the diagonal.
-    overwrite : bool
-        The factor may overwrite the matrix, which must be in C order with both triangles filled;
-        no copy is then made.
-
-    Returns
-    -------
-    Factor or None
-        None if no shift suffices, or if entries are not finite.
+    By default they are a geometric sequence, relative to the diagonal. ``overwrite`` spares a copy
+    of a matrix in C order with both triangles filled.
     """
     own = overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64
     work = matrix if own else np.array(matrix, dtype=np.float64, order="K")
@@ -133,18 +124,8 @@ def conjugate_gradients(
 ) -> Array:
     """Solve ``A d = right`` by preconditioned conjugate gradients from zero.
 
-    Parameters
-    ----------
-    product : callable
-        ``d -> A d`` for a positive definite A, (k,) -> (k,).
-    inverse : (k,)
-        The inverse of a diagonal preconditioner.
-    share : float
-        Relative residual to reach, ``|A d - right| / |right|``.
-    limit : int
-        Iteration limit.
-    deadline : float
-        On `proxmargin.compiled.clock`; only the first iteration begins after it.
+    ``product`` is ``d -> A d``, and ``inverse`` (k,) that of a diagonal preconditioner. It ends at
+    a relative residual of ``share``; only its first iteration begins after the ``deadline``.
     """
     solution, residual = np.zeros_like(right), right.copy()
     steep = inverse * residual

@@ -14,6 +14,7 @@ import numpy as np
 
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers import newton as compiled
+from proxmargin.compiled.solvers.newton import LEAST_WEIGHT
 from proxmargin.data.designs.base import Array, Design, subtract_outer
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
@@ -28,7 +29,6 @@ from proxmargin.solvers.shared.line_search import (
 # convergence
 ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
 # homotopy in the weight of the reweighted least-squares majoriser, controlled by the step length
-SMALLEST_MAJORISER = 1e-3  # weight below which it is set to zero
 MAJORISER_DECREASE = 0.1  # factor after a good step
 MAJORISER_INCREASE = 10.0  # factor after a step that is not fair
 GOOD_STEP_LENGTH = 0.5  # at least; one is the full Newton step
@@ -58,15 +58,10 @@ class MarginExpansion(NamedTuple):
 def expanded(
     problem: Problem, scores: Array, intercept: float, majoriser: float
 ) -> MarginExpansion:
-    """The expansion of the loss at these scores, with the best intercept.
+    """The expansion of the loss at these scores, whose intercept is given, with the best one.
 
-    Parameters
-    ----------
-    scores : (n_samples,)
-        Scores with the given ``intercept``.
-    majoriser : float
-        Weight of the reweighted least-squares majoriser where the loss has no curvature
-        (`_next_majoriser`).
+    ``majoriser`` is the weight of the reweighted least-squares majoriser where the loss has no
+    curvature (`_next_majoriser`).
     """
     loss, start = problem.loss, np.array([intercept])
     bare = (scores - intercept)[:, None]
@@ -91,14 +86,9 @@ def curvature_in_shift(problem: Problem, curvature: Array) -> float:
 
 
 def intercept_eliminated(problem: Problem, design: Design, curvature: Array) -> tuple[Array, Array]:
-    """The Hessian of the loss in the coefficients, with the intercept eliminated.
-
-    Returns
-    -------
-    matrix : (k, k)
-        ``X' D X - h h' / total`` with ``h = X' D 1``.
-    mean : (k,)
-        ``h / total``: along a step d the optimal intercept changes by ``-mean' d``.
+    """The Hessian of the loss in the coefficients with the intercept eliminated, ``X' D X - h h' /
+    total`` with ``h = X' D 1``, and ``h / total``: along a step d the optimal intercept changes by
+    ``-(h / total)' d``.
     """
     total = curvature_in_shift(problem, curvature)
     if total == 0:
@@ -274,11 +264,11 @@ def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> flo
 def _next_majoriser(before: float, step: float) -> float:
     """The next weight of the majoriser: smaller after a good step, larger after a short one."""
     if step >= GOOD_STEP_LENGTH:
-        return MAJORISER_DECREASE * before if before > SMALLEST_MAJORISER else 0.0
+        return MAJORISER_DECREASE * before if before > LEAST_WEIGHT else 0.0
     return (
         before
         if step >= FAIR_STEP_LENGTH
-        else min(1.0, MAJORISER_INCREASE * max(before, SMALLEST_MAJORISER))
+        else min(1.0, MAJORISER_INCREASE * max(before, LEAST_WEIGHT))
     )
 
 

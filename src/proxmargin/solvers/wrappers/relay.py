@@ -12,11 +12,12 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.augmented.class_system import BLAS_SPEEDUP
-from proxmargin.solvers.augmented.dual_newton_systems import MAX_SIDE, SMALL_SIDE
+from proxmargin.solvers.augmented.dual_newton_systems import SMALL_SIDE
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.loop.solver import Solver, State, check_numbers, check_solvers
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
+from proxmargin.solvers.shared.linear_algebra import LARGEST_SIDE
 
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
@@ -169,7 +170,7 @@ def _newton_step_work(problem: Problem, gap: Gap) -> float:
     ranks = live.sum(axis=0).astype(float)
     rows = float(np.count_nonzero(live.any(axis=1)))
     size = float(_dual_size(problem))
-    if min(rows, size) > MAX_SIDE:
+    if min(rows, size) > LARGEST_SIDE:
         return np.inf
     by_samples = 2.0 * outputs * n**2 * rows + size**3 / 3.0
     by_features = float((2.0 * n * ranks**2 + 3.0 * ranks**3).sum()) + rows**3
