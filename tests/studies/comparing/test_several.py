@@ -45,6 +45,9 @@ def test_the_example_of_demsar() -> None:
     assert found.nemenyi.critical_difference == pytest.approx(1.12, abs=5e-3)
     assert found.equivalent == ("C4.5+m+cf", "C4.5+m", "C4.5+cf")  # his Figure 1 (a)
     assert "Not distinguishable from it: C4.5+m, C4.5+cf" in str(found)
+    assert len(repr(found).splitlines()) <= 20
+    assert "Not distinguishable from it: C4.5+m, C4.5+cf" in repr(found)
+    assert "<td>C4.5+m+cf</td>" in found._repr_html_()
 
 
 def test_losses_are_ranked_from_the_lowest() -> None:

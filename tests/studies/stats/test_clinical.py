@@ -78,6 +78,8 @@ def test_misclassified_rows_are_listed_by_name_the_surest_first() -> None:
         "probability": 0.9,
     }
     json.dumps(found.to_dict())
+    assert len(repr(found).splitlines()) <= 20  # without the numbers along the thresholds
+    assert f"{found.auc.value:.3f}" in found._repr_html_()
 
 
 def test_separated_classes_have_an_interval_and_no_slope() -> None:

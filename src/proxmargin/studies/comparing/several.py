@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from proxmargin.runtime.brief import Listing, number
+from proxmargin.runtime.brief import Listing, html_line, number
 from proxmargin.runtime.optional import optional
 from proxmargin.studies.stats import (
     Friedman,
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from proxmargin.studies.comparing.comparison import Comparison
 
 
+SHOWN = 17  # lines of the table in a session
 FEW_SETS = 6  # Wilcoxon's exact test of two models cannot reach p = 0.05 on fewer: 2^(1 - 5) > 0.05
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeveralComparisons:
     """Mean scores of models on several data sets; printing it shows the table and the tests.
 
@@ -173,6 +174,12 @@ class SeveralComparisons:
         direction = "larger" if self.larger_is_better else "smaller"
         head = f"{self.metric.replace('_', ' ')}, {direction} is better"
         return "\n\n".join([head, self.listing().plain(), *self.remarks()])
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.listing().plain().splitlines()[:SHOWN], *self._verdict()])
+
+    def _repr_html_(self) -> str:
+        return "".join(html_line(each) for each in self._verdict()) + self.listing().html()
 
     def _verdict(self) -> Iterator[str]:
         if self.friedman is None or self.nemenyi is None:

@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 LARGEST_WEIGHTS = 50  # features of a model that are described
 PARTNERS = 0.8  # absolute correlation from which features go along with each other
-MOST_PARTNERS = 5  # that are named
+MOST_PARTNERS = 3  # that are named
 # mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12
 CALIBRATION = "sigmoid"  # two parameters: fits any number of held-out scores

@@ -16,7 +16,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels
-from proxmargin.studies.stats.scores import CONFIDENCE, Floats
+from proxmargin.runtime.brief import Listing, number
+from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, Floats
 
 Mask = NDArray[np.bool_]
 Groups = NDArray[np.intp]
@@ -72,7 +73,7 @@ class OperatingPoint:
     net_benefit_all: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClinicalSummary:
     """`clinical_summary`.
 
@@ -115,6 +116,23 @@ class ClinicalSummary:
     thresholds: tuple[OperatingPoint, ...]
     misclassified: tuple[dict[str, Any], ...]
     method: str
+
+    def listing(self) -> Listing:
+        """The numbers in a table, without those along the thresholds."""
+        named = {"AUC": self.auc, **{name: getattr(self.predicted, name) for name in RATES}}
+        named |= {"calibration slope": self.slope, "calibration intercept": self.intercept}
+        rows = [
+            (name, number(each.value, ".3f"), f"{each.low:.3f} to {each.high:.3f}")
+            for name, each in named.items()
+        ]
+        events = (f"{self.positive} (positive)", str(self.events), f"of {self.n}")
+        return Listing(("", "", INTERVAL), [events, *rows, ("Brier", f"{self.brier:.3f}", "")])
+
+    def __repr__(self) -> str:
+        return self.listing().plain()
+
+    def _repr_html_(self) -> str:
+        return self.listing().html()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; ``thresholds`` as columns, a rate as ``[value, low, high]``."""
