@@ -148,6 +148,14 @@ class TestRows:
         assert table.y.tolist() == ["p", "q", "p", "rare"]
         assert "2 rows without a label" in table.notes[0]
 
+    def test_words_for_missing_may_be_classes(self, written):
+        path = written("x,y\n1,NA\nNA,EU\n3,NA\n4,EU\n")
+        table = read_data(path, na_labels=True, blanks=True)
+        assert table.y.tolist() == ["NA", "EU", "NA", "EU"]
+        assert np.isnan(table.X).sum() == 1
+        with pytest.raises(DataError, match="missing or infinite in 1 row"):
+            read_data(written("x,y\n1,NA\n2,\n3,EU\n"), na_labels=True)
+
     def test_classes_are_left_out(self, written):
         options = {"unlabelled": "drop", "drop_classes": ["rare", "q"]}
         table = read_data(written(self.CONTENT), **options)

@@ -165,6 +165,9 @@ def _frame(
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     cost = Cost(line=_CELL_BYTES * width)
+    absent: Any = [*MISSING, *dialect.missing]
+    if dialect.na_text:
+        absent = {j: absent for j in range(width) if j not in text}
     with opened_text(path, dialect, cost) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
@@ -180,7 +183,7 @@ def _frame(
                 # a mapping of types would cost more than the numbers of a wide table
                 converters=dict.fromkeys(text, str),
                 keep_default_na=False,
-                na_values=[*MISSING, *dialect.missing],
+                na_values=absent,
                 skipinitialspace=layout.separator != "\t",
                 low_memory=False,
                 **exact,

@@ -42,7 +42,10 @@ def class_labels(labels: NDArray[Any], name: str, source: str, rows: Any = None)
     they are. DataError: one is missing or infinite, or they are measurements; ``rows``: the numbers
     of the samples in the file. Warns once of classes that differ in blanks, case or the way a
     number is written only, or are words for a missing value."""
-    way_out = ", leave them out (unlabelled='drop'), or choose another target column (target=NAME)"
+    way_out = (
+        ", leave them out (unlabelled='drop'), take words such as NA for classes (na_labels=True), "
+        "or choose another target column (target=NAME)"
+    )
     _refuse_missing(labels, name, source, "target", "labels", way_out, rows)
     if labels.dtype.kind not in "fiub":
         words = _as_words(labels, name, source)
