@@ -12,7 +12,7 @@ from scipy.special import expit
 from benchmarks.report import seconds, table
 from benchmarks.scale_problem import GIGABYTE, make
 from proxmargin import open_dataset
-from proxmargin.data.designs.base import Sweep
+from proxmargin.data.designs.base import Sweep, SweepPoint
 from proxmargin.data.designs.blocks import ChunkedDesign
 
 MEGABYTE = 1_000_000
@@ -70,7 +70,7 @@ def _fastest(design: ChunkedDesign, signs: Any, wanted: Any) -> float:
     coef, centre = np.full(design.n_features, 0.01), np.zeros(design.n_features)
 
     def sweep() -> Sweep:
-        return design.sweep(coef, 0.0, _derivatives, (signs,), centre, wanted)
+        return design.sweep(SweepPoint(coef, 0.0, _derivatives, (signs,), centre, wanted))
 
     found = []
     for _ in range(REPEATS + 1):  # the first one fills the cache

@@ -31,7 +31,7 @@ def test_a_certificate_does_not_depend_on_the_blocks(
         coef *= penalty.radius / np.linalg.norm(coef[:, 0], penalty.p)
     point = Point(coef, np.zeros(1))
     whole = certify(problem, point)
-    monkeypatch.setattr(home, "FEATURE_BLOCK", block)
+    monkeypatch.setattr(home, "CACHED_ENTRIES", 4 * block)
     parts = certify(problem, point)
     assert np.isfinite(whole.primal)
     for name in ("primal", "dual", "gap", "kkt_residual"):
@@ -47,7 +47,7 @@ def test_no_certificate_in_blocks_is_smaller_than_the_suboptimality(
     problem = binary_problem(rng, MARGIN_LOSSES[phi], penalty, p=FEATURES)
     optimum = minimize(problem, choose(problem).solver, stop=Stop(tol=1e-8)).certificate
     assert optimum.converged
-    monkeypatch.setattr(home, "FEATURE_BLOCK", 5)
+    monkeypatch.setattr(home, "CACHED_ENTRIES", 20)
     for size in (0.0, 1e-3, 0.1, 1.0, 10.0):
         coef = penalty.prox(size * rng.standard_normal((FEATURES, 1)), 1e-9)
         gap = certify(problem, Point(coef, np.zeros(1)))

@@ -20,11 +20,18 @@ EPS = 2.0**-52  # an ulp of 1
 TINY = 2.0**-1022  # smallest normal number: in place of a denominator or a scale of zero
 SUM_ROUNDING = 1e-15  # of a pairwise sum, relative to the sum of absolute terms: 5 ulp
 OBJECTIVE_ROUNDING = 1e-14  # relative change of an objective that rounding hides
+RISE_ROUNDING = 1e-12  # the same of a loss, a plain sum over many samples, after a step
 SLOPE_ROUNDING = 1e-14  # slope that counts as zero, relative to the sum of absolute terms
 DOMAIN_ROUNDING = 1e-12  # relative distance from a domain that counts as rounding
 TIE_ROUNDING = 1e-14  # relative distance of two values that count as equal
 NORM_ROUNDING = 1e-12  # relative; norms are rounded up by it
 SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest
+FURTHER_TERMS = 16  # roundings of an inner product besides a sum's terms: scale, centre, intercept
+NEGLIGIBLE = 1e-300  # counts as nothing, and its inverse is a number
+# Newton's method
+STALLED_SLOPE = 1e-12  # relative slope below which a step that does not halve it is the last one
+DIAGONAL_SHIFT = 1e-12  # relative increase of the diagonal against singular systems
+MIN_DAMPING = 1e-10  # the same in units of the largest diagonal entry
 # line searches and searches for a root
 ROOT_STEPS = 200  # most steps of a safe one: it doubles to a bracket, and bisects to neighbours
 HALVINGS = 40  # of a step that does not descend
@@ -32,20 +39,12 @@ ARMIJO_FRACTION = 1e-4  # share of the decrease that the slope promises, with wh
 
 
 class Enclosed(NamedTuple):
-    """Computed values with bounds on their errors.
+    """Computed values with bounds on their errors."""
 
-    Attributes
-    ----------
-    values : (n, n_outputs)
-    error : broadcastable to that shape
-        ``|exact - values| <= error``.
-    sizes : broadcastable to that shape
-        ``sum |x||y|`` of the products behind each value, or an upper bound: the error of the value
-        for relative perturbations of the factors.
-    """
-
-    values: Array
-    error: Array
+    values: Array  # (n, n_outputs)
+    error: Array  # broadcastable to that shape; ``|exact - values| <= error``
+    # broadcastable to that shape; ``sum |x||y|`` of the products behind each value, or an upper
+    # bound: the error of the value for relative perturbations of the factors
     sizes: Array
 
     def plus(self, shift: Array) -> Enclosed:
@@ -71,14 +70,10 @@ class Lost(NamedTuple):
     """A bound on the rounding errors of a kernel matrix.
 
     ``|computed_ij - exact_ij| <= relative roots_i roots_j + own_i + own_j``.
-
-    Attributes
-    ----------
-    relative : float
-    roots, own : (n_samples,)
     """
 
     relative: float
+    # (n_samples,)
     roots: Array
     own: Array
 

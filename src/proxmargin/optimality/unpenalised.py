@@ -10,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import EPS, OBJECTIVE_ROUNDING
+from proxmargin.compiled.rounding import (
+    DIAGONAL_SHIFT,
+    EPS,
+    OBJECTIVE_ROUNDING,
+    ROOT_STEPS,
+    STALLED_SLOPE,
+)
+from proxmargin.data.inputs.targets import SHOWN
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.intercept import Slope, halved_slope
 from proxmargin.optimality.problem import (
@@ -21,14 +28,10 @@ from proxmargin.optimality.problem import (
     unit_columns,
 )
 
-MAX_STEPS = 60  # of Newton's method, and doublings of the coefficients in a trial
 STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separate the classes
-LISTED = 5  # features that an error names
-STALLED_SLOPE = 1e-12  # slope over `_slope_sizes`, below which one that no step halves is accepted
 # lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one
 # leaves linear pieces of the loss, which have no curvature
 CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
-HESSIAN_SHIFT = 1e-13  # ridge over the mean diagonal: dependent columns share their coefficient
 LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is line-searched
 SEPARATED_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
 
@@ -61,8 +64,8 @@ def _columns(problem: Problem) -> UnitColumns:
 
 
 def _listed(index: NDArray[np.intp]) -> str:
-    shown = ", ".join(map(str, index[:LISTED]))
-    return f"numbers {shown}{', ...' if index.size > LISTED else ''}, counted from 0"
+    shown = ", ".join(map(str, index[:SHOWN]))
+    return f"numbers {shown}{', ...' if index.size > SHOWN else ''}, counted from 0"
 
 
 def are_separated(problem: Problem) -> bool:
@@ -117,7 +120,7 @@ def with_optimal_unpenalised(problem: Problem, point: Point, scores: Array) -> t
     columns, index, loss = unpenalised_columns(problem), problem.unpenalised, problem.loss
     start = point.coef[index, 0] * columns.unit
     at, here, intercept, last = start, scores, point.intercept, np.inf
-    for step in range(MAX_STEPS):
+    for step in range(ROOT_STEPS):
         if step % STEPS_TO_SEPARATE == STEPS_TO_SEPARATE - 1:
             separating = _separating(problem, columns, at, here - intercept, intercept)
             if separating is not None:
@@ -168,7 +171,7 @@ def _separating(
     if not np.all((columns.lower == -np.inf) & (columns.upper == np.inf)):
         return None
     along, loss, last, factor = columns.matrix @ at, problem.loss, np.inf, 1.0
-    for _ in range(MAX_STEPS):
+    for _ in range(ROOT_STEPS):
         longer = bare + (factor - 1.0) * along[:, None]
         intercept = loss.best_intercept(longer, problem.intercept, intercept)
         value = loss.value(longer + intercept) + problem.intercept.value(intercept[None, :])
@@ -220,7 +223,7 @@ def _newton(
     cross = curvature @ matrix
     mean = cross / total if total > 0 else np.zeros_like(cross)
     hessian -= np.outer(cross, mean)
-    shift = HESSIAN_SHIFT * float(np.trace(hessian)) / max(free.size, 1)
+    shift = DIAGONAL_SHIFT * float(np.trace(hessian)) / max(free.size, 1)
     hessian[np.diag_indices_from(hessian)] += max(shift, LEAST_SHIFT * float(most.sum()))
     direction = -np.asarray(np.linalg.lstsq(hessian, slope[free], rcond=None)[0], np.float64)
     return direction, np.array([-float(mean @ direction)])

@@ -87,14 +87,14 @@ def candidates_of(kind: str) -> Candidates:
     order, scalars = np.arange(P), record(state.CANDIDATES)
     scalars["count"] = P
     columns = np.empty((P, N)) if kind == "copied" else np.empty((0, 0))
-    coef, slope, mean, predicted, error = np.zeros((5, P))
+    coef, correlation, mean, predicted, error = np.zeros((5, P))
     return Candidates(
         order,
         order,
         order,
         np.ones(P),
         coef,
-        slope,
+        correlation,
         mean,
         order,
         predicted,
@@ -126,7 +126,7 @@ def test_products_are_those_of_arrays(kind: str, X: np.ndarray, rng: np.random.G
     data = Data(store, np.full(N, 1.0 / N), inverse, True)
     whole, part, total = every_product(data, candidates, theta, steps)
     scaled = X * inverse
-    for products_found in (whole, part, candidates.slope):
+    for products_found in (whole, part, candidates.correlation):
         np.testing.assert_allclose(products_found, scaled.T @ theta, atol=1e-13)
     centre = scaled.mean(axis=0) if kind == "copied" else np.zeros(P)
     np.testing.assert_allclose(total, (scaled - centre) @ steps, atol=1e-13)

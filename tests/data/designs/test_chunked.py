@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from proxmargin.data.designs.base import Design
+from proxmargin.data.designs.base import Design, SweepPoint
 from tests.cases import DESIGNS, as_seen, small_matrix
 
 CHUNKED = [name for name in DESIGNS if "chunks" in name]
@@ -25,7 +25,7 @@ def test_a_sweep_is_the_gradient_and_the_hessian_of_the_matrix(name: str, rng) -
     design, X = DESIGNS[name](matrix), as_seen(name, matrix)
     coef, signs, centre = rng.standard_normal(6), rng.choice([-1.0, 1.0], 14), rng.random(6)
     wanted = np.array([0, 3, 5])
-    found = design.sweep(coef, 0.3, derivatives, (signs,), centre, wanted)
+    found = design.sweep(SweepPoint(coef, 0.3, derivatives, (signs,), centre, wanted))
     dual, bend = derivatives(X @ coef + 0.3, signs)
     moved = (X - centre)[:, wanted]
     close = {"rtol": 1e-9, "atol": 1e-9}
@@ -44,7 +44,9 @@ def test_a_sweep_is_one_pass_and_its_dual_point_needs_no_other(name: str, rng) -
     design = DESIGNS[name](small_matrix(rng))
     signs = rng.choice([-1.0, 1.0], 14)
     before = design.counter.passes
-    found = design.sweep(rng.random(6), 0.0, derivatives, (signs,), np.zeros(6), np.arange(6))
+    found = design.sweep(
+        SweepPoint(rng.random(6), 0.0, derivatives, (signs,), np.zeros(6), np.arange(6))
+    )
     assert design.counter.passes - before == 1.0
     dual = found.dual * np.where(found.dual > 0, 0.7, 1.0 / 3.0)
     pulled = design.adjoint(dual[:, None])
@@ -91,7 +93,7 @@ def test_moments_of_chunks_do_not_suffer_from_large_means(rng) -> None:
 
 def test_the_default_sweep_is_that_of_one_block(rng) -> None:
     matrix = rng.standard_normal((20, 3))
-    given = (rng.random(3), 0.1, partial(derivatives), (np.ones(20),), np.zeros(3), None)
-    chunked, whole = CHUNKS(matrix, 1000).sweep(*given), Design.sweep(CHUNKS(matrix, 1000), *given)
+    at = SweepPoint(rng.random(3), 0.1, partial(derivatives), (np.ones(20),), np.zeros(3), None)
+    chunked, whole = CHUNKS(matrix, 1000).sweep(at), Design.sweep(CHUNKS(matrix, 1000), at)
     np.testing.assert_array_equal(chunked.scores, whole.scores)
     assert chunked.gram is None

@@ -14,7 +14,7 @@ import pytest
 import proxmargin
 from proxmargin.compiled.clock import clock, compiling
 from proxmargin.data.designs import RowView, StandardizedDesign
-from proxmargin.data.designs.base import Design
+from proxmargin.data.designs.base import Design, SweepPoint
 from proxmargin.data.designs.blocks import BlockedDesign
 from proxmargin.data.designs.blocks.together import blocks_under, each_in_common, over
 from tests.cases.designs import _chunked
@@ -35,7 +35,7 @@ def answers_of(design: Design, seed: int) -> list[Any]:
     coef, dual, centre = rng.random((P, 1)), rng.standard_normal((N, 1)), rng.random(P)
     weights = rng.random(N) / N
     signs = rng.choice([-1.0, 1.0], N)
-    swept = design.sweep(coef[:, 0], 0.1, derivatives, (signs,), centre, np.arange(P))
+    swept = design.sweep(SweepPoint(coef[:, 0], 0.1, derivatives, (signs,), centre, np.arange(P)))
     return [
         swept,
         design.adjoint(swept.dual[:, None]),
@@ -132,8 +132,8 @@ def test_the_memory_of_the_last_sweep_is_that_of_each_view(blocks, rng) -> None:
     signs = rng.choice([-1.0, 1.0], (3, N))
 
     def ask(k: int, view: BlockedDesign) -> float:
-        given = (np.full(P, 0.1 * k), 0.0, derivatives, (signs[k],), np.zeros(P), None)
-        found = view.sweep(*given)
+        at = SweepPoint(np.full(P, 0.1 * k), 0.0, derivatives, (signs[k],), np.zeros(P), None)
+        found = view.sweep(at)
         before = view.counter.passes
         np.testing.assert_allclose(
             view.adjoint(0.5 * found.dual[:, None])[:, 0],

@@ -56,7 +56,7 @@ def test_only_new_samples_are_computed() -> None:
 
 def test_pieces_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix, plain = MATRICES["rbf"]
-    monkeypatch.setattr(matrix_module, "PIECE_ENTRIES", 25)
+    monkeypatch.setattr(matrix_module, "BLOCK_ENTRIES", 25)
     square = KeptSquare(matrix, np.float64)
     for index in (np.arange(12), np.arange(5, 25)):
         order, store = square.of(index)

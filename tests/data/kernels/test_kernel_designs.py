@@ -62,11 +62,11 @@ def stored(K: np.ndarray) -> KernelMatrix:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix_module, "BLOCK_ENTRIES", 7 * N)
-    monkeypatch.setattr(matrices, "BLOCK_ENTRIES", 7 * N)
-    monkeypatch.setattr(matrices, "GATHER_ENTRIES", 5 * N)
+    monkeypatch.setattr(matrix_module, "ROWS_ENTRIES", 7 * N)
+    monkeypatch.setattr(matrices, "ROWS_ENTRIES", 7 * N)
+    monkeypatch.setattr(matrices, "BLOCK_ENTRIES", 5 * N)
     monkeypatch.setattr(matrix_module, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(checks, "BLOCK_ENTRIES", 7 * N)
+    monkeypatch.setattr(checks, "ROWS_ENTRIES", 7 * N)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -105,7 +105,7 @@ def test_the_cache_gives_the_same_products_and_stays_within_its_budget(
 def test_half_of_a_matrix_that_cannot_be_kept_is_computed(
     kind: str, outputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matrices, "SQUARE_SIDE", 32)
+    monkeypatch.setattr(matrices, "TILE_COLUMNS", 32)
     X: Any = data()
     kernel = Custom(lambda a, b: (1.0 + a @ b.T) ** 2) if kind == "function" else Rbf(0.3)
     expected = kernel(X, X)
@@ -135,7 +135,7 @@ def test_memory_stays_within_budget_and_a_block() -> None:
     matrix.matvec(right)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    block = 8 * matrices.BLOCK_ENTRIES
+    block = 8 * matrices.ROWS_ENTRIES
     assert 0 < matrix.nbytes <= budget
     assert peak < block + 8_000_000 < 8 * n * n
 

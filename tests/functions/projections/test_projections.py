@@ -18,7 +18,6 @@ from proxmargin.compiled.projections.knapsack import Knapsack, _place
 from proxmargin.functions.projections import (
     BoxHyperplane,
     ball,
-    box_hyperplane,
     box_hyperplane_multiplier,
     capped_simplex,
     lp_ball,
@@ -31,6 +30,10 @@ WITHIN = 10.0  # units of rounding: of theta, of an entry, and of what it takes 
 
 # CVXPY is asked for more digits than it always gets
 roughly = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+
+
+def box_hyperplane(*given: Any, **options: Any) -> np.ndarray:
+    return box_hyperplane_multiplier(*given, **options)[0]
 
 
 def drawn(rng: np.random.Generator, n: int) -> tuple[Array, Array, float, Array, Array]:

@@ -248,7 +248,7 @@ def test_sparse_data_in_single_precision() -> None:
 
 def test_of_large_data_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = wide()
-    monkeypatch.setattr(engine, "MODEL_BYTES", 8 * X.size - 1)
+    monkeypatch.setattr(engine, "SAMPLE_BYTES", 8 * X.size - 1)
     model = SparseLogisticRegression(tol=1e-8)
     assert not ChordPath.takes(model._assemble(X.astype(np.float32), y, None).problems[0])
     assert ChordPath.takes(model._assemble(X, y, None).problems[0])
@@ -331,7 +331,7 @@ def test_a_model_that_would_be_larger_than_the_data_is_left_to_single_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine, "FIRST_CAPACITY", 4)
-    monkeypatch.setattr(engine, "MODEL_BYTES", 1)
+    monkeypatch.setattr(engine, "SAMPLE_BYTES", 1)
     few = property(lambda design: 16 * 5**2, lambda design, nbytes: None)
     monkeypatch.setattr(SparseDesign, "nbytes", few, raising=False)
     path = margin_path(SparseLogisticRegression(tol=1e-8), *wide("CSR"), n_alphas=40, eps=0.05)

@@ -52,7 +52,7 @@ def test_few_newton_steps_at_a_time_come_to_the_same_end(rng, monkeypatch) -> No
     X, y = clouds(rng, 900, 12, 0.9)
     problem = problem_of(X, y, LOSSES["logistic"][0], 0.002, Ridge(), 1.0)
     at_once = minimize(problem, ChordNewton(), stop=Stop(tol=1e-9))
-    monkeypatch.setattr(chord_newton, "STEP_ENTRIES", 1)
+    monkeypatch.setattr(chord_newton, "WORK_PER_CALL", 1)
     monkeypatch.setattr(chord_newton, "LEAST_STEPS", 1)
     single = minimize(problem, ChordNewton(), stop=Stop(tol=1e-9))
     assert single.certificate.converged

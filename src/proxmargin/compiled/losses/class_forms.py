@@ -14,16 +14,20 @@ from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.multinomial import softmax
-from proxmargin.compiled.rounding import ARMIJO_FRACTION, HALVINGS, ROOT_STEPS, SUM_ROUNDING
+from proxmargin.compiled.rounding import (
+    ARMIJO_FRACTION,
+    DIAGONAL_SHIFT,
+    HALVINGS,
+    NEGLIGIBLE,
+    RISE_ROUNDING,
+    ROOT_STEPS,
+    STALLED_SLOPE,
+    SUM_ROUNDING,
+)
 
-# Newton's method for the intercept
-RISE = 1e-13  # relative increase of the loss that counts as rounding
-STALLED_SLOPE = 1e-13  # slope below which Newton ends with a step that does not halve it
 # step of an intercept where the loss has hardly any curvature
 LONGEST = 10.0  # at first
 LONGER = 4.0  # times the step before, later
-DIAGONAL_SHIFT = 1e-14  # relative increase of the diagonal against singular systems
-NO_CURVATURE = 1e-300  # absolute
 
 
 class Softmax(NamedTuple):
@@ -144,6 +148,13 @@ def _pairwise_curvatures(rates, codes, shares, k, other, out):
 
 
 @njit(cache=True, nogil=True)
+def value_and_gradient(form, scores, codes, shares, gradient):
+    """The weighted loss of scores (n_samples, n_classes); writes its gradient of that shape."""
+    rates = np.empty(scores.shape)
+    return evaluated(form, scores.T, codes, shares, rates.T, gradient.T)
+
+
+@njit(cache=True, nogil=True)
 def _shift_hessian(form, rates, dual, codes, shares, size):
     """The Hessian of the loss in shifts of the scores of the first ``size`` classes."""
     hessian, curvature = np.zeros((size, size)), np.empty(rates.shape[1])
@@ -171,7 +182,7 @@ def intercept_system(form, rates, dual, codes, shares):
     for k in range(len(system)):
         largest = max(largest, system[k, k])
     for k in range(len(system)):
-        system[k, k] += DIAGONAL_SHIFT * largest + NO_CURVATURE
+        system[k, k] += DIAGONAL_SHIFT * largest + NEGLIGIBLE
     return system
 
 
@@ -207,7 +218,7 @@ def best_shift(form, scores, codes, shares, intercept, rates, dual):
                 for i in range(scores.shape[1]):
                     trial[k, i] = scores[k, i] + move
             reached = evaluated(form, trial, codes, shares, rates, dual)
-            if reached <= value + ARMIJO_FRACTION * size * slope + RISE * value:
+            if reached <= value + ARMIJO_FRACTION * size * slope + RISE_ROUNDING * value:
                 break
         value, longest = reached, max(LONGEST, LONGER * size * furthest)
         for k in range(classes):

@@ -19,7 +19,7 @@ def evaluated(phi, scores, shift, signs, weights, theta, curvature):
 
     Returns
     -------
-    slope : float
+    dual_sum : float
         Sum of the dual point.
     positive : float
         Sum of its entries for positive signs.
@@ -27,7 +27,7 @@ def evaluated(phi, scores, shift, signs, weights, theta, curvature):
         Sum of the curvatures.
     loss : float
     """
-    slope, positive, total, loss = 0.0, 0.0, 0.0, 0.0
+    dual_sum, positive, total, loss = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = weights[i]
         if weight == 0.0:
@@ -40,18 +40,18 @@ def evaluated(phi, scores, shift, signs, weights, theta, curvature):
         curved *= weight
         theta[i] = signs[i] * force
         curvature[i] = curved
-        slope += theta[i]
+        dual_sum += theta[i]
         total += curved
         loss += weight * phi.value(t)
         if signs[i] > 0.0:
             positive += force
-    return slope, positive, total, loss
+    return dual_sum, positive, total, loss
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def evaluated_logistic(scores, shift, signs, weights, theta, curvature):
     """`evaluated` for the logistic loss."""
-    slope, positive, total, loss = 0.0, 0.0, 0.0, 0.0
+    dual_sum, positive, total, loss = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         t = signs[i] * (scores[i] + shift)
         e = fast_exp(-abs(t))
@@ -61,11 +61,11 @@ def evaluated_logistic(scores, shift, signs, weights, theta, curvature):
         curved = weights[i] * far * near
         theta[i] = force
         curvature[i] = curved
-        slope += force
+        dual_sum += force
         positive += max(force, 0.0)
         total += curved
         loss += weights[i] * (fast_log1p(e) + max(-t, 0.0))
-    return slope, positive, total, loss
+    return dual_sum, positive, total, loss
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
@@ -92,7 +92,7 @@ def logistic_descent(t):
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def evaluated_capped(height, cap, scores, shift, signs, weights, theta, curvature):
     """`evaluated` for the capped quadratic."""
-    slope, positive, total, loss = 0.0, 0.0, 0.0, 0.0
+    dual_sum, positive, total, loss = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         u = 1.0 - signs[i] * (scores[i] + shift)
         weighted = height * weights[i]
@@ -101,11 +101,11 @@ def evaluated_capped(height, cap, scores, shift, signs, weights, theta, curvatur
         curved = weighted if 0.0 < u < cap else 0.0
         theta[i] = force
         curvature[i] = curved
-        slope += force
+        dual_sum += force
         positive += max(force, 0.0)
         total += curved
         loss += weighted * c * (u - 0.5 * c)
-    return slope, positive, total, loss
+    return dual_sum, positive, total, loss
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")

@@ -16,8 +16,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 
-LOG2_E = 1.4426950408889634
-LOG_2 = 0.6931471805599453
+LOG2_E = math.log2(math.e)
 LOG_2_HIGH = 0.693147180369123816490  # with 21 zeros at the end: k times it is exact
 LOG_2_LOW = 1.90821492927058770002e-10
 ROUNDER = 6755399441055744.0  # 1.5 2^52: what is added to it is rounded to an integer
@@ -69,7 +68,7 @@ def fast_log1p(e):
     s = s * v + 1.0 / 5.0
     s = s * v + 1.0 / 3.0
     value = 2.0 * u + 2.0 * u * (v * s)
-    return LOG_2 + value if far else value
+    return LOG_2_HIGH + (LOG_2_LOW + value) if far else value
 
 
 @njit(cache=True, nogil=True, inline="always")

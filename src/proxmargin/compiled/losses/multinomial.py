@@ -36,26 +36,6 @@ def softmax(row, own, margin, p):
 
 
 @njit(cache=True, nogil=True)
-def value_and_gradient(scores, codes, shares, margin, gradient):
-    """Sum of weighted losses; its gradient is written into ``gradient``."""
-    classes = scores.shape[1]
-    p = np.empty(classes)
-    value = 0.0
-    for i in range(scores.shape[0]):
-        gradient[i, :] = 0.0
-        if shares[i] == 0.0:
-            continue
-        value += shares[i] * softmax(scores[i], codes[i], margin, p)
-        total = 0.0
-        for k in range(classes):
-            if k != codes[i]:
-                gradient[i, k] = shares[i] * p[k]
-                total += gradient[i, k]
-        gradient[i, codes[i]] = -total
-    return value
-
-
-@njit(cache=True, nogil=True)
 def relative_entropy_sum(scores, codes, shares, margin, dual):
     """``sum_i s_i KL(a_i | p_i)``, a the shares that the dual point stands for, p those of scores.
 

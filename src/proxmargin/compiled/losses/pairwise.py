@@ -11,26 +11,6 @@ from proxmargin.compiled.cache import njit
 
 
 @njit(cache=True, nogil=True)
-def value_and_gradient(scores, codes, shares, gradient):
-    """Sum of weighted losses; its gradient is written into ``gradient``."""
-    value = 0.0
-    for i in range(scores.shape[0]):
-        own = codes[i]
-        row, total = 0.0, 0.0
-        for k in range(scores.shape[1]):
-            excess = 1.0 + scores[i, k] - scores[i, own]
-            if k == own or excess <= 0.0 or shares[i] == 0.0:
-                gradient[i, k] = 0.0
-                continue
-            row += excess * excess
-            gradient[i, k] = 2.0 * shares[i] * excess
-            total += gradient[i, k]
-        gradient[i, own] = -total
-        value += shares[i] * row
-    return value
-
-
-@njit(cache=True, nogil=True)
 def fenchel_young_sum(scores, codes, shares, dual):
     """``sum_i s_i sum_{k != y} [u]_+^2 + a^2 / 4 - a u``, a the rates of the dual point.
 

@@ -34,9 +34,6 @@ REQUIRED = {
     "curvature": "t",
     "fenchel_young": "t a",
 }
-# Methods keep their order of operations in kernels that may reorder their own sums. Numba would let
-# them inherit that freedom, and terms that do not cancel as they are written would.
-OPTIONS = {"nogil": True, "fastmath": False}
 T = TypeVar("T")
 _method: Any = overload_method  # its stubs lack the keywords
 
@@ -114,7 +111,10 @@ def _tell_numba(name: str, arguments: str) -> None:
 
     named = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in arguments.split()]
     method.__signature__ = Signature(named)  # type: ignore[attr-defined]
-    _method(types.BaseNamedTuple, name, strict=False, jit_options=OPTIONS)(method)
+    # Methods keep their order of operations in kernels that may reorder their own sums. Numba would
+    # let them inherit that freedom, and terms that do not cancel as they are written would.
+    options = {"nogil": True, "fastmath": False}
+    _method(types.BaseNamedTuple, name, strict=False, jit_options=options)(method)
 
 
 for _name, _arguments in REQUIRED.items():

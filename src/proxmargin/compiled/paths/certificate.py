@@ -54,7 +54,7 @@ def certify(path, target):
     for x in range(count):
         j = screening.to_check[x]
         l1 = target.l1 * data.factor[j]
-        off = violation(-screening.slope[j], 0.0, 0.0, l1, data.lower[j], data.upper[j])
+        off = violation(-screening.correlation[j], 0.0, 0.0, l1, data.lower[j], data.upper[j])
         if off > 0.0:
             screening.to_check[wanted] = j
             wanted += 1
@@ -102,12 +102,12 @@ def _relative_error(dual):
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def _feature(candidates, screening, x):
-    """Number, coefficient and slope of a feature: candidate -x - 1, or the x-th one to check."""
+    """Number, coefficient and correlation of candidate -x - 1, or of the x-th feature to check."""
     if x < 0:
         s = -x - 1
-        return candidates.feature[s], candidates.coef[s], candidates.slope[s]
+        return candidates.feature[s], candidates.coef[s], candidates.correlation[s]
     j = screening.to_check[x]
-    return j, 0.0, screening.slope[j]
+    return j, 0.0, screening.correlation[j]
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
@@ -127,12 +127,12 @@ def _over_features(data, candidates, screening, target, count, relative):
     """
     worst, scale, penalty, sizes, live = 0.0, 1.0, 0.0, 0.0, 0
     for x in range(-candidates.scalars.count, count):
-        j, w, slope = _feature(candidates, screening, x)
+        j, w, correlation = _feature(candidates, screening, x)
         l1, l2 = target.l1 * data.factor[j], target.l2 * data.factor[j]
         lower, upper, error = data.lower[j], data.upper[j], relative * data.norms[j]
-        worst = max(worst, violation(l2 * w - slope, w, 0.0, l1, lower, upper))
+        worst = max(worst, violation(l2 * w - correlation, w, 0.0, l1, lower, upper))
         if l1 > 0.0:  # of unpenalised features the dual point was projected
-            scale = _scale_into_domain(scale, slope, error, l1, l2, lower, upper)
+            scale = _scale_into_domain(scale, correlation, error, l1, l2, lower, upper)
         if w != 0.0:
             penalty += l1 * abs(w) + 0.5 * l2 * w * w
             sizes += abs(w) * data.bounds[j]
@@ -141,13 +141,13 @@ def _over_features(data, candidates, screening, target, count, relative):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _scale_into_domain(scale, slope, error, l1, l2, lower, upper):
+def _scale_into_domain(scale, correlation, error, l1, l2, lower, upper):
     """The scale of the dual point, reduced if this feature would violate ``|v| <= l1``."""
-    reach = abs(slope) + error
+    reach = abs(correlation) + error
     if l2 > 0.0 or reach <= l1:
         return scale
-    rises = slope + error > l1 and upper == math.inf
-    falls = slope - error < -l1 and lower == -math.inf
+    rises = correlation + error > l1 and upper == math.inf
+    falls = correlation - error < -l1 and lower == -math.inf
     return min(scale, l1 / reach) if rises or falls else scale
 
 
@@ -157,13 +157,13 @@ def _feature_gap(data, candidates, screening, target, count, scale, relative):
     its inner product plus and minus its error: at an end, because the term is convex."""
     gap = 0.0
     for x in range(-candidates.scalars.count, count):
-        j, w, slope = _feature(candidates, screening, x)
+        j, w, correlation = _feature(candidates, screening, x)
         l1, l2 = target.l1 * data.factor[j], target.l2 * data.factor[j]
         lower, upper = data.lower[j], data.upper[j]
-        slope, error = scale * slope, scale * relative * data.norms[j]
-        if w == 0.0 and abs(slope) + error <= l1:
+        v, error = scale * correlation, scale * relative * data.norms[j]
+        if w == 0.0 and abs(v) + error <= l1:
             continue
-        low, high = slope - error, slope + error
+        low, high = v - error, v + error
         if l2 == 0.0:  # `_scale_into_domain` has made the dual point feasible
             low = max(low, -l1) if lower == -math.inf else low
             high = min(high, l1) if upper == math.inf else high
@@ -190,10 +190,10 @@ def _unpenalised_rounding(path, relative, dual_l1):
             farthest = max(farthest, abs(point.scores[i] + point.scalars.intercept))
     farthest = (1.0 + data.largest_offset + farthest) / free.least
     for u in range(free.feature.size):
-        slope = abs(free.slope[u]) + relative * free.norms[u]
-        slope += ENTRY_ULPS * UNIT * free.bounds[u] * dual_l1
+        correlation = abs(free.correlation[u]) + relative * free.norms[u]
+        correlation += ENTRY_ULPS * UNIT * free.bounds[u] * dual_l1
         coef = abs(candidates.coef[candidates.number[free.feature[u]]])
-        total += slope * (2.0 * coef * free.unit[u] + farthest)
+        total += correlation * (2.0 * coef * free.unit[u] + farthest)
     return total
 
 
@@ -201,22 +201,22 @@ def _unpenalised_rounding(path, relative, dual_l1):
 def _check_others(path, target):
     """List other features than candidates not proven inactive, and their inner products."""
     data, dual, screening, subspace = path.data, path.point.dual, path.screening, path.subspace
-    p, screened = screening.slope.size, path.candidates.screened
+    p, outside = screening.correlation.size, path.candidates.outside_factor
     if not data.uses_subspace:
-        products.all_products(data.store, dual, data.inverse, screening.slope)
+        products.all_products(data.store, dual, data.inverse, screening.correlation)
         path.scalars.read += 1.0
         radius = _relative_error(dual)
-        return _screen(data.norms, data.factor, screened, screening, target, radius)
+        return _screen(data.norms, data.factor, outside, screening, target, radius)
     left, radius = dual_subspace.decompose(subspace, dual, 1)
-    dual_subspace.estimate_products(subspace, screening.slope)
-    count = _screen(data.norms, data.factor, screened, screening, target, radius)
+    dual_subspace.estimate_products(subspace, screening.correlation)
+    count = _screen(data.norms, data.factor, outside, screening, target, radius)
     subspace.scalars.checked += count
     if subspace.scalars.checked > p // MANY_CHECKED and left > 0.0:
         radius = _add_dual_point(path)
-        dual_subspace.estimate_products(subspace, screening.slope)
-        count = _screen(data.norms, data.factor, screened, screening, target, radius)
+        dual_subspace.estimate_products(subspace, screening.correlation)
+        count = _screen(data.norms, data.factor, outside, screening, target, radius)
     products.some_products(
-        data.store, screening.to_check, count, dual, data.inverse, screening.slope
+        data.store, screening.to_check, count, dual, data.inverse, screening.correlation
     )
     path.scalars.read += count / p
     return count
@@ -238,18 +238,18 @@ def _add_dual_point(path):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _screen(norms, factor, screened, screening, target, radius):
+def _screen(norms, factor, outside, screening, target, radius):
     """List features outside the candidates whose product may exceed the l1 strength to check.
 
     Those whose product may exceed the next threshold, and so may enter at the next strength, are
     near. Flags are tested eight features at a time, because most groups of eight have none.
     """
-    slope, near = screening.slope, screening.near
+    correlation, near = screening.correlation, screening.near
     to_check, flags = screening.to_check, screening.flags
-    p, count, nearby = slope.size, 0, 0
+    p, count, nearby = correlation.size, 0, 0
     for j in range(p):
-        reach = abs(slope[j]) + radius * norms[j]
-        flags[j] = reach > target.next_threshold * screened[j]
+        reach = abs(correlation[j]) + radius * norms[j]
+        flags[j] = reach > target.next_threshold * outside[j]
     # lists grow by additions, as branches would be mispredicted
     for word in range(screening.words.size):
         if screening.words[word] != 0:
@@ -258,7 +258,7 @@ def _screen(norms, factor, screened, screening, target, radius):
                 nearby += flags[j]
     for x in range(nearby):
         j = near[x]
-        reach = abs(slope[j]) + radius * norms[j]
+        reach = abs(correlation[j]) + radius * norms[j]
         to_check[count] = j
         count += reach > target.l1 * factor[j]
     screening.scalars.near, screening.scalars.threshold = nearby, target.next_threshold

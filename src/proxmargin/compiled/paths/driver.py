@@ -16,20 +16,13 @@ import math
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import dual_subspace, model, products
 from proxmargin.compiled.paths.certificate import certify, kkt_gap_objective
-from proxmargin.compiled.paths.dual_point import RISE, evaluate, optimise, recompute_scores
-from proxmargin.compiled.paths.state import (
-    CANDIDATES_FULL,
-    DONE,
-    GAVE_UP,
-    MODEL_FULL,
-    SOLUTIONS_FULL,
-    STEPS_TAKEN,
-    PathTarget,
-)
+from proxmargin.compiled.paths.dual_point import evaluate, optimise, recompute_scores
+from proxmargin.compiled.paths.state import Outcome, PathTarget
 from proxmargin.compiled.paths.steps import forget_error, halve, learn_error, step
 from proxmargin.compiled.products.vectors import dot
-from proxmargin.compiled.rounding import HALVINGS
-from proxmargin.compiled.solvers.nets import open_slope
+from proxmargin.compiled.rounding import HALVINGS, RISE_ROUNDING
+from proxmargin.compiled.solvers.nets import open_correlation
+from proxmargin.compiled.solvers.newton import SLOW_CHORD
 
 MAX_ROUNDS = 12  # rounds of Newton's method and a certificate, for one strength
 TIGHTER = 0.3  # factor on the gap tolerance of Newton's method after a certificate that failed
@@ -38,7 +31,6 @@ LEAST_THRESHOLD = 0.5  # of the strong rule, in units of the l1 strength
 MAX_STEPS = 60
 LARGEST_RISE = 2.0  # factor on the objective, after all halvings, beyond which the method gives up
 CLAIM = 0.9  # share of the tolerance at which Newton's method ends
-SLOW = 0.25  # reduction factor of the violation above which the Hessian is formed anew
 APPENDED = 8  # number of newcomers, besides a quarter of the members, up to which they are appended
 
 
@@ -51,17 +43,18 @@ def begin(path, index, values, intercept):
     index, values, intercept
         The null model: coefficients of the unpenalised features.
     """
-    data, dual, slope, subspace = path.data, path.point.dual, path.screening.slope, path.subspace
+    data, dual, subspace = path.data, path.point.dual, path.subspace
+    correlation = path.screening.correlation
     _start_at(path, index, values, intercept)
     size = math.sqrt(dot(dual, dual))
     if data.uses_subspace and size > 0.0:
         dual_subspace.append(subspace, dual, size)
-        for j in range(slope.size):
-            subspace.products[0, j] = slope[j] / size
+        for j in range(correlation.size):
+            subspace.products[0, j] = correlation[j] / size
     largest = 0.0
-    for j in range(slope.size):
+    for j in range(correlation.size):
         if data.factor[j] > 0.0:
-            size = open_slope(slope[j], data.lower[j], data.upper[j])
+            size = open_correlation(correlation[j], data.lower[j], data.upper[j])
             largest = max(largest, size / data.factor[j])
     path.scalars.strength = largest
 
@@ -81,7 +74,8 @@ def restart(path, index, values, intercept, strength):
 @njit(cache=True, nogil=True, allocates=False)
 def _start_at(path, index, values, intercept):
     """Move to coefficients ``values`` of the features ``index``; read all features there."""
-    data, candidates, point, slope = path.data, path.candidates, path.point, path.screening.slope
+    data, candidates, point = path.data, path.candidates, path.point
+    correlation = path.screening.correlation
     for s in range(candidates.scalars.count):
         candidates.coef[s] = 0.0
     for x in range(index.size):
@@ -94,9 +88,9 @@ def _start_at(path, index, values, intercept):
     recompute_scores(data, candidates, point)
     point.scalars.intercept = intercept
     optimise(path, 0.0, 0.0)
-    products.all_products(data.store, point.dual, data.inverse, slope)
+    products.all_products(data.store, point.dual, data.inverse, correlation)
     for s in range(candidates.scalars.count):
-        candidates.slope[s] = slope[candidates.feature[s]]
+        candidates.correlation[s] = correlation[candidates.feature[s]]
     path.screening.scalars.threshold = math.inf
 
 
@@ -105,9 +99,9 @@ def advance(path, strengths, first, last, tol):
     """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
         code = _solve_strength(path, strengths, at, tol)
-        if code != DONE:
+        if code != Outcome.DONE:
             return at, code
-    return last, DONE
+    return last, Outcome.DONE
 
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
@@ -122,11 +116,11 @@ def _solve_strength(path, strengths, at, tol):
     scalars.is_first = True
     for _ in range(MAX_ROUNDS):
         if candidates.scalars.count + wanted > candidates.feature.size:
-            return CANDIDATES_FULL
+            return Outcome.CANDIDATES_FULL
         for x in range(wanted):
             _enter(data, candidates, path.point.dual, path.screening.to_check[x])
         code = _newton(path, PathTarget(l1, l2, threshold, following, newton_tol))
-        if code != DONE:
+        if code != Outcome.DONE:
             return code
         gap, objective, worst, wanted = certify(path, PathTarget(l1, l2, threshold, following, tol))
         if gap <= tol * objective and gap < math.inf:
@@ -140,25 +134,25 @@ def _solve_strength(path, strengths, at, tol):
         threshold = min(threshold, l1)
         if wanted == 0:
             newton_tol *= TIGHTER
-    return GAVE_UP
+    return Outcome.GAVE_UP
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _strong_rule(l1, before):
-    """The threshold of slope over factor at which features enter, after the strength ``before``."""
+    """The correlation over factor at which features enter, after the strength ``before``."""
     return max(2.0 * l1 - before, LEAST_THRESHOLD * l1) if l1 < before else l1
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def _list_entering(data, candidates, screening, threshold):
-    """List features outside the candidates whose estimated slope is above the threshold."""
+    """List features outside the candidates whose estimated correlation is above the threshold."""
     known = threshold >= screening.scalars.threshold
     count = 0
-    for x in range(screening.scalars.near if known else screening.slope.size):
+    for x in range(screening.scalars.near if known else screening.correlation.size):
         j = screening.near[x] if known else x
-        if abs(screening.slope[j]) < threshold * candidates.screened[j]:
+        if abs(screening.correlation[j]) < threshold * candidates.outside_factor[j]:
             continue
-        size = open_slope(screening.slope[j], data.lower[j], data.upper[j])
+        size = open_correlation(screening.correlation[j], data.lower[j], data.upper[j])
         may = candidates.number[j] < 0 and size > 0.0 and data.inverse[j] > 0.0
         if may and size >= threshold * data.factor[j]:
             screening.to_check[count] = j
@@ -170,10 +164,11 @@ def _list_entering(data, candidates, screening, threshold):
 def _enter(data, candidates, dual, j):
     """Make feature j the next candidate."""
     s = candidates.scalars.count
-    candidates.feature[s], candidates.number[j], candidates.screened[j] = j, s, math.inf
+    candidates.feature[s], candidates.number[j] = j, s
+    candidates.outside_factor[j] = math.inf
     candidates.coef[s], candidates.member[s] = 0.0, -1
     candidates.predicted[s] = candidates.error[s] = 0.0
-    candidates.slope[s] = data.inverse[j] * products.product(data.store, j, dual)
+    candidates.correlation[s] = data.inverse[j] * products.product(data.store, j, dual)
     products.copy_column(data, candidates, s, j)
     candidates.scalars.count = s + 1
 
@@ -186,22 +181,22 @@ def _store_solution(path, strengths, at):
     for s in range(candidates.scalars.count):
         if candidates.coef[s] != 0.0:
             if place == strengths.indices.size:
-                return SOLUTIONS_FULL
+                return Outcome.SOLUTIONS_FULL
             j, coef = candidates.feature[s], candidates.coef[s]
             strengths.indices[place], strengths.values[place] = j, coef
             intercept += (data.centre[j] - candidates.mean[s]) * data.inverse[j] * coef
             place += 1
     strengths.indptr[at + 1] = place
     strengths.intercepts[at] = intercept
-    return DONE
+    return Outcome.DONE
 
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def _newton(path, target):
     """Newton steps on the candidates until their gap meets the tolerance.
 
-    The dual point and the slopes of the candidates are still those of the previous strength, so
-    that the first step, the predictor, takes no evaluation.
+    The dual point and the correlations of the candidates are still those of the previous strength:
+    the first step, the predictor, takes no evaluation.
     """
     data, candidates, point, quadratic = path.data, path.candidates, path.point, path.model
     scalars, p = path.scalars, path.data.norms.size
@@ -210,22 +205,22 @@ def _newton(path, target):
         if trial > 0:  # the predictor uses the dual point of the previous strength
             evaluate(path, min(last / target.l1, 1.0), target.tol)
         worst, gap, objective = kkt_gap_objective(path, target, CLAIM)
-        if trial > 0 and not objective <= before * (1.0 + RISE):  # it may not be a number
+        if trial > 0 and not objective <= before * (1.0 + RISE_ROUNDING):  # it may not be a number
             if halved < HALVINGS:
                 intercept_step = halve(data, candidates, quadratic, point, intercept_step)
                 halved, fresh = halved + 1, False
                 continue
             if not objective <= before * LARGEST_RISE:
-                return GAVE_UP
+                return Outcome.GAVE_UP
         halved = 0
         if gap <= CLAIM * target.tol * objective and gap < math.inf:
-            return DONE
+            return Outcome.DONE
         if trial >= MAX_STEPS or (fresh and worst >= last and trial > MAX_STEPS // 2):
-            return DONE  # the certificate decides
+            return Outcome.DONE  # the certificate decides
         if scalars.steps >= scalars.last_step:
-            return STEPS_TAKEN
+            return Outcome.STEPS_TAKEN
         added, m = model.newcomers(data, candidates, target.threshold), quadratic.scalars.size
-        slow = trial > 0 and worst > SLOW * last and not fresh
+        slow = trial > 0 and worst > SLOW_CHORD * last and not fresh
         fresh = m == 0 or (slow and not data.jumps)
         fresh = fresh or added > APPENDED + m // 4 or m + added > quadratic.members.size
         relative = worst / target.l1
@@ -237,9 +232,9 @@ def _newton(path, target):
             scalars.read += 2.0 * quadratic.scalars.size / p * max(changed, 0.0)
         if fresh:
             if not model.form(data, candidates, quadratic, point, target.threshold, relative):
-                return MODEL_FULL
+                return Outcome.MODEL_FULL
             scalars.read += 2.0 * quadratic.scalars.size / p
         fresh = fresh or data.jumps
         intercept_step = step(path, target, worst)
         last, before = worst, objective
-    return DONE
+    return Outcome.DONE

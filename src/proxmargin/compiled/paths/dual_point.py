@@ -9,15 +9,14 @@ from proxmargin.compiled.paths import loss_passes, unpenalised
 from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.products import candidate_products, combine
 from proxmargin.compiled.products.vectors import add
-from proxmargin.compiled.rounding import HALVINGS
+from proxmargin.compiled.rounding import HALVINGS, RISE_ROUNDING
 
-# slope in the intercept relative to the dual's sum, per unit of relative violation
+# sum of the dual point relative to that of its sizes, per unit of relative violation
 SLOPE_TOLERANCE = 1e-2
 FARTHEST = 0.05  # relative violation beyond which this tolerance grows no further
-FINE = 1e-3  # share of the tolerance at which a slope counts as zero
+FINE = 1e-3  # share of the tolerance of the gap below which slopes need not be reduced
 # Newton steps of the intercept, then by the safeguarded method, and of unpenalised coefficients
 MAX_STEPS = 4
-RISE = 1e-12  # relative increase of the loss that counts as rounding
 DUAL_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 
 
@@ -33,7 +32,7 @@ def recompute_scores(data, candidates, point):
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
 def evaluate(path, relative_violation, tol):
-    """Compute the intercept, the dual point and the slopes of the candidates from the scores."""
+    """Compute intercept, dual point and correlations of the candidates from the scores."""
     data, candidates = path.data, path.candidates
     optimise(path, relative_violation, tol)
     candidate_products(data.store, candidates, path.point.dual, data.inverse)
@@ -66,25 +65,25 @@ def optimise(path, relative_violation, tol):
 def _optimise_intercept(data, point, enough):
     """Minimise over the intercept; write the dual point there, not balanced, and the loss."""
     scalars, intercept = point.scalars, point.scalars.intercept
-    slope, positive, curvature, loss = loss_passes.at_scores(data, point, intercept)
-    scalars.loss, scalars.slope, scalars.positive = loss, 0.0, positive
+    dual_sum, positive, curvature, loss = loss_passes.at_scores(data, point, intercept)
+    scalars.loss, scalars.dual_sum, scalars.positive = loss, 0.0, positive
     if not data.free:
         return
     for _ in range(MAX_STEPS):
-        if abs(slope) <= enough * (2.0 * positive - slope):
+        if abs(dual_sum) <= enough * (2.0 * positive - dual_sum):
             break
         step = (
-            -slope / curvature
+            -dual_sum / curvature
             if curvature > 0.0
-            else math.copysign(unpenalised.LONGEST_MOVE, -slope)
+            else math.copysign(unpenalised.LONGEST_MOVE, -dual_sum)
         )
         intercept -= min(max(step, -unpenalised.LONGEST_MOVE), unpenalised.LONGEST_MOVE)
-        slope, positive, curvature, loss = loss_passes.at_scores(data, point, intercept)
-    if abs(slope) > enough * (2.0 * positive - slope):
+        dual_sum, positive, curvature, loss = loss_passes.at_scores(data, point, intercept)
+    if abs(dual_sum) > enough * (2.0 * positive - dual_sum):
         intercept = loss_passes.best_intercept(data, point, intercept)
-        slope, positive, curvature, loss = loss_passes.at_scores(data, point, intercept)
+        dual_sum, positive, curvature, loss = loss_passes.at_scores(data, point, intercept)
     scalars.intercept, scalars.loss = intercept, loss
-    scalars.slope, scalars.positive = slope, positive
+    scalars.dual_sum, scalars.positive = dual_sum, positive
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -94,8 +93,8 @@ def _step_unpenalised(path, enough, first):
     The ``first`` one uses the last metric. Steps are halved until the loss falls.
     """
     data, free, point, scalars = path.data, path.unpenalised, path.point, path.point.scalars
-    dual_sum = 2.0 * scalars.positive - scalars.slope
-    if unpenalised.set_slopes(free, point.dual) <= enough * dual_sum:
+    size = 2.0 * scalars.positive - scalars.dual_sum
+    if unpenalised.set_correlations(free, point.dual) <= enough * size:
         return False
     before, share = scalars.loss, 1.0
     kept = first and scalars.has_metric
@@ -103,7 +102,7 @@ def _step_unpenalised(path, enough, first):
     _move_unpenalised(path, 1.0, shift)
     _optimise_intercept(data, point, enough)
     for _ in range(HALVINGS):
-        if scalars.loss <= before * (1.0 + RISE):
+        if scalars.loss <= before * (1.0 + RISE_ROUNDING):
             return True
         share *= 0.5
         _move_unpenalised(path, -share, shift)
@@ -137,7 +136,7 @@ def _balance(data, point):
     """Shrink the heavier class of the dual point until its sum is zero."""
     scalars = point.scalars
     scalars.up = scalars.down = 1.0
-    positive, negative = scalars.positive, scalars.positive - scalars.slope
+    positive, negative = scalars.positive, scalars.positive - scalars.dual_sum
     if data.free and positive > 0.0 and negative > 0.0:
         up, down = min(1.0, negative / positive), min(1.0, positive / negative)
         scalars.up, scalars.down = up, down
@@ -149,7 +148,7 @@ def _balance(data, point):
 def _project(data, free, point):
     """Project the dual point; with the last metric, if that still serves."""
     dual, scalars = point.dual, point.scalars
-    unpenalised.set_slopes(free, dual)
+    unpenalised.set_correlations(free, dual)
     scalars.projected = math.inf
     if scalars.has_metric:
         scalars.projected, scalars.largest_move = unpenalised.project(

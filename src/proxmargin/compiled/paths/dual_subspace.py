@@ -26,34 +26,20 @@ import numpy as np
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products.vectors import add, add_four, dot
-from proxmargin.compiled.rounding import UNIT
+from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT
 
-FURTHER_TERMS = 16  # rounding errors besides those of a sum's terms: scales, centres, norms
 DEPENDENT = 1e-3  # norm of a basis vector less its projection on others, below which it is dropped
 
 
 class DualSubspace(NamedTuple):
-    """A basis Q and its products with all features, ``G = Q X``.
+    """A basis Q and its products with all features, ``G = Q X``."""
 
-    Attributes
-    ----------
-    basis : (capacity, n_samples)
-    products : (capacity, n_features)
-    errors : (capacity,)
-        Relative error of each row of the products, in norms of features.
-    coordinates : (capacity,)
-        Of the last dual point.
-    residual : (n_samples,)
-        The dual point less its projection on the subspace.
-    scalars : record of ``SUBSPACE``
-    """
-
-    basis: Any
-    products: Any
-    errors: Any
-    coordinates: Any
-    residual: Any
-    scalars: Any
+    basis: Any  # (capacity, n_samples)
+    products: Any  # (capacity, n_features)
+    errors: Any  # (capacity,); relative error of each row of the products, in norms of features
+    coordinates: Any  # (capacity,); of the last dual point
+    residual: Any  # (n_samples,); the dual point less its projection on the subspace
+    scalars: Any  # record of ``SUBSPACE``
 
 
 SUBSPACE = {

@@ -16,25 +16,13 @@ from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.losses.margins import best_shift
 from proxmargin.compiled.solvers.newton import exact_step
 
-PAIR = types.UniTuple(NUMBER, 2)
-FOUR = types.UniTuple(NUMBER, 4)
-
 
 class Loss(NamedTuple):
-    """A loss of margins: the address of its parameters, and those of its passes.
+    """A loss of margins: the address of its parameters, and those of its passes."""
 
-    Attributes
-    ----------
-    at : int
-        Of the parameters; `loss_of` returns the array that has to outlive this.
-    smoothness : float
-        The Lipschitz constant of phi'.
-    at_scores, ... : int
-        Of the functions of these names with an underscore.
-    """
-
-    at: int
-    smoothness: float
+    at: int  # of the parameters; `loss_of` returns the array that has to outlive this
+    smoothness: float  # the Lipschitz constant of phi'
+    # of the functions of these names with an underscore
     at_scores: int
     best_intercept: int
     bounds: int
@@ -67,7 +55,8 @@ def _addresses(kind: Any) -> tuple[int, ...]:
 
 # ---- what kernels call, with the parts of a path ------------------------------------------------
 
-_nothing, _number, _pair, _four = map(caller, (types.none, NUMBER, PAIR, FOUR))
+_nothing, _number = caller(types.none), caller(NUMBER)
+_pair, _four = (caller(types.UniTuple(NUMBER, count)) for count in (2, 4))
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -214,5 +203,5 @@ PASSES: dict[Any, tuple[Any, ...]] = {
     _gap_of_dual: (ARRAY, NUMBER, ARRAY, ARRAY, ARRAY, NUMBER),
     _majorised: (ARRAY, NUMBER, ARRAY, ARRAY, NUMBER, ARRAY, ARRAY),
     _descent_along: (ARRAY, ARRAY, NUMBER, NUMBER, ARRAY, ARRAY),
-    _step_length: (ARRAY,) * 8 + (NUMBER,),
+    _step_length: (ARRAY, ARRAY, ARRAY, ARRAY, ARRAY, ARRAY, ARRAY, ARRAY, NUMBER),
 }

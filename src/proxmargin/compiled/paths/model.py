@@ -14,12 +14,10 @@ from proxmargin.compiled.paths import loss_passes
 from proxmargin.compiled.paths.products import all_products, dense_products, product
 from proxmargin.compiled.products.columns import add_outer
 from proxmargin.compiled.products.vectors import dot
-from proxmargin.compiled.solvers.nets import open_slope
+from proxmargin.compiled.solvers.nets import open_correlation
 from proxmargin.compiled.solvers.newton import used_weight
 
 KEPT_SLOPE = 0.95  # share of the threshold below which a new model leaves a candidate out
-FEW = 512  # number of features up to which this share is `KEPT_OF_FEW`
-KEPT_OF_FEW = 0.6
 BLOCK = 1 << 14  # entries of weighted rows held at a time for a Gram matrix, at least 64 rows
 CHANGED = 0.25  # share of changed curvatures above which a model is formed anew
 
@@ -78,7 +76,7 @@ def _choose_members(data, candidates, model, threshold):
     for x in range(model.scalars.size):
         candidates.member[members[x]] = -1
     model.scalars.size = model.scalars.factored = 0
-    least = threshold * (KEPT_OF_FEW if data.norms.size <= FEW else KEPT_SLOPE)
+    least = KEPT_SLOPE * threshold
     m = 0
     for s in range(candidates.scalars.count):
         if candidates.coef[s] != 0.0 or _is_above(data, candidates, s, least):
@@ -127,10 +125,10 @@ def _is_flat(curvature):
 
 @njit(cache=True, nogil=True, allocates=False)
 def _is_above(data, candidates, s, threshold):
-    """Whether the slope of a candidate reaches the threshold where its bounds allow a move."""
+    """Whether a candidate's correlation reaches the threshold where its bounds allow a move."""
     j = candidates.feature[s]
-    slope = open_slope(candidates.slope[s], data.lower[j], data.upper[j])
-    return slope >= threshold * data.factor[j]
+    correlation = open_correlation(candidates.correlation[s], data.lower[j], data.upper[j])
+    return correlation >= threshold * data.factor[j]
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.products import columns
 from proxmargin.compiled.products.vectors import add, dot
 
 
@@ -32,7 +33,7 @@ def all_products(store, vector, inverse, out):
     """Inner products of all features with ``vector``, into ``out``: one pass over the data."""
     if store.is_sparse:
         for j in range(out.size):
-            out[j] = inverse[j] * _sparse_product(store.sparse, j, vector)
+            out[j] = inverse[j] * columns.dot(store.sparse, j, vector)
     else:
         dense_products(store, vector, out)
         for j in range(out.size):
@@ -52,20 +53,12 @@ def dense_products(store, vector, out):
 def product(store, j, vector):
     """Inner product of a column, as it is in the data, with ``vector``."""
     if store.is_sparse:
-        return _sparse_product(store.sparse, j, vector)
+        return columns.dot(store.sparse, j, vector)
     if not store.by_rows:
         return dot(store.lines[j], vector)
     total = 0.0
     for i in range(vector.size):
         total += store.lines[i, j] * vector[i]
-    return total
-
-
-@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
-def _sparse_product(columns, j, vector):
-    total = 0.0
-    for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
-        total += columns.data[at] * vector[np.uint64(columns.indices[at])]
     return total
 
 
@@ -99,21 +92,21 @@ def _cache_column(cache, lines, j):
 
 @njit(cache=True, nogil=True, allocates=False)
 def candidate_products(store, candidates, vector, inverse):
-    """Set the slopes of the candidates to their inner products with ``vector``."""
+    """Set the correlations of the candidates, their inner products with ``vector``."""
     if store.copies:
         _copied_products(candidates, vector)
     elif store.is_sparse:
         for s in range(candidates.scalars.count):
             j = candidates.feature[s]
-            candidates.slope[s] = inverse[j] * _sparse_product(store.sparse, j, vector)
+            candidates.correlation[s] = inverse[j] * columns.dot(store.sparse, j, vector)
     else:  # all features are candidates, in their order
-        all_products(store, vector, inverse, candidates.slope)
+        all_products(store, vector, inverse, candidates.correlation)
 
 
 @njit(cache=True, nogil=True)
 def _copied_products(candidates, vector):
     k = candidates.scalars.count
-    np.dot(candidates.columns[:k], vector, candidates.slope[:k])
+    np.dot(candidates.columns[:k], vector, candidates.correlation[:k])
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -130,7 +123,7 @@ def combine(store, candidates, members, m, factors, inverse, out):
             if store.copies:
                 add(factors[x], candidates.columns[s], out)
             elif store.is_sparse:
-                _add_sparse(factors[x] * inverse[j], store.sparse, j, out)
+                columns.add(store.sparse, j, factors[x] * inverse[j], out)
             else:
                 add(factors[x] * inverse[j], store.lines[j], out)
 
@@ -142,9 +135,3 @@ def _combine_rows(store, candidates, members, m, factors, inverse, out):
         j = candidates.feature[members[x]]
         whole[j] = factors[x] * inverse[j]
     np.dot(store.lines, whole, out)
-
-
-@njit(cache=True, nogil=True, allocates=False)
-def _add_sparse(factor, columns, j, out):
-    for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
-        out[np.uint64(columns.indices[at])] += factor * columns.data[at]

@@ -7,17 +7,21 @@ of `proxmargin.compiled.losses.scalars`: Numba would find that.)
 
 from __future__ import annotations
 
+from enum import IntEnum, auto
 from typing import Any, NamedTuple
 
 import numpy as np
 
-# return codes of a call
-DONE = 0
-CANDIDATES_FULL = 1  # no room for a feature that enters
-MODEL_FULL = 2  # no room for a feature in the quadratic model
-SOLUTIONS_FULL = 3  # no room for the coefficients of a solution
-GAVE_UP = 4  # the tolerance was not met
-STEPS_TAKEN = 5  # the last step that was allowed has been taken
+
+class Outcome(IntEnum):
+    """Why a call has ended."""
+
+    DONE = auto()
+    CANDIDATES_FULL = auto()  # no room for a feature that enters
+    MODEL_FULL = auto()  # no room for a feature in the quadratic model
+    SOLUTIONS_FULL = auto()  # no room for the coefficients of a solution
+    GAVE_UP = auto()  # the tolerance was not met
+    STEPS_TAKEN = auto()  # the last step that was allowed has been taken
 
 
 def record(kind: dict[str, str]) -> Any:
@@ -26,176 +30,100 @@ def record(kind: dict[str, str]) -> Any:
 
 
 class ColumnCache(NamedTuple):
-    """Contiguous copies of the most recently used columns of dense data that are stored by rows.
+    """Contiguous copies of the most recently used columns of dense data that are stored by rows."""
 
-    Attributes
-    ----------
-    columns : (capacity, n_samples)
-    owner : (capacity,) integers
-        Feature of each copy, -1 where there is none.
-    place : (n_features,) integers
-        Index of the copy of each feature, -1 where it has none.
-    scalars : record of ``CACHE``
-    """
-
-    columns: Any
-    owner: Any
-    place: Any
-    scalars: Any
+    columns: Any  # (capacity, n_samples)
+    owner: Any  # (capacity,) integers; feature of each copy, -1 where there is none
+    place: Any  # (n_features,) integers; index of the copy of each feature, -1 where it has none
+    scalars: Any  # record of ``CACHE``
 
 
 CACHE = {"copied": "i8"}  # columns so far
 
 
 class Store(NamedTuple):
-    """The entries of the data, dense or compressed by columns; kernels are compiled for both.
-
-    Attributes
-    ----------
-    is_sparse : bool
-    sparse : Compressed
-        Empty if the data are dense.
-    lines : (n_samples, n_features), or its transpose
-        Contiguous; empty if the data are sparse.
-    by_rows : bool
-        Lines are samples.
-    copies : bool
-        Candidates have centred copies of their columns: dense data with more features than
-        samples.
-    cache : ColumnCache
-        Of other features of such data.
-    """
+    """The entries of the data, dense or compressed by columns; kernels are compiled for both."""
 
     is_sparse: bool
-    sparse: Any
+    sparse: Any  # Compressed; empty if the data are dense
+    # (n_samples, n_features), or its transpose; contiguous; empty if the data are sparse
     lines: Any
-    by_rows: bool
+    by_rows: bool  # lines are samples
+    # candidates have centred copies of their columns: dense data with more features than samples
     copies: bool
-    cache: ColumnCache
+    cache: ColumnCache  # of other features of such data
 
 
 class Data(NamedTuple):
-    """What does not change along a path: entries, loss, and penalty at strength one.
-
-    Attributes
-    ----------
-    store : Store
-    loss : Loss
-    signs, weights : (n_samples,)
-    offset : (n_samples,), or empty
-        Constant added to the scores.
-    largest_offset : float
-    centre, inverse : (n_features,)
-        The features of the problem are ``(x_j - centre_j) inverse_j``.
-    norms, bounds : (n_features,)
-        Euclidean norms of the uncentred columns times ``inverse``, rounded up; and the largest
-        absolute entries of the features of the problem.
-    factor, lower, upper : (n_features,)
-        Factors and bounds of the penalty.
-    free : bool
-        The intercept is not penalised.
-    jumps : bool
-        The curvature of the loss is not continuous.
-    uses_subspace : bool
-        Features are proven inactive by former dual points; otherwise all are read at every
-        strength.
-    """
+    """What does not change along a path: entries, loss, and penalty at strength one."""
 
     store: Store
-    loss: Any
+    loss: Any  # Loss
+    # (n_samples,)
     signs: Any
     weights: Any
-    offset: Any
+    offset: Any  # (n_samples,), or empty; constant added to the scores
     largest_offset: float
+    # (n_features,); the features of the problem are ``(x_j - centre_j) inverse_j``
     centre: Any
     inverse: Any
+    # (n_features,); Euclidean norms of the uncentred columns times ``inverse``, rounded up; and the
+    # largest absolute entries of the features of the problem
     norms: Any
     bounds: Any
+    # (n_features,); factors and bounds of the penalty
     factor: Any
     lower: Any
     upper: Any
-    free: bool
-    jumps: bool
+    free: bool  # the intercept is not penalised
+    jumps: bool  # the curvature of the loss is not continuous
+    # features are proven inactive by former dual points; otherwise all are read at every strength
     uses_subspace: bool
 
 
 class Candidates(NamedTuple):
-    """Features that may enter the model, the strong set, in order of entry.
+    """Features that may enter the model, the strong set, in order of entry."""
 
-    Attributes
-    ----------
-    feature : (capacity,) integers
-    every : (capacity,) integers
-        0, 1, 2, ...: all candidates.
-    number : (n_features,) integers
-        Which candidate a feature is, -1 if none.
-    screened : (n_features,)
-        The factors of the penalty, infinite where a feature is a candidate.
-    coef, slope : (capacity,)
-        Coefficients of the scaled features, and their inner products with the dual point.
-    mean : (capacity,)
-        Mean that was subtracted from the copied columns.
-    member : (capacity,) integers
-        Index in the quadratic model, -1 outside.
-    predicted, error : (capacity,)
-        The coefficients after the predictor step at a strength, and its error: what the correctors
-        added (`proxmargin.compiled.paths.steps`).
-    columns : (capacity, n_samples), or empty
-        Copied columns, centred and scaled.
-    scalars : record of ``CANDIDATES``
-    """
-
-    feature: Any
-    every: Any
-    number: Any
-    screened: Any
+    feature: Any  # (capacity,) integers
+    every: Any  # (capacity,) integers; 0, 1, 2, ...: all candidates
+    number: Any  # (n_features,) integers; which candidate a feature is, -1 if none
+    # (n_features,); the factors of the penalty, infinite where a feature is a candidate
+    outside_factor: Any
+    # (capacity,); coefficients of the scaled features, and their inner products with the dual point
     coef: Any
-    slope: Any
-    mean: Any
-    member: Any
+    correlation: Any
+    mean: Any  # (capacity,); mean that was subtracted from the copied columns
+    member: Any  # (capacity,) integers; index in the quadratic model, -1 outside
+    # (capacity,); the coefficients after the predictor step at a strength, and its error: what the
+    # correctors added (`proxmargin.compiled.paths.steps`)
     predicted: Any
     error: Any
-    columns: Any
-    scalars: Any
+    columns: Any  # (capacity, n_samples), or empty; copied columns, centred and scaled
+    scalars: Any  # record of ``CANDIDATES``
 
 
 CANDIDATES = {"count": "i8"}
 
 
 class PathModel(NamedTuple):
-    """The quadratic model of the objective in some of the candidates, its members.
+    """The quadratic model of the objective in some of the candidates, its members."""
 
-    Attributes
-    ----------
-    members : (capacity,) integers
-        Candidates.
-    mean : (capacity,)
-        Means of their columns, weighted by the curvatures.
-    weighted : (capacity, n_samples), or empty
-        Copied columns less these means, times the roots of the curvatures; only valid while the
-        Hessian is formed.
-    curvatures, change : (n_samples,)
-        Curvatures of the samples, and their last change.
-    quadratic : Quadratic
-    diagonal, gradient, start, step : (capacity,)
-        Ridge and damping; gradient; start of the step; the step.
-    net : Net
-        Penalty of the members.
-    scalars : record of ``MODEL``
-    """
-
-    members: Any
-    mean: Any
+    members: Any  # (capacity,) integers; candidates
+    mean: Any  # (capacity,); means of their columns, weighted by the curvatures
+    # (capacity, n_samples), or empty; copied columns less these means, times the roots of the
+    # curvatures; only valid while the Hessian is formed
     weighted: Any
+    # (n_samples,); curvatures of the samples, and their last change
     curvatures: Any
     change: Any
-    quadratic: Any
+    quadratic: Any  # Quadratic
+    # (capacity,); ridge and damping; gradient; start of the step; the step
     diagonal: Any
     gradient: Any
     start: Any
     step: Any
-    net: Any
-    scalars: Any
+    net: Any  # Net; penalty of the members
+    scalars: Any  # record of ``MODEL``
 
 
 MODEL = {
@@ -211,28 +139,21 @@ MODEL = {
 
 
 class PathPoint(NamedTuple):
-    """Scores and dual point at the coefficients of the candidates.
+    """Scores and dual point at the coefficients of the candidates."""
 
-    Attributes
-    ----------
-    scores, dual, curvatures : (n_samples,)
-        Scores without intercept, with the offset; the dual point and the curvatures there.
-    change : (n_samples,)
-        Of the scores by the last step.
-    scalars : record of ``POINT``
-    """
-
+    # (n_samples,); scores without intercept, with the offset; the dual point and the curvatures
+    # there
     scores: Any
     dual: Any
     curvatures: Any
-    change: Any
-    scalars: Any
+    change: Any  # (n_samples,); of the scores by the last step
+    scalars: Any  # record of ``POINT``
 
 
 POINT = {
     "intercept": "f8",  # for the centred columns
     "loss": "f8",
-    "slope": "f8",  # derivative of minus the loss in the intercept
+    "dual_sum": "f8",  # minus the derivative of the loss in the intercept
     "positive": "f8",  # sum of the dual coordinates of positive signs, before they are balanced
     "up": "f8",  # factor that balanced the dual coordinates of positive signs
     "down": "f8",  # the same for negative signs
@@ -245,30 +166,23 @@ POINT = {
 
 
 class Screening(NamedTuple):
-    """Inner products of all features with the dual point, and the features still to check.
+    """Inner products of all features with the dual point, and the features still to check."""
 
-    Attributes
-    ----------
-    slope : (n_features,)
-        Inner products, or estimates of them.
-    to_check, near : (n_features,) integers
-        Features whose inner products are needed at this strength, and perhaps at the next one.
-    flags : (8 k,) bytes, words : (k,) integers of 64 bits
-        Whether features are near, 0 or 1; and the same memory, eight flags a word.
-    scalars : record of ``SCREENING``
-    """
-
-    slope: Any
+    correlation: Any  # (n_features,); inner products, or estimates of them
+    # (n_features,) integers; features whose inner products are needed at this strength, and perhaps
+    # at the next one
     to_check: Any
     near: Any
+    # (8 k,) bytes, words : (k,) integers of 64 bits; whether features are near, 0 or 1; and the
+    # same memory, eight flags a word
     flags: Any
     words: Any
-    scalars: Any
+    scalars: Any  # record of ``SCREENING``
 
 
 SCREENING = {
     "near": "i8",  # number of features that are
-    "threshold": "f8",  # slope, over its factor, above which they are
+    "threshold": "f8",  # correlation, over its factor, above which they are
 }
 
 
@@ -298,21 +212,16 @@ PATH = {
 
 
 class Strengths(NamedTuple):
-    """Strengths, and the solution of each.
+    """Strengths, and the solution of each."""
 
-    Attributes
-    ----------
-    l1, l2 : (n_strengths,)
-    indptr : (n_strengths + 1,), indices, values : (capacity,)
-        Coefficients, compressed by strengths.
-    intercepts, gaps, objectives, violations, passes, steps : (n_strengths,)
-    """
-
+    # (n_strengths,)
     l1: Any
     l2: Any
+    # (n_strengths + 1,), indices, values : (capacity,); coefficients, compressed by strengths
     indptr: Any
     indices: Any
     values: Any
+    # (n_strengths,)
     intercepts: Any
     gaps: Any
     objectives: Any
@@ -322,22 +231,11 @@ class Strengths(NamedTuple):
 
 
 class PathTarget(NamedTuple):
-    """The thresholds and the tolerance of one strength.
+    """The thresholds and the tolerance of one strength."""
 
-    Attributes
-    ----------
-    l1, l2 : float
-        Strengths of the features with the largest factor.
-    threshold : float
-        The slope, over its factor, from which a feature belongs to the model.
-    next_threshold : float
-        The expected one at the next strength, at most this strength.
-    tol : float
-        Relative duality gap.
-    """
-
+    # strengths of the features with the largest factor
     l1: float
     l2: float
-    threshold: float
-    next_threshold: float
-    tol: float
+    threshold: float  # the correlation, over its factor, from which a feature belongs to the model
+    next_threshold: float  # the expected one at the next strength, at most this strength
+    tol: float  # relative duality gap

@@ -27,19 +27,16 @@ from __future__ import annotations
 
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import loss_passes
-from proxmargin.compiled.paths.dual_point import recompute_scores
+from proxmargin.compiled.paths.dual_point import FINE, recompute_scores
 from proxmargin.compiled.paths.dual_subspace import rounding
 from proxmargin.compiled.paths.products import combine
 from proxmargin.compiled.products.vectors import add
+from proxmargin.compiled.rounding import MIN_DAMPING
 from proxmargin.compiled.solvers.nets import Net, largest_step
 from proxmargin.compiled.solvers.newton import SEARCH_TOLERANCE, ZERO_COEFFICIENT, next_weight
 from proxmargin.compiled.solvers.quadratic_model import quadratic_minimum
 
 FORCING = 0.05  # accuracy of the model's minimum, relative to the violation
-FINE_FORCING = 1e-3  # the same relative to the tolerance, in units of the l1 strength
-DAMPING = 1e-10  # relative to the largest diagonal entry
-STRONGER = 1.3  # largest ratio of a kept factor's ridge to the present ridge
-FACTOR_COST = 6.0  # members^2 over samples above which factors cost more than steps
 # losses whose curvature jumps
 MOST_UPDATES = 8  # steps whose changes, known from the line search, are added to the scores
 FAR_DAMPING = 1e-4  # damping per unit of relative violation
@@ -64,11 +61,11 @@ def step(path, target, worst):
         model.gradient[:m],
         model.step[:m],
         Net(net.l1[:m], net.l2[:m], net.lower[:m], net.upper[:m]),
-        max(FORCING * worst, FINE_FORCING * target.tol * target.l1),
+        max(FORCING * worst, FINE * target.tol * target.l1),
         scalars.factored,
     )
     total = scalars.total
-    intercept_step = path.point.scalars.slope / total if total > 0.0 else 0.0
+    intercept_step = path.point.scalars.dual_sum / total if total > 0.0 else 0.0
     for x in range(m):
         model.step[x] -= model.start[x]
         if model.step[x] != 0.0 and total > 0.0:
@@ -80,18 +77,12 @@ def step(path, target, worst):
 
 @njit(cache=True, nogil=True, allocates=False)
 def _set_damping(data, scalars, target, worst):
-    """Set ridge and damping of the model's Hessian; a change invalidates its factor.
-
-    Where a factor costs more than the rest of a step, one with a slightly stronger ridge is kept:
-    the step is a chord step in the ridge, too.
-    """
-    m, damping = scalars.size, DAMPING
+    """Set ridge and damping of the model's Hessian; a change invalidates its factor."""
+    damping = MIN_DAMPING
     if data.jumps:
-        damping = FAR_DAMPING * min(1.0, worst / target.l1) + 10.0 * DAMPING
+        damping = FAR_DAMPING * min(1.0, worst / target.l1) + 10.0 * MIN_DAMPING
     damping *= scalars.largest
-    stronger = STRONGER if m * m > FACTOR_COST * data.weights.size else 1.0
-    fits = target.l2 <= scalars.ridge <= stronger * target.l2 and scalars.damping == damping
-    if scalars.factored == 0 or not fits:
+    if scalars.ridge != target.l2 or scalars.damping != damping:
         scalars.ridge, scalars.damping, scalars.factored = target.l2, damping, 0
 
 
@@ -105,7 +96,7 @@ def _set_gradient(data, candidates, model, target):
         l2 = target.l2 * data.factor[j]
         model.diagonal[x] = scalars.ridge * data.factor[j] + scalars.damping
         model.start[x] = model.step[x] = candidates.coef[s]
-        model.gradient[x] = l2 * candidates.coef[s] - candidates.slope[s]
+        model.gradient[x] = l2 * candidates.coef[s] - candidates.correlation[s]
         net.l1[x], net.l2[x] = target.l1 * data.factor[j], l2
         net.lower[x], net.upper[x] = data.lower[j], data.upper[j]
 
@@ -186,12 +177,12 @@ def _is_level(data, candidates, model, point, intercept_step):
     The slope is two-sided where a coefficient ends at zero. It may be level at a higher objective:
     then the step is halved later.
     """
-    net, first, left, right = model.net, -point.scalars.slope * intercept_step, 0.0, 0.0
+    net, first, left, right = model.net, -point.scalars.dual_sum * intercept_step, 0.0, 0.0
     for x in range(model.scalars.size):
         start, move = model.start[x], model.step[x]
         if move != 0.0:
             end, jump = start + move, net.l1[x] * abs(move)
-            first += (net.l2[x] * start - candidates.slope[model.members[x]]) * move
+            first += (net.l2[x] * start - candidates.correlation[model.members[x]]) * move
             first += jump if start * move >= 0.0 else -jump
             at_zero = abs(end) <= ZERO_COEFFICIENT * abs(move)
             left += net.l2[x] * end * move + (jump if end * move > 0.0 and not at_zero else -jump)

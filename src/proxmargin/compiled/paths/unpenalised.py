@@ -32,66 +32,39 @@ LARGEST_MOVE = 0.45  # of a dual coordinate by one projection, relative to its i
 
 
 class UnpenalisedColumns(NamedTuple):
-    """The columns of k unpenalised features, and what their steps need.
+    """The columns of k unpenalised features, and what their steps need."""
 
-    Attributes
-    ----------
-    feature : (k,) integers
-    columns : (k, n_samples)
-        Centred by a constant if the intercept is free, and of unit mean square.
-    least : float
-        The least singular value of the columns, weighted by the shares of the samples.
-    most : float
-        The upper bound of dual coordinates; it may be infinite.
-    factor : (k, k)
-        Lower Cholesky factor of the columns' Gram matrix in the metric D.
-    norms : (k,)
-        Euclidean norms of the columns.
-    unit, mean : (k,)
-        A column is the scaled feature less its mean, over its unit.
-    bounds : (k,)
-        Largest absolute value of the scaled feature and of its mean, over the unit.
-    centre : (k,)
-        The means of the columns by D.
-    slope : (k,)
-        Inner products of the columns with the dual point.
-    step : (k,)
-        The last step of their coefficients.
-    metric : (n_samples,)
-        The diagonal of D.
-    combined : (n_samples,)
-        A combination of the columns, or the move of the dual point.
-    """
-
-    feature: Any
+    feature: Any  # (k,) integers
+    # (k, n_samples); centred by a constant if the intercept is free, and of unit mean square
     columns: Any
-    least: float
-    most: float
-    factor: Any
-    norms: Any
+    least: float  # the least singular value of the columns, weighted by the shares of the samples
+    most: float  # the upper bound of dual coordinates; it may be infinite
+    factor: Any  # (k, k); lower Cholesky factor of the columns' Gram matrix in the metric D
+    norms: Any  # (k,); Euclidean norms of the columns
+    # (k,); a column is the scaled feature less its mean, over its unit
     unit: Any
     mean: Any
-    bounds: Any
-    centre: Any
-    slope: Any
-    step: Any
-    metric: Any
-    combined: Any
+    bounds: Any  # (k,); largest absolute value of the scaled feature and of its mean, over the unit
+    centre: Any  # (k,); the means of the columns by D
+    correlation: Any  # (k,); inner products of the columns with the dual point
+    step: Any  # (k,); the last step of their coefficients
+    metric: Any  # (n_samples,); the diagonal of D
+    combined: Any  # (n_samples,); a combination of the columns, or the move of the dual point
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def set_slopes(unpenalised, dual):
-    """Set the slopes ``X_U'theta``; return the largest one."""
-    slope, largest = unpenalised.slope, 0.0
-    for u in range(slope.size):
-        slope[u] = dot(unpenalised.columns[u], dual)
-        largest = max(largest, abs(slope[u]))
+def set_correlations(unpenalised, dual):
+    """Set the correlations ``X_U'theta``; return the largest one."""
+    correlation, largest = unpenalised.correlation, 0.0
+    for u in range(correlation.size):
+        correlation[u] = dot(unpenalised.columns[u], dual)
+        largest = max(largest, abs(correlation[u]))
     return largest
 
 
 @njit(cache=True, nogil=True, allocates=False)
 def newton_direction(unpenalised, curvature, free, kept):
-    """Set the Newton step at the present slopes, and its combination of columns.
+    """Set the Newton step at the present correlations, and its combination of columns.
 
     Returns the step of the intercept that goes with it. Steps are shortened to `LONGEST_MOVE`.
 
@@ -117,7 +90,7 @@ def newton_direction(unpenalised, curvature, free, kept):
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
 def project(unpenalised, dual, curvature, weights, free, kept):
-    """Project the dual point in place; the slopes are what rounding leaves of inner products.
+    """Project the dual point in place; rounding is left of the correlations.
 
     Parameters
     ----------
@@ -152,9 +125,9 @@ def project(unpenalised, dual, curvature, weights, free, kept):
             return math.inf, largest_move
         add(-1.0, moves, dual)
         length, largest_move, is_zero = length + math.sqrt(squares), largest_move + largest, True
-        set_slopes(unpenalised, dual)
+        set_correlations(unpenalised, dual)
         for u in range(unpenalised.feature.size):
-            is_zero = is_zero and abs(unpenalised.slope[u]) <= relative * unpenalised.norms[u]
+            is_zero = is_zero and abs(unpenalised.correlation[u]) <= relative * unpenalised.norms[u]
         if is_zero:
             break
     return length * length, largest_move
@@ -193,10 +166,10 @@ def _factor(unpenalised, free):
 
 @njit(cache=True, nogil=True, allocates=False)
 def _solve(unpenalised):
-    """Solve for the step with the slopes, and combine the columns by it."""
+    """Solve for the step with the correlations, and combine the columns by it."""
     step, combined = unpenalised.step, unpenalised.combined
     for u in range(step.size):
-        step[u] = unpenalised.slope[u]
+        step[u] = unpenalised.correlation[u]
     solve(unpenalised.factor, step.size, step)
     combined[:] = 0.0
     for u in range(step.size):

@@ -1,7 +1,7 @@
 """Products in twice the working precision: what a certificate needs where float64 is too coarse.
 
-Sums of products are accumulated with the rounding of every product and of every sum added up
-beside them (Dot2 of Ogita, Rump and Oishi 2005). With u = 2^-53 and gamma_n = n u / (1 - n u),
+Sums of products are accumulated with the roundings of every product and of every sum added
+up, too (Dot2 of Ogita, Rump and Oishi 2005). With u = 2^-53 and gamma_n = n u / (1 - n u),
 the result of n terms is off by no more than ``u |x'y| + gamma_n^2 |x|'|y|``; ``sizes`` is the
 last factor. Nothing here may be reordered or contracted: no fastmath.
 """
@@ -46,12 +46,22 @@ def add(head, tail, term):
 
 @njit(cache=True, nogil=True)
 def times(a, b):
-    """The rounded product and its rounding error; no error is told near overflow."""
+    """The rounded product and its rounding error, zero near overflow."""
     product = a * b
     if abs(a) == 1.0:
         return product, 0.0
     error = rounding_of_product(a, b, product)
     return product, error if math.isfinite(error) else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _accumulated(total, low, size, x, y):
+    """A sum, its rounding and its absolute values after one more product."""
+    product = x * y
+    summed = total + product
+    low += rounding_of_sum(total, product, summed)
+    low += rounding_of_product(x, y, product)
+    return summed, low, size + abs(product)
 
 
 @njit(cache=True, nogil=True)
@@ -68,13 +78,8 @@ def along(lines, right, out, sizes):
         for start in range(0, lines.shape[1], LANES):
             line, part = lines[i, start : start + LANES], right[start : start + LANES]
             for k in range(part.size):
-                x, y = np.float64(line[k]), part[k]
-                product = x * y
-                summed = total[k] + product
-                low[k] += rounding_of_sum(total[k], product, summed)
-                low[k] += rounding_of_product(x, y, product)
-                total[k] = summed
-                size[k] += abs(product)
+                x = np.float64(line[k])
+                total[k], low[k], size[k] = _accumulated(total[k], low[k], size[k], x, part[k])
         whole = rest = 0.0
         for k in range(LANES):
             summed = whole + total[k]
@@ -96,12 +101,7 @@ def across(lines, right, out, sizes):
             continue
         for j in range(lines.shape[1]):
             x = np.float64(lines[i, j])
-            product = x * y
-            summed = out[j] + product
-            low[j] += rounding_of_sum(out[j], product, summed)
-            low[j] += rounding_of_product(x, y, product)
-            out[j] = summed
-            sizes[j] += abs(product)
+            out[j], low[j], sizes[j] = _accumulated(out[j], low[j], sizes[j], x, y)
     for j in range(out.size):
         out[j] += low[j]
 
@@ -113,11 +113,7 @@ def gather(data, indices, indptr, right, out, sizes):
         total = low = size = 0.0
         for entry in range(indptr[i], indptr[i + 1]):
             x, y = np.float64(data[entry]), right[indices[entry]]
-            product = x * y
-            summed = total + product
-            low += rounding_of_sum(total, product, summed) + rounding_of_product(x, y, product)
-            total = summed
-            size += abs(product)
+            total, low, size = _accumulated(total, low, size, x, y)
         out[i] = total + low
         sizes[i] = size
 
@@ -135,11 +131,6 @@ def scatter(data, indices, indptr, right, out, sizes):
         for entry in range(indptr[i], indptr[i + 1]):
             j = indices[entry]
             x = np.float64(data[entry])
-            product = x * y
-            summed = out[j] + product
-            low[j] += rounding_of_sum(out[j], product, summed)
-            low[j] += rounding_of_product(x, y, product)
-            out[j] = summed
-            sizes[j] += abs(product)
+            out[j], low[j], sizes[j] = _accumulated(out[j], low[j], sizes[j], x, y)
     for j in range(out.size):
         out[j] += low[j]

@@ -211,63 +211,6 @@ def largest_entries(data, indices, indptr, by_rows, length):
 
 
 @njit(cache=True, nogil=True)
-def _squares_of_rows(data, indices, indptr, weights, centre, by_rows, length):
-    """`centred_squares` of each row; columns without gaps have no part in what is not stored."""
-    gaps = np.zeros(weights.size, dtype=np.int64)
-    if np.any(centre):
-        gaps[:] = length
-        for line in range(indptr.size - 1):
-            for entry in range(indptr[line], indptr[line + 1]):
-                gaps[indices[entry] if by_rows else line] -= 1
-    out = np.zeros(length)
-    stored = np.zeros(length)
-    count = np.zeros(length, dtype=np.int64)
-    for line in range(indptr.size - 1):
-        for entry in range(indptr[line], indptr[line + 1]):
-            row = line if by_rows else indices[entry]
-            column = indices[entry] if by_rows else line
-            off = data[entry] - centre[column]
-            out[row] += weights[column] * off * off
-            if gaps[column] > 0:
-                stored[row] += weights[column] * centre[column] * centre[column]
-                count[row] += 1
-    everything = 0.0
-    open_columns = np.count_nonzero(gaps)
-    for j in range(weights.size):
-        if gaps[j] > 0:
-            everything += weights[j] * centre[j] * centre[j]
-    for row in range(length):
-        if count[row] < open_columns:
-            out[row] += max(everything - stored[row], 0.0)
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _squares_of_columns(data, indices, indptr, weights, centre, by_rows, length):
-    """`centred_squares` of each column; rows without weight leave no gaps."""
-    out = np.zeros(length)
-    stored = np.zeros(length)
-    count = np.zeros(length, dtype=np.int64)
-    for line in range(indptr.size - 1):
-        for entry in range(indptr[line], indptr[line + 1]):
-            row = line if by_rows else indices[entry]
-            column = indices[entry] if by_rows else line
-            weight = weights[row]
-            if weight != 0.0:
-                off = data[entry] - centre[column]
-                out[column] += weight * off * off
-                stored[column] += weight
-                count[column] += 1
-    everything = weights.sum()
-    live = np.count_nonzero(weights)
-    for column in range(length):
-        if count[column] < live:
-            gap = max(everything - stored[column], 0.0)
-            out[column] += gap * centre[column] * centre[column]
-    return out
-
-
-@njit(cache=True, nogil=True)
 def centred_squares(data, indices, indptr, weights, centre, by_rows, of_rows, length):
     """Weighted squares ``(x_ij - centre_j)^2`` of a compressed matrix, by row or by column.
 
@@ -287,6 +230,32 @@ def centred_squares(data, indices, indptr, weights, centre, by_rows, of_rows, le
     (n_rows,) or (n_columns,)
         Every term is non-negative; entries that are not stored count ``centre^2``.
     """
+    # gaps, entries that are not stored: of columns of rows, or of rows with a weight of columns
+    has_gaps = weights != 0.0
     if of_rows:
-        return _squares_of_rows(data, indices, indptr, weights, centre, by_rows, length)
-    return _squares_of_columns(data, indices, indptr, weights, centre, by_rows, length)
+        stored_in = np.zeros(weights.size, np.int64)
+        for line in range(indptr.size - 1):
+            for entry in range(indptr[line], indptr[line + 1]):
+                stored_in[indices[entry] if by_rows else line] += 1
+        has_gaps = (stored_in < length) & (centre != 0.0)
+    out, stored, count = np.zeros(length), np.zeros(length), np.zeros(length, np.int64)
+    for line in range(indptr.size - 1):
+        for entry in range(indptr[line], indptr[line + 1]):
+            row = line if by_rows else indices[entry]
+            column = indices[entry] if by_rows else line
+            at, other = (row, column) if of_rows else (column, row)
+            off = data[entry] - centre[column]
+            out[at] += weights[other] * off * off
+            if has_gaps[other]:
+                stored[at] += weights[other] * (centre[other] * centre[other] if of_rows else 1.0)
+                count[at] += 1
+    everything = 0.0
+    for other in range(weights.size):
+        if has_gaps[other]:
+            everything += weights[other] * (centre[other] * centre[other] if of_rows else 1.0)
+    most = np.count_nonzero(has_gaps)
+    for at in range(length):
+        if count[at] < most:
+            gap = max(everything - stored[at], 0.0)
+            out[at] += gap if of_rows else gap * centre[at] * centre[at]
+    return out

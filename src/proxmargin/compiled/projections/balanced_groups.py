@@ -19,13 +19,16 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.projections.groups import _cap, _length
 from proxmargin.compiled.projections.simplex import solve_definite
-from proxmargin.compiled.rounding import ARMIJO_FRACTION, EPS, HALVINGS, ROOT_STEPS
+from proxmargin.compiled.rounding import (
+    ARMIJO_FRACTION,
+    EPS,
+    HALVINGS,
+    MIN_DAMPING,
+    RISE_ROUNDING,
+    ROOT_STEPS,
+)
 
-# Newton's method on h
-NEWTON_STEPS = 500  # at most
-MIN_CURVATURE = 1e-10  # curvature of rows without any; the largest row sum if that is more
-OBJECTIVE_ROUNDING = 1e-12  # relative decrease of h that rounding hides
-SHORT_STEP = 0.1  # step length below which no progress means rounding
+SHORT_STEP = 0.1  # length of a Newton step on h below which no progress means rounding
 # Newton's method on the radius of a group
 ROUNDING_ULPS = 4.0  # agreement of the bounds of the radius, in ulps
 SUM_ROUNDING = 1e-13  # row sums that count as zero, for points of norm one
@@ -89,7 +92,10 @@ def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):
 
 @njit(cache=True, nogil=True)
 def _newton(sums, diagonal, columns, flat):
-    """``(diag(D) + B B')^-1 sums`` by a system of the size of the classes; zeros of D are flat."""
+    """``(diag(D) + B B')^-1 sums`` by a system of the size of the classes.
+
+    Rows without curvature, zeros of D, get that of ``flat``.
+    """
     d, classes = columns.shape
     for j in range(d):
         if diagonal[j] == 0.0:
@@ -125,13 +131,13 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):
     diagonal, columns = np.empty(d), np.empty((d, classes))
     trial = np.empty(d)
     height = _split(block, steps, at, radius, sup, members, x, u, sizes)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(ROOT_STEPS):
         sums = u.sum(axis=1)
         off = np.abs(sums).max()
         if height == 0.0 or off <= EPS:
             break
         _curvature(steps, radius, sup, x, u, sizes, diagonal, columns)
-        move = _newton(sums, diagonal, columns, max(MIN_CURVATURE, off))
+        move = _newton(sums, diagonal, columns, max(MIN_DAMPING, off))
         slope = 0.0
         for j in range(d):
             slope += sums[j] * move[j]
@@ -140,7 +146,7 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):
             for j in range(d):
                 trial[j] = at[j] + share * move[j]
             reached = _split(block, steps, trial, radius, sup, members, x, u, sizes)
-            if slope > OBJECTIVE_ROUNDING * height:
+            if slope > RISE_ROUNDING * height:
                 if reached <= height - ARMIJO_FRACTION * share * slope:
                     break
             # close to the solution the decrease of h is rounding, and the gradient decides
@@ -152,7 +158,7 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):
         else:
             return _split(block, steps, at, radius, sup, members, x, u, sizes)
         _put(trial, 1.0, at)
-        if share < SHORT_STEP and reached >= height * (1.0 - OBJECTIVE_ROUNDING):
+        if share < SHORT_STEP and reached >= height * (1.0 - RISE_ROUNDING):
             return reached
         height = reached
     return height

@@ -138,11 +138,11 @@ def _absorb(problem, theta, slack, head, tail, out):
     -------
     head, tail : what is left: nothing, less than the entries can express, or beyond their reach
     """
-    goal = 0.25 * EPS * abs(problem.total)  # half a unit in the last place of the total
+    negligible = 0.25 * EPS * abs(problem.total)  # half a unit in the last place of the total
     misses = 0
     for i in range(out.size):
         residual = head + tail
-        if abs(residual) <= goal or misses > MAX_MISSES:
+        if abs(residual) <= negligible or misses > MAX_MISSES:
             break
         p, a, low, high = entry(problem, i)
         free = p - theta * a
@@ -187,7 +187,7 @@ def _polish(problem, theta):
 
 
 @njit(cache=True, nogil=True)
-def settle(problem, theta):
+def refined_point(problem, theta):
     """The point u(theta) with ``normal'u = total`` to the last digits.
 
     Newton steps on theta remove what is more than rounding, and a last one below the digits of

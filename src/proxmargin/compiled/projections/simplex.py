@@ -9,30 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING, TINY
+from proxmargin.compiled.rounding import MIN_DAMPING, ROOT_STEPS, SUM_ROUNDING, TINY
 
 # semismooth Newton method for the shifts of columns
 STALL_FACTOR = 1e3  # multiple of rounding at which a residual that has stopped falling is rounding
-MIN_DAMPING = 1e-12  # damping of the Jacobian, relative to its mean diagonal
-DAMPING = 0.1  # the same per unit of relative residual
-SLOPE_REDUCTION = 0.5  # ratio of slopes at which a step is accepted
+DAMPING = 0.1  # of the Jacobian, relative to its mean diagonal, per unit of relative residual
 
 
 class Columns(NamedTuple):
-    """Rows, and the column sums that their projections onto simplices must have.
+    """Rows, and the column sums that their projections onto simplices must have."""
 
-    Attributes
-    ----------
-    rows : (n, K)
-    row_sums : (n,) >= 0
-    column_sums : (K,) >= 0
-    ridge : float >= 0
-        The residual of a shift is the column sums less the given ones, plus ridge times the shift.
-    """
-
-    rows: NDArray[np.float64]
-    row_sums: NDArray[np.float64]
-    column_sums: NDArray[np.float64]
+    rows: NDArray[np.float64]  # (n, K)
+    row_sums: NDArray[np.float64]  # (n,) >= 0
+    column_sums: NDArray[np.float64]  # (K,) >= 0
+    # >= 0; the residual of a shift is the column sums less the given ones, plus ridge times
+    # the shift
     ridge: float
 
 
@@ -191,7 +182,7 @@ def column_newton(problem, shift):
         for _ in range(ROOT_STEPS):
             _expand(problem, shift + step * direction, ahead, other)
             further = np.dot(ahead, direction)
-            if abs(further) <= SLOPE_REDUCTION * abs(slope):
+            if abs(further) <= 0.5 * abs(slope):
                 break
             if further < 0.0:
                 low = step

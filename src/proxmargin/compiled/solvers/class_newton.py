@@ -16,52 +16,39 @@ from numba import types
 from numba.extending import overload
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.losses.class_forms import RISE, curvatures, evaluated, intercept_system
+from proxmargin.compiled.losses.class_forms import curvatures, evaluated, intercept_system
 from proxmargin.compiled.products.columns import add, dot
-from proxmargin.compiled.rounding import ARMIJO_FRACTION, HALVINGS
+from proxmargin.compiled.rounding import ARMIJO_FRACTION, HALVINGS, MIN_DAMPING, RISE_ROUNDING
 from proxmargin.compiled.solvers.nets import Net, gap_term, violation
-from proxmargin.compiled.solvers.newton import NEAR_SOLUTION, TIGHT_FORCING
+from proxmargin.compiled.solvers.newton import (
+    NEAR_SOLUTION,
+    PATIENCE_STEPS,
+    ROUNDING_VIOLATION,
+    SLOW_CHORD,
+    TIGHT_FORCING,
+)
 from proxmargin.compiled.solvers.quadratic_model import Quadratic, quadratic_minimum
 
 FORCING = 0.1  # residual of the quadratic model over the violation of optimality
-SLOW = 0.1  # reduction of the violation by a step with an old Hessian, above which a new one is due
-# convergence, by the largest violation of the optimality conditions
-PROGRESS = 0.9  # ratio to the smallest violation so far, below which it is progress
-PATIENCE = 6  # steps without progress: the violation has reached rounding
-DAMPING = 1e-9  # of the diagonal of the model, relative to its largest entry
 
 
 class Unknowns(NamedTuple):
-    """The coefficients that may move.
+    """The coefficients that may move."""
 
-    Attributes
-    ----------
-    columns, classes : (m,) integers
-    starts : (n_classes + 1,) integers
-        Those of class k are ``starts[k]`` up to ``starts[k + 1]``.
-    unit : (m,)
-        Scales by which the columns of the data were divided.
-    """
-
+    # (m,) integers
     columns: Any
     classes: Any
+    # (n_classes + 1,) integers; those of class k are ``starts[k]`` up to ``starts[k + 1]``
     starts: Any
-    unit: Any
+    unit: Any  # (m,); scales by which the columns of the data were divided
 
 
 class Elimination(NamedTuple):
-    """The intercept's part of the quadratic model.
+    """The intercept's part of the quadratic model."""
 
-    Attributes
-    ----------
-    system : (n_classes - 1, n_classes - 1)
-        Second derivatives in two intercepts.
-    cross, pulled : (n_classes - 1, m)
-        Second derivatives in an intercept and an unknown; and the inverse of the system times
-        these. Zero without an intercept.
-    """
-
-    system: Any
+    system: Any  # (n_classes - 1, n_classes - 1); second derivatives in two intercepts
+    # (n_classes - 1, m); second derivatives in an intercept and an unknown; and the inverse of the
+    # system times these. Zero without an intercept.
     cross: Any
     pulled: Any
 
@@ -125,11 +112,13 @@ def newton_steps(
         for k in range(classes):
             intercept_slopes[k] = dual[k].sum() if has_intercept else 0.0
             worst = max(worst, typical * abs(intercept_slopes[k]))
-        idle = 0 if worst < PROGRESS * least else idle + 1
+        idle = 0 if worst < least else idle + 1
         least = min(least, worst)
-        if worst <= target or steps >= limit or idle >= PATIENCE:
+        if idle > 0 and worst <= ROUNDING_VIOLATION * level:
+            idle = PATIENCE_STEPS
+        if worst <= target or steps >= limit or idle >= PATIENCE_STEPS:
             return steps, worst
-        fresh = steps == 0 or idle > 0 or (worst > SLOW * last and not fresh)
+        fresh = steps == 0 or idle > 0 or (worst > SLOW_CHORD * last and not fresh)
         last = worst
         if fresh:
             joint = _model(
@@ -139,7 +128,7 @@ def newton_steps(
             for a in range(m):
                 largest = max(largest, quadratic.hessian[a, a])
             for a in range(m):
-                lift[a] = own.l2[a] + DAMPING * largest
+                lift[a] = own.l2[a] + MIN_DAMPING * largest
         forcing = FORCING if worst > NEAR_SOLUTION * level else TIGHT_FORCING
         ends, reduced = coef.copy(), slope.copy()
         for a in range(m):
@@ -319,7 +308,7 @@ def _search(form, codes, shares, net, coef, ends, scores, moved, rates, dual, lo
             for i in range(scores.shape[1]):
                 trial[k, i] = scores[k, i] + size * moved[k, i]
         reached, spent = evaluated(form, trial, codes, shares, rates, dual), _penalty(net, coef)
-        allowed = ARMIJO_FRACTION * size * promised + RISE * (loss + penalty)
+        allowed = ARMIJO_FRACTION * size * promised + RISE_ROUNDING * (loss + penalty)
         if reached + spent <= loss + penalty + allowed:
             break
     for k in range(scores.shape[0]):
@@ -345,7 +334,7 @@ def scores_of(columns, unknowns, coef, intercept, offset, scores):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def class_pricing(slope, coef, curvature, net, out):
+def class_violations(slope, coef, curvature, net, out):
     """Violations of optimality of all coefficients, written into ``out``, and the penalty's part
     of the gap.
 

@@ -13,8 +13,7 @@ from proxmargin.compiled.cache import njit
 LEAST_CURVATURE = 1e-12  # relative to the largest diagonal entry; replaces a curvature <= 0
 LEAST_CURVATURE_SINGLE = 1e-7  # the same in single precision
 # excludes a coordinate from a minimum; finite, so that minima vectorise
-FAR = 1e300
-FAR_SINGLE = 1e30
+FAR = 1e30
 LANES = 256  # entries that arrays are folded to
 FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
@@ -146,15 +145,14 @@ def pairwise(matrix, value, gradient, low, high, split, tol, most):
     largest, levels = np.empty(LANES, matrix.dtype), np.zeros(2)
     # constants of the matrix's precision: zero, far, the least curvature, the step
     fixed = np.zeros(4, matrix.dtype)
-    far = FAR_SINGLE if matrix.itemsize == 4 else FAR
-    fixed[1] = far
+    fixed[1] = FAR
     for group, (start, stop) in enumerate(((0, split), (split, n))):
-        lowest, highest = far, -far
+        lowest, highest = FAR, -FAR
         for k in range(start, stop):
             diagonal[k] = matrix[k, k]
             fixed[2] = max(fixed[2], diagonal[k])
-            grows[k] = 0.0 if value[k] < high[k] else far
-            falls[k] = 0.0 if value[k] > low[k] else far
+            grows[k] = 0.0 if value[k] < high[k] else FAR
+            falls[k] = 0.0 if value[k] > low[k] else FAR
             lowest = min(lowest, gradient[k] + grows[k])
             highest = max(highest, gradient[k] - falls[k])
         levels[group] = 0.5 * (lowest + highest) if highest > lowest else 0.0
@@ -212,8 +210,8 @@ def pairwise(matrix, value, gradient, low, high, split, tol, most):
         value[i] = high[i] if step == room_up else value[i] + step
         value[j] = low[j] if step == room_down else value[j] - step
         for k in (i, j):
-            grows[k] = 0.0 if value[k] < high[k] else far
-            falls[k] = 0.0 if value[k] > low[k] else far
+            grows[k] = 0.0 if value[k] < high[k] else FAR
+            falls[k] = 0.0 if value[k] > low[k] else FAR
         fixed[3] = step
         pairs += 1
     for k in range(n):

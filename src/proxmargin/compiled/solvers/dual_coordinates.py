@@ -3,7 +3,7 @@
 With w given by ``l2 w = sum_i y_i a_i z_i`` for the features ``z = (x - centre) / scale``, the dual
 points a minimise
 
-    ``l2/2 |w|^2 + sum_i term_i(a_i) - goals'a + multiplier r + stiffness r^2 / 2``,  ``r = y'a``,
+    ``l2/2 |w|^2 + sum_i term_i(a_i) - targets'a + multiplier r + stiffness r^2 / 2``,  ``r = y'a``,
 
 over ``0 <= a <= upper`` one by one. A term is ``curvatures_i a^2 / 2``, or for the logistic loss
 ``upper_i`` times the negative entropy of ``(s, 1 - s)``, ``s = a / upper_i`` (Yu, Huang and Lin
@@ -29,9 +29,8 @@ from numba.extending import intrinsic
 
 from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.losses.evaluation import logistic_descent
-from proxmargin.compiled.rounding import NORM_ROUNDING, SUM_ROUNDING
+from proxmargin.compiled.rounding import NEGLIGIBLE, NORM_ROUNDING, SUM_ROUNDING
 
-LEAST_CURVATURE = 1e-300  # of a sample without entries and intercept, in a box
 # dual points with entropies
 NEAREST = 1e-14  # distance of a dual point to an end of its interval, over its length, at least
 STEPS = 20  # of Newton's method or bisection for one dual point, at most
@@ -43,57 +42,36 @@ LINE = 8  # entries of eight bytes in a cache line
 
 
 class StoredRows(NamedTuple):
-    """The rows of a matrix, and what centres and scales them.
+    """The rows of a matrix, and what centres and scales them."""
 
-    Attributes
-    ----------
-    data, indices, indptr : arrays
-        Of a compressed matrix; of a dense one, all entries, no indices, and where its rows start.
-    metric : (n_features,) or (1,), A metric of one entry is that of all features
-    pull : (n_samples,)
-    square : float
-    """
-
+    # of a compressed matrix; of a dense one, all entries, no indices, and where its rows start
     data: Any
     indices: Any
     indptr: Any
-    metric: Any
-    pull: Any
+    metric: Any  # (n_features,), or (1,) where all features have the same
+    pull: Any  # (n_samples,)
     square: float
 
 
 class DualTerms(NamedTuple):
-    """The separable part of the objective, sample by sample.
+    """The separable part of the objective, sample by sample."""
 
-    Attributes
-    ----------
-    signs, upper, curvatures, goals : (n_samples,)
-    entropic : bool, dualTerms are entropies; their ``curvatures`` are zero
-    """
-
+    # (n_samples,); the target is the margin that a sample should have
     signs: Any
     upper: Any
     curvatures: Any
-    goals: Any
-    entropic: bool
+    targets: Any
+    entropic: bool  # terms are entropies; their ``curvatures`` are zero
 
 
 class Descent(NamedTuple):
-    """What a sweep starts from, besides dual points and v.
-
-    Attributes
-    ----------
-    n_active : int
-    residual, moment : float, ``y'a`` and ``centre'v``
-    least, most : float
-        Smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown.
-    multiplier : float
-    value : float, minus the objective
-    """
+    """What a sweep starts from, besides dual points and v."""
 
     n_active: int
+    # ``y'a`` and ``centre'v``
     residual: float
     moment: float
+    # smallest and largest projected slope of the last sweep, for shrinking; infinite: unknown
     least: float
     most: float
     multiplier: float
@@ -174,7 +152,7 @@ def descend(
             visited += 1
             sign, old, upper = terms.signs[i], dual[i], terms.upper[i]
             shift = multiplier - moment + residual * (stiffness + rows.square - rows.pull[i])
-            margin = sign * (_product(rows, i, coef) + shift) - terms.goals[i]
+            margin = sign * (_product(rows, i, coef) + shift) - terms.targets[i]
             if terms.entropic:
                 new, violation, term = _entropic_step(margin, old, upper, diagonal[i], skipped)
             else:
@@ -235,7 +213,7 @@ def _boxed_step(slope, old, upper, curvature, diagonal):
         violation = max(slope, 0.0)
     new = old
     if abs(violation) > SUM_ROUNDING:
-        new = min(max(old - slope / max(diagonal, LEAST_CURVATURE), 0.0), upper)
+        new = min(max(old - slope / max(diagonal, NEGLIGIBLE), 0.0), upper)
     return new, violation, term
 
 
@@ -247,10 +225,10 @@ def _entropic_step(margin, old, upper, diagonal, skipped):
     margin; half of ``(s - p) (logit s - logit p)``, which it is close to where s is close to p,
     stands for it. Where that is at most ``skipped`` the dual point does not move.
 
-    The minimiser has ``bend (s - old) + slope - logit + log(s / (1 - s)) = 0``. By Newton's method
-    in ``u = log(s / (1 - s))``: the derivative in u is at least 1, and at most ``1 + bend / 4``. So
-    the root is within ``|slope|`` of the first u, and Newton's method needs the bracket only where
-    the bend is large.
+    The minimiser has ``c (s - old) + slope - logit + log(s / (1 - s)) = 0``, c the curvature. By
+    Newton's method in ``u = log(s / (1 - s))``: the derivative in u is at least 1, and at most
+    ``1 + c / 4``. So the root is within ``|slope|`` of the first u, and Newton's method needs the
+    bracket only where the curvature is large.
     """
     first = old / upper
     logit = math.log(first / (1.0 - first))
@@ -258,13 +236,13 @@ def _entropic_step(margin, old, upper, diagonal, skipped):
     term = 0.5 * upper * (first - logistic_descent(margin)) * slope
     if term <= skipped:
         return old, slope, term
-    bend, share, u, now = upper * diagonal, first, logit, slope
+    curvature, share, u, now = upper * diagonal, first, logit, slope
     low, high = min(u, u - slope), max(u, u - slope)
     for _ in range(STEPS):
-        step = u - now / (1.0 + bend * share * (1.0 - share))
+        step = u - now / (1.0 + curvature * share * (1.0 - share))
         u = step if low < step < high else 0.5 * (low + high)
         share = logistic_descent(-u)
-        now = bend * (share - first) + (u - logit) + slope
+        now = curvature * (share - first) + (u - logit) + slope
         if abs(now) <= PRECISION * abs(slope):
             break
         if now > 0.0:

@@ -11,6 +11,7 @@ import numpy as np
 
 from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.solvers.nets import violation
+from proxmargin.compiled.solvers.quadratic_model import solve
 
 
 @njit(cache=True, nogil=True)
@@ -86,13 +87,7 @@ def net_slopes(coef, centre, pulled, l1, l2, lower, upper, proximal, slope):
         at = coef[j]
         here = l2[j] * at + proximal * (at - centre[j]) - pulled[j]
         slope[j] = here
-        if at > 0.0:
-            off = abs(here + l1[j])
-        elif at < 0.0:
-            off = abs(here - l1[j])
-        else:
-            off = max(violation(here, at, 0.0, l1[j], lower[j], upper[j]), 0.0)
-        rest = max(rest, off)
+        rest = max(rest, violation(here, at, 0.0, l1[j], lower[j], upper[j]))
         pull = max(pull, abs(pulled[j]))
     return rest, pull
 
@@ -361,7 +356,7 @@ def _newton_step_over_samples(parts, system, jitters, stays, slope, intercept_sl
     if intercept_l2 >= 0.0:
         ones = np.ones(change.size)
         factor = _factor_and_solve(inner, jitters, change)
-        _substitute(factor, ones)
+        solve(factor, ones.size, ones)
         shift = -(intercept_slope + change.sum()) / (intercept_l2 + ones.sum())
         change += shift * ones
     else:
@@ -376,7 +371,7 @@ def _factor_and_solve(matrix, jitters, right):
     factor = np.empty(matrix.shape)
     for jitter in jitters:
         if _cholesky(matrix, jitter, factor):
-            _substitute(factor, right)
+            solve(factor, right.size, right)
             return factor
     factor[:] = np.nan
     right[:] = np.nan
@@ -400,17 +395,3 @@ def _cholesky(matrix, jitter, factor):
             return False
         factor[i, i] = np.sqrt(square)
     return True
-
-
-@njit(cache=True, nogil=True, fastmath=SUMS)
-def _substitute(factor, right):
-    """Solve with the lower factor and its transpose, in place."""
-    for i in range(right.size):
-        total = 0.0
-        for k in range(i):
-            total += factor[i, k] * right[k]
-        right[i] = (right[i] - total) / factor[i, i]
-    for i in range(right.size - 1, -1, -1):
-        right[i] /= factor[i, i]
-        for k in range(i):
-            right[k] -= factor[i, k] * right[i]

@@ -9,17 +9,12 @@ from proxmargin.compiled.cache import njit
 
 
 class Net(NamedTuple):
-    """``sum_j l1_j |w_j| + (l2_j / 2) w_j^2`` where ``lower_j <= w_j <= upper_j``.
+    """``sum_j l1_j |w_j| + (l2_j / 2) w_j^2`` where ``lower_j <= w_j <= upper_j``."""
 
-    Attributes
-    ----------
-    l1, l2 : (n_features,) >= 0
-    lower, upper : (n_features,)
-        ``lower <= 0 <= upper``, each of which may be infinite.
-    """
-
+    # (n_features,) >= 0
     l1: Any
     l2: Any
+    # (n_features,); ``lower <= 0 <= upper``, each of which may be infinite
     lower: Any
     upper: Any
 
@@ -65,11 +60,12 @@ def is_unpenalised(l1, l2, lower, upper):
 
 
 @njit(cache=True, nogil=True, allocates=False)
-def open_slope(slope, lower, upper):
-    """The size of a slope of descent at zero; zero where a bound at zero blocks its direction."""
-    if slope > 0.0:
-        return slope if upper > 0.0 else 0.0
-    return -slope if lower < 0.0 else 0.0
+def open_correlation(correlation, lower, upper):
+    """The size of a correlation with the dual point, the slope of descent at zero; zero where a
+    bound at zero blocks its direction."""
+    if correlation > 0.0:
+        return correlation if upper > 0.0 else 0.0
+    return -correlation if lower < 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True, allocates=False)

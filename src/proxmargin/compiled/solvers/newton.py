@@ -11,6 +11,10 @@ from proxmargin.compiled.rounding import ROOT_STEPS
 # forcing terms: residual of a quadratic model over the violation of optimality
 TIGHT_FORCING = 0.01  # near the solution, where Newton's method converges quadratically
 NEAR_SOLUTION = 0.01  # violation over the l1 strength below which it is used
+SLOW_CHORD = 0.25  # violation over the last one, above which the next step has a new Hessian
+# convergence, by the largest violation of the optimality conditions
+PATIENCE_STEPS = 25  # steps without a smaller violation: it has reached rounding
+ROUNDING_VIOLATION = 1e-9  # violation over the l1 strength at which one such step is enough
 # the search along a step
 SEARCH_TOLERANCE = 0.3  # slope at its end over the first slope
 ZERO_COEFFICIENT = 1e-9  # coefficient over its move in a step that counts as zero

@@ -20,6 +20,8 @@ from proxmargin.compiled.products.columns import forward, pull
 from proxmargin.compiled.solvers.nets import Net, gap_term, is_unpenalised, largest_step, violation
 from proxmargin.compiled.solvers.newton import (
     NEAR_SOLUTION,
+    PATIENCE_STEPS,
+    ROUNDING_VIOLATION,
     SEARCH_TOLERANCE,
     TIGHT_FORCING,
     ZERO_COEFFICIENT,
@@ -31,9 +33,6 @@ from proxmargin.compiled.solvers.newton import (
 from proxmargin.compiled.solvers.quadratic_model import model_minimum
 
 FORCING = 0.3  # residual of the quadratic model over the violation of optimality
-# convergence, by the largest violation of the optimality conditions
-PATIENCE_STEPS = 25  # steps without a smaller violation: it has reached rounding
-ROUNDING_VIOLATION = 1e-9  # violation over the l1 strength at which one such step is enough
 
 
 @njit(cache=True, nogil=True)

@@ -16,15 +16,14 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.products import columns as column_operations
 from proxmargin.compiled.products import vectors
 from proxmargin.compiled.products.columns import active, column_square, gram_of, height
+from proxmargin.compiled.rounding import DIAGONAL_SHIFT
 from proxmargin.compiled.solvers.nets import minimiser, step_to_bound, violation
 
 MAX_CYCLES = 80  # each of sweeps and a Newton step
 # in Gram form
-FIRST_SWEEPS = 3  # sweeps after the first Newton step of a call
-SWEEPS = 8  # sweeps after each later one
+SWEEPS = 8  # sweeps after each Newton step
 UNCHANGED = 0.1  # share of the target below which a coordinate is left where it is
 PIVOT = 1e-13  # pivot of the factor, relative to the diagonal entry, that is rounding
-DIAGONAL_SHIFT = 1e-12  # relative increase of the diagonal against singular pivots
 # over columns: regularisation of the diagonal, relative to the curvature a coordinate can have
 MIN_DAMPING = 1e-6  # minimum: some ulps of the model's single precision
 DAMPING = 1e-3  # initial value, which falls with the violation; and what is added where it is flat
@@ -38,23 +37,13 @@ SINGLE_PRECISION_REDUCTION = 0.5  # reduction of the model's violation that floa
 
 
 class Quadratic(NamedTuple):
-    """Arrays for models of up to m features in Gram form.
+    """Arrays for models of up to m features in Gram form."""
 
-    Attributes
-    ----------
-    hessian : (m, m)
-    factor : (m, m)
-        Lower Cholesky factor of the support's Hessian, in the order ``order``.
-    order : (m,) integers
-    placed : (m,) bool
-    direction : (m,)
-    """
-
-    hessian: Any
-    factor: Any
-    order: Any
-    placed: Any
-    direction: Any
+    hessian: Any  # (m, m)
+    factor: Any  # (m, m); lower Cholesky factor of the support's Hessian, in the order ``order``
+    order: Any  # (m,) integers
+    placed: Any  # (m,) bool
+    direction: Any  # (m,)
 
 
 def room_for(hessian: Any) -> Quadratic:
@@ -92,10 +81,8 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
     hessian, order, direction = quadratic.hessian, quadratic.order, quadratic.direction
     k = value.size
     for cycle in range(MAX_CYCLES):
-        if cycle > 0:
-            sweeps = SWEEPS if cycle > 1 else FIRST_SWEEPS
-            if _sweep(hessian, lift, slope, value, net, target, sweeps):
-                return kept
+        if cycle > 0 and _sweep(hessian, lift, slope, value, net, target):
+            return kept
         kept = max(_factor(quadratic, lift, value, net, kept), 0)
         if _step_on_support(quadratic.factor, order, kept, slope, value, net, direction):
             for a in range(kept):
@@ -106,10 +93,10 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sweep(hessian, lift, slope, value, net, target, sweeps):
+def _sweep(hessian, lift, slope, value, net, target):
     """Coordinate descent until the support is stable; return whether all changes met the target."""
     k, unchanged = value.size, UNCHANGED * target
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         worst, moved = 0.0, False
         for j in range(k):
             old = value[j]

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import NORM_ROUNDING, UNIT, Enclosed, gamma
+from proxmargin.compiled.rounding import FURTHER_TERMS, NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.functions.rows import live_rows
 from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property
 
@@ -26,31 +26,32 @@ T = TypeVar("T")
 
 
 CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
-FURTHER_TERMS = 8  # operations on a score besides the sum of products: scale, centre, intercept
-SAMPLE_BYTES = 1 << 26  # of a sample of the rows, which stays in memory: 64 MB
+SAMPLE_BYTES = 1 << 26  # of what is kept in memory besides the data, as a sample of rows: 64 MB
+
+
+class SweepPoint(NamedTuple):
+    """The point of a `Sweep`, and what is asked there."""
+
+    coef: Array  # (n_features,)
+    intercept: float
+    # ``pointwise(scores, *cut)`` returns first and second derivatives of the loss
+    pointwise: Pointwise
+    cut: tuple[Array, ...]  # arrays with one entry a sample
+    centre: Array  # (n_features,); subtracted from the features in the Hessian
+    wanted: Index | None  # (k,), optional; features whose Hessian is to be computed
 
 
 class Sweep(NamedTuple):
-    """A point's scores, and the derivatives of the loss pulled back to the features.
+    """A point's scores, and the derivatives of the loss pulled back to the features."""
 
-    Attributes
-    ----------
-    scores : (n_samples,)
-        ``X @ coef + intercept``.
-    dual : (n_samples,)
-        Derivatives of the loss in the scores.
-    pulled : (n_features, 3)
-        ``X.T`` times the positive part of ``dual``, its negative part, and the second derivatives.
-    sums : (3,)
-        The sums of these three.
-    gram : (k, k), optional
-        ``(X - 1 centre')' diag(second derivatives) (X - 1 centre')`` of the features asked for.
-    """
-
-    scores: Array
-    dual: Array
+    scores: Array  # (n_samples,); ``X @ coef + intercept``
+    dual: Array  # (n_samples,); derivatives of the loss in the scores
+    # (n_features, 3); ``X.T`` times the positive part of ``dual``, its negative part, and the
+    # second derivatives
     pulled: Array
-    sums: Array
+    sums: Array  # (3,); the sums of these three
+    # (k, k), optional; ``(X - 1 centre')' diag(second derivatives) (X - 1 centre')`` of the
+    # features asked for
     gram: Array | None
 
 
@@ -92,16 +93,10 @@ class PassCounter:
 
 
 class Stored(NamedTuple):
-    """The data in memory, and the centring and scaling that make them the features.
+    """The data in memory, and the centring and scaling that make them the features."""
 
-    Attributes
-    ----------
-    base : Design
-        Features are ``(base - 1 centre') diag(1 / scale)``.
-    centre, scale : (n_features,)
-    """
-
-    base: Design
+    base: Design  # features are ``(base - 1 centre') diag(1 / scale)``
+    # (n_features,)
     centre: Array
     scale: Array
 
@@ -180,35 +175,15 @@ class Design(Remembers, ABC):
         """``values``, one a sample, extended by zeros for the other samples of `whole`."""
         return values
 
-    def sweep(
-        self,
-        coef: Array,
-        intercept: float,
-        pointwise: Pointwise,
-        cut: tuple[Array, ...],
-        centre: Array,
-        wanted: Index | None,
-    ) -> Sweep:
-        """What a Newton step needs of a point, in one pass where the data are read in blocks.
-
-        Parameters
-        ----------
-        coef : (n_features,)
-        pointwise : callable
-            ``pointwise(scores, *cut)`` returns first and second derivatives of the loss.
-        cut : arrays with one entry a sample
-        centre : (n_features,)
-            Subtracted from the features in the Hessian.
-        wanted : (k,), optional
-            Features whose Hessian is to be computed.
-        """
-        scores = self.scores(coef[:, None])[:, 0] + intercept
-        dual, curvature = pointwise(scores, *cut)
+    def sweep(self, at: SweepPoint) -> Sweep:
+        """What a Newton step needs of a point, in one pass where the data are read in blocks."""
+        scores = self.scores(at.coef[:, None])[:, 0] + at.intercept
+        dual, curvature = at.pointwise(scores, *at.cut)
         sides = np.column_stack([np.maximum(dual, 0.0), np.minimum(dual, 0.0), curvature])
-        gram = None
+        gram, wanted = None, at.wanted
         if wanted is not None:
             part = self if wanted.size == self.n_features else self.columns(wanted)
-            gram = part.gram(curvature, centre[wanted])
+            gram = part.gram(curvature, at.centre[wanted])
         return Sweep(scores, dual, self.adjoint(sides), sides.sum(axis=0), gram)
 
     @abstractmethod
@@ -257,7 +232,7 @@ class Design(Remembers, ABC):
 
     def column_bounds(self) -> Array:
         """`largest`, computed once."""
-        return self.remembered(_column_bounds)
+        return self.remembered(type(self).largest)
 
     def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
         """``scores``, as computed by `scores` plus the intercept, with a bound on their rounding.
@@ -352,7 +327,7 @@ class Design(Remembers, ABC):
 
         The last answer is remembered.
         """
-        return self.remembered(_some_rows, index)
+        return self.remembered(type(self)._rows, index)
 
     @abstractmethod
     def _rows(self, index: Index) -> Design:
@@ -375,7 +350,7 @@ class Design(Remembers, ABC):
 
         The last answer is remembered: working-set methods ask for the same columns again.
         """
-        return self.remembered(_some_columns, index)
+        return self.remembered(type(self)._columns, index)
 
     @abstractmethod
     def _columns(self, index: Index) -> Design:
@@ -386,7 +361,7 @@ class Design(Remembers, ABC):
 
         The last answer is remembered.
         """
-        return self.remembered(_some_narrowed, index)
+        return self.remembered(type(self)._narrowed, index)
 
     def _narrowed(self, index: Index) -> Design:
         """What `narrowed` returns when asked for the first time."""
@@ -417,24 +392,8 @@ def _column_norms(design: Design) -> Array:
     return np.sqrt(design.column_squares(ones, zero)) * (1.0 + NORM_ROUNDING)
 
 
-def _column_bounds(design: Design) -> Array:
-    return design.largest()
-
-
 def _gram_of_rows(design: Design) -> Array:
     return design.inner_products(np.ones(design.n_features))
-
-
-def _some_rows(design: Design, index: Index) -> Design:
-    return design._rows(index)
-
-
-def _some_narrowed(design: Design, index: Index) -> Design:
-    return design._narrowed(index)
-
-
-def _some_columns(design: Design, index: Index) -> Design:
-    return design._columns(index)
 
 
 @singledispatch

@@ -13,9 +13,8 @@ from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.rounding import Enclosed, compensated_error
 from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounter, as_design
 from proxmargin.functions.rows import live_rows
-from proxmargin.runtime.memory import CACHED_ENTRIES, unlocked
+from proxmargin.runtime.memory import BLOCK_ENTRIES, CACHED_ENTRIES, unlocked
 
-GRAM_BLOCK = 1 << 19  # entries of scaled rows held at a time for a Gram matrix
 GRAM_ROWS = 1 << 8  # from which on BLAS reaches its full speed
 SPARSE_COEF = 0.1  # share of nonzero coefficients below which a copy of their columns is cheaper
 # OpenBLAS multiplies by few columns up to twice as fast from the left, as rows: for at most
@@ -113,7 +112,7 @@ class DenseDesign(Design):
         live = np.flatnonzero(weights)
         roots = np.sqrt(weights)
         # blocks stay in the cache, unless they would have too few rows for BLAS
-        rows = max(1, min(max(CACHED_ENTRIES // max(p, 1), GRAM_ROWS), GRAM_BLOCK // max(p, 1)))
+        rows = max(1, min(max(CACHED_ENTRIES // max(p, 1), GRAM_ROWS), BLOCK_ENTRIES // max(p, 1)))
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
             block = np.empty((part.size, p) if self._by_rows else (p, part.size))
@@ -124,7 +123,7 @@ class DenseDesign(Design):
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
         self.counter.add(self.share)
         triangle = np.zeros((self.n_samples, self.n_samples), order="F")
-        step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
+        step = max(1, BLOCK_ENTRIES // max(self.n_samples, 1))
         for start in range(0, self.n_features, step):
             part = slice(start, start + step)
             block = self.matrix[:, part] - centre[part]
@@ -137,7 +136,7 @@ class DenseDesign(Design):
         self.counter.add(self.share)
         squares = self.row_squares(np.ones(self.n_features), mean)
         products = np.zeros((first, self.n_samples - first))
-        step = max(1, GRAM_BLOCK // max(self.n_samples, 1))
+        step = max(1, BLOCK_ENTRIES // max(self.n_samples, 1))
         for start in range(0, self.n_features, step):  # half the work of all inner products
             part = slice(start, start + step)
             block = self.matrix[:, part] - mean[part]

@@ -12,15 +12,9 @@ from proxmargin.data.designs.dense import DenseDesign
 
 
 class Coordinates(Protocol):
-    """An orthonormal basis V, ``w = V u``, of a subspace that contains an optimum.
+    """An orthonormal basis V, ``w = V u``, of a subspace that contains an optimum."""
 
-    Attributes
-    ----------
-    design : Design
-        The data in these coordinates, ``X V``.
-    """
-
-    design: Design
+    design: Design  # the data in these coordinates, ``X V``
 
     def coef(self, u: Array) -> Array:
         """``V u``, (n_features,)."""
@@ -74,11 +68,9 @@ class RowSpan:
 
 def in_short_coordinates(design: Design) -> Coordinates:
     """The row span if there are fewer samples than features, else all features; computed once."""
-    return design.remembered(_short_coordinates)
-
-
-def _short_coordinates(design: Design) -> Coordinates:
-    return (RowSpan if design.n_samples < design.n_features else AllFeatures)(design)
+    if design.n_samples < design.n_features:
+        return design.remembered(RowSpan)
+    return design.remembered(AllFeatures)
 
 
 def short_side(design: Design) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.compiled.rounding import Enclosed
-from proxmargin.data.designs.base import Array, Design, Index, Order, Pointwise, Sweep
+from proxmargin.data.designs.base import Array, Design, Index, Order, Sweep, SweepPoint
 from proxmargin.data.designs.sparse import SparseDesign
 
 
@@ -69,19 +69,11 @@ class RowView(Design):
         self._charge()
         return self.whole.adjoint(self.spread_out(dual))
 
-    def sweep(
-        self,
-        coef: Array,
-        intercept: float,
-        pointwise: Pointwise,
-        cut: tuple[Array, ...],
-        centre: Array,
-        wanted: Index | None,
-    ) -> Sweep:
+    def sweep(self, at: SweepPoint) -> Sweep:
         if not self.passes_only:
-            return super().sweep(coef, intercept, pointwise, cut, centre, wanted)
-        spread = tuple(self.spread_out(each) for each in cut)  # other samples get no weight
-        found = self.whole.sweep(coef, intercept, pointwise, spread, centre, wanted)
+            return super().sweep(at)
+        # other samples get no weight
+        found = self.whole.sweep(at._replace(cut=tuple(map(self.spread_out, at.cut))))
         return found._replace(scores=found.scores[self.index], dual=found.dual[self.index])
 
     def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:

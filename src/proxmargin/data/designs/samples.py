@@ -19,6 +19,7 @@ from scipy.sparse import csr_array, issparse
 from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
+from proxmargin.data.designs.base import SAMPLE_BYTES
 from proxmargin.data.designs.compressed import (
     FEW_SAMPLES,
     canonical,
@@ -34,8 +35,6 @@ Tile = tuple[slice, slice, Array]
 # shape of a tile of values: a megabyte, which fits in a core's cache
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
-TILE_BYTES = 8 * TILE_ROWS * TILE_COLUMNS
-LIFTED_BYTES = 1 << 26  # largest copy of dense samples that is kept for distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +42,14 @@ class Others:
     """The right-hand samples of many comparisons, in a form that is computed once.
 
     Sample i is ``matrix_i - rest`` for sparse data and ``matrix_i - point`` for dense data.
-
-    Attributes
-    ----------
-    matrix : (n_samples, n_features)
-        Dense samples as given; sparse ones with ``point`` subtracted, CSC.
-    point : (n_features,)
-        Subtracted from both sides before products; for sparse samples only by `amid`.
-    rest : (n_features,)
-        Centre of the sparse samples that is not subtracted; inner products correct for it.
     """
 
+    # (n_samples, n_features); dense samples as given; sparse ones with ``point`` subtracted, CSC
     matrix: Any
+    # (n_features,); subtracted from both sides before products; for sparse samples only by `amid`
     point: Array
+    # (n_features,); centre of the sparse samples that is not subtracted; inner products correct for
+    # it
     rest: Array
 
     @property
@@ -81,7 +75,7 @@ class Others:
 
         Its products with `lowered` samples are squared distances."""
         n, p = self.shape
-        if is_sparse(self.matrix) or 8 * n * (p + 2) > LIFTED_BYTES:
+        if is_sparse(self.matrix) or 8 * n * (p + 2) > SAMPLE_BYTES:
             return None
         return _lifted(self.matrix, self.point, self.squares)
 
@@ -97,7 +91,7 @@ class Others:
     @cached_property
     def plain(self) -> NDArray[np.float32] | None:
         """Dense samples, centred, in single precision; None where there is no room for `lifted`."""
-        if is_sparse(self.matrix) or 8 * self.matrix.size > LIFTED_BYTES:
+        if is_sparse(self.matrix) or 8 * self.matrix.size > SAMPLE_BYTES:
             return None
         return (self.matrix - self.point).astype(np.float32)
 

@@ -22,9 +22,8 @@ from proxmargin.data.designs.base import (
     subtract_outer,
 )
 from proxmargin.data.designs.compressed import canonical, entries_of_columns, full_columns, shifted
-from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property
 
-OUTER_ROWS = 1 << 9  # samples whose inner products with all samples are computed at a time
 MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits
 
 
@@ -201,8 +200,9 @@ def _products_of_rows(design: SparseDesign, weights: Array, point: Array) -> Arr
     rows = shifted(design.by_rows, point)
     across = rows.T.tocsr()
     out = np.empty((design.n_samples, design.n_samples))
-    for start in range(0, design.n_samples, OUTER_ROWS):
-        part = slice(start, start + OUTER_ROWS)
+    step = max(1, BLOCK_ENTRIES // max(design.n_samples, 1))
+    for start in range(0, design.n_samples, step):
+        part = slice(start, start + step)
         block = rows[part].astype(np.float64)
         block.data *= weights[block.indices]
         out[part] = (block @ across).toarray()

@@ -14,9 +14,9 @@ from proxmargin.data.designs.base import (
     Design,
     Index,
     Order,
-    Pointwise,
     Stored,
     Sweep,
+    SweepPoint,
 )
 from proxmargin.runtime.memory import cached_property
 
@@ -139,18 +139,10 @@ class StandardizedDesign(Design):
         moved = centre + self.centre * np.where(np.isfinite(scale), scale, 0.0)
         return Stored(base, moved, scale * self.scale)
 
-    def sweep(
-        self,
-        coef: Array,
-        intercept: float,
-        pointwise: Pointwise,
-        cut: tuple[Array, ...],
-        centre: Array,
-        wanted: Index | None,
-    ) -> Sweep:
-        raw = coef / self.scale
-        shift = intercept - float(self.centre @ raw)
-        found = self.base.sweep(raw, shift, pointwise, cut, self._moved(centre), wanted)
+    def sweep(self, at: SweepPoint) -> Sweep:
+        raw, centre, wanted = at.coef / self.scale, self._moved(at.centre), at.wanted
+        shift = at.intercept - float(self.centre @ raw)
+        found = self.base.sweep(at._replace(coef=raw, intercept=shift, centre=centre))
         pulled = (found.pulled - np.outer(self.centre, found.sums)) / self.scale[:, None]
         gram = found.gram
         if gram is not None and wanted is not None:

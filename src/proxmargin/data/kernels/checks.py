@@ -14,7 +14,7 @@ from proxmargin.data.designs.base import Array
 from proxmargin.data.designs.compressed import FEW_SAMPLES
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.data.kernels.functions import Custom
-from proxmargin.data.kernels.matrix import BLOCK_ENTRIES, KernelMatrix
+from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix
 
 MIN_DIGITS = 3  # correct decimal digits required of kernel values
 PROBE_SAMPLES = 3000  # samples on which positive semidefiniteness is checked
@@ -177,7 +177,7 @@ def _largest(K: NDArray[Any]) -> float:
 
 
 def _row_blocks(K: NDArray[Any]) -> Iterator[tuple[slice, Array]]:
-    step = max(1, BLOCK_ENTRIES // max(K.shape[0], 1))
+    step = max(1, ROWS_ENTRIES // max(K.shape[0], 1))
     for start in range(0, K.shape[0], step):
         part = slice(start, start + step)
         yield part, K[part].astype(np.float64, copy=False)

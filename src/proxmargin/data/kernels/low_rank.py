@@ -22,29 +22,18 @@ class LowRankFactor:
     """An approximation ``K = G G' + R`` with a positive semidefinite residual R.
 
     R vanishes at the pivots, and at the combinations of samples given to `along`.
-
-    Attributes
-    ----------
-    matrix : KernelMatrix
-    factor : (n_samples, rank)
-        G; the rows and columns of K at the pivots are reproduced exactly.
-    rank : int
-    pivots : (n_pivots,) int
-    residual : (n_samples,) >= 0
-        The diagonal of R, which bounds it: ``|R_ij|^2 <= R_ii R_jj``.
-    tol : float
-    block : int
-    rng : Generator
     """
 
     matrix: KernelMatrix
+    # (n_samples, rank); G; the rows and columns of K at the pivots are reproduced exactly
     factor: Array
     rank: int
-    pivots: Index
+    pivots: Index  # (n_pivots,) int
+    # (n_samples,) >= 0; the diagonal of R, which bounds it: ``|R_ij|^2 <= R_ii R_jj``
     residual: Array
     tol: float
     block: int
-    rng: np.random.Generator
+    rng: np.random.Generator  # Generator
 
     @property
     def is_complete(self) -> bool:

@@ -12,7 +12,7 @@ from proxmargin.compiled.products import products
 from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Index, PassCounter
 from proxmargin.data.designs.dense import DenseDesign
-from proxmargin.data.designs.samples import TILE_BYTES, TILE_ROWS, Others, by_rows
+from proxmargin.data.designs.samples import TILE_COLUMNS, TILE_ROWS, Others, by_rows
 from proxmargin.data.kernels.base import Kernel, ProductKernel
 from proxmargin.data.kernels.checks import (
     check_function,
@@ -21,16 +21,14 @@ from proxmargin.data.kernels.checks import (
     precision_of,
 )
 from proxmargin.data.kernels.functions import Custom, Precomputed
-from proxmargin.data.kernels.matrix import BLOCK_ENTRIES, KernelMatrix, pieces
+from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix, pieces
 from proxmargin.functions.rows import first_of_equals, live_rows, order_of_rows
-from proxmargin.runtime.memory import cached_property, on_small_pages
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, on_small_pages
 
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values
-GATHER_ENTRIES = 1 << 18  # stored entries gathered at a time: 2 MB
 GATHERED_SHARE = 0.5  # share of rows above which a product with the whole matrix is faster
 SYMMETRIC_ROWS = 4  # rows over the cache's capacity, above which symmetry halves the kernel values
-SQUARE_SIDE = 1024  # side of the square blocks used then: 8 MB
 # rounding
 SINGLE = float(np.finfo(np.float32).eps)
 
@@ -66,7 +64,7 @@ class StoredKernel(KernelMatrix):
         if live.size > GATHERED_SHARE * self.n_samples:
             return self._design.scores(right)
         out = np.zeros(right.shape)
-        for index in pieces(live, GATHER_ENTRIES // max(self.n_samples, 1)):
+        for index in pieces(live, BLOCK_ENTRIES // max(self.n_samples, 1)):
             out += self.rows(index).T @ right[index]
         return out
 
@@ -84,7 +82,7 @@ class StoredKernel(KernelMatrix):
     @cached_property
     def order(self) -> Index:
         n, lines = self.n_samples, self._lines
-        parts = list(pieces(np.arange(n), BLOCK_ENTRIES // max(n, 1)))
+        parts = list(pieces(np.arange(n), ROWS_ENTRIES // max(n, 1)))
         middle = [np.partition(lines[part], n // 2, axis=1)[:, n // 2] for part in parts]
         least = [lines[part].min(axis=1) for part in parts]
         return np.lexsort((np.concatenate(middle), np.concatenate(least), self.diagonal()))
@@ -108,7 +106,7 @@ class ComputedKernel(KernelMatrix):
         Memory limit of the cached rows.
     """
 
-    product_bytes = TILE_BYTES
+    product_bytes = 8 * TILE_ROWS * TILE_COLUMNS
 
     def __init__(
         self,
@@ -154,7 +152,7 @@ class ComputedKernel(KernelMatrix):
         known = self._cache.holds(live)
         out = self._cache.product(live[known], right)
         free = self._cache.release(live)
-        for index in pieces(live[~known], BLOCK_ENTRIES // max(self.n_samples, 1)):
+        for index in pieces(live[~known], ROWS_ENTRIES // max(self.n_samples, 1)):
             rows = self._computed(index, self._cache.room(index.size, free))
             out += rows.T @ right[index]
             free = self._cache.keep(index, rows, free)
@@ -220,11 +218,11 @@ class ComputedKernel(KernelMatrix):
 
     def _product_by_halves(self, right: Array) -> Array:
         """``K @ right`` from square blocks on and above the diagonal, without caching."""
-        parts = [slice(k, k + SQUARE_SIDE) for k in range(0, self.n_samples, SQUARE_SIDE)]
+        parts = [slice(k, k + TILE_COLUMNS) for k in range(0, self.n_samples, TILE_COLUMNS)]
         samples = [self.X[part] for part in parts]
         others = [self._others_of(part) for part in parts]
         out = np.zeros(right.shape)
-        room = np.empty(min(SQUARE_SIDE, self.n_samples) ** 2)
+        room = np.empty(min(TILE_COLUMNS, self.n_samples) ** 2)
         for i, rows in enumerate(parts):
             for j in range(i, len(parts)):
                 shape = samples[i].shape[0], samples[j].shape[0]
@@ -312,7 +310,7 @@ class RowCache:
             last = slots.max(initial=-1) + 1
             products.across(self.store[:last], factors, out[:, 0])
             return out
-        for part in pieces(index, GATHER_ENTRIES // max(self.slots.size, 1)):
+        for part in pieces(index, BLOCK_ENTRIES // max(self.slots.size, 1)):
             out += self.rows(part).T @ right[part]
         return out
 

@@ -14,40 +14,25 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.products import placed_twice
 from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
+from proxmargin.data.designs.compressed import FEW_SAMPLES
 from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
-from proxmargin.runtime.memory import cached_property, on_small_pages
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, on_small_pages
 
-BLOCK_ENTRIES = 1 << 22  # entries computed at a time: 32 MB
+ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
-PIECE_ENTRIES = 1 << 19  # kernel values computed at a time: 2 or 4 MB
-SPREAD_SAMPLES = 400  # from which the mean inner product is estimated
 
 
 class KernelMatrix(ABC):
-    """The symmetric matrix K of a kernel at all pairs of training samples.
-
-    Attributes
-    ----------
-    n_samples : int
-    counter : PassCounter
-        Passes over the matrix so far: one for every ``n_samples`` rows.
-    is_definite : bool
-        Whether K is known to be positive semidefinite up to rounding.
-    is_strict : bool
-        Whether K of distinct samples is known to be positive definite, in exact arithmetic.
-    precision : float
-        Relative precision of the entries: a machine epsilon, or more.
-    product_bytes : int
-        Bytes that a product of BLAS reads at a time.
-    """
+    """The symmetric matrix K of a kernel at all pairs of training samples."""
 
     n_samples: int
-    counter: PassCounter
-    is_definite: bool
+    counter: PassCounter  # passes over the matrix so far: one for every ``n_samples`` rows
+    is_definite: bool  # whether K is known to be positive semidefinite up to rounding
+    # whether K of distinct samples is known to be positive definite, in exact arithmetic
     is_strict: bool = False
-    precision: float
-    product_bytes: int
+    precision: float  # relative precision of the entries: a machine epsilon, or more
+    product_bytes: int  # bytes that a product of BLAS reads at a time
 
     @abstractmethod
     def matvec(self, right: Array) -> Array:
@@ -58,7 +43,7 @@ class KernelMatrix(ABC):
 
         The error of the sums does not grow with the number of samples."""
         total, low = np.zeros(right.shape), np.zeros(right.shape)
-        for index in pieces(live_rows(right), BLOCK_ENTRIES // max(self.n_samples, 1)):
+        for index in pieces(live_rows(right), ROWS_ENTRIES // max(self.n_samples, 1)):
             rows, term = self.rows(index), np.empty(right.shape)
             for k in range(right.shape[1]):
                 out = np.empty((2, self.n_samples))
@@ -216,7 +201,7 @@ class KeptSquare:
         if places.size == order.size:
             self._fill_by_halves(order)
             return
-        size, step = order.size, max(1, PIECE_ENTRIES // max(order.size, 1))
+        size, step = order.size, max(1, BLOCK_ENTRIES // max(order.size, 1))
         compute = self._compute
         others = np.setdiff1d(np.arange(size), places, assume_unique=True)
         for start in range(0, places.size, step):
@@ -244,6 +229,18 @@ def pieces(index: Index, count: int) -> Iterator[Index]:
     step = max(FEWEST_ROWS, count)
     for start in range(0, index.size, step):
         yield index[start : start + step]
+
+
+def _without(what: str) -> Callable[..., NoReturn]:
+    """A method that needs features."""
+
+    def refuse(*given: Any, **options: Any) -> NoReturn:
+        raise TypeError(
+            f"{what} was asked of a kernel matrix, which has inner products of samples but no "
+            "features; a low-rank factor of it (kernels.low_rank) has some"
+        )
+
+    return refuse
 
 
 class KernelDesign(Design):
@@ -280,35 +277,22 @@ class KernelDesign(Design):
         Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a few hundred
         samples at even steps of weight: all pairs would cost as much as the fit.
         """
-        some, part = evenly_taken(shares, SPREAD_SAMPLES)
+        some, part = evenly_taken(shares, FEW_SAMPLES)
         part = part / part.sum()
         mean = float(part @ self.kernel_matrix.block(some, some) @ part)
         total = float(shares @ self.kernel_matrix.diagonal()) - mean
         return total**0.5 if total > 0 else 1.0
 
-    def adjoint(self, dual: Array) -> NoReturn:
-        raise _without("a product with the transpose")
-
-    def row_squares(self, weights: Array, centre: Array) -> NoReturn:
-        raise _without("a sum over the features")
-
-    def column_squares(self, weights: Array, centre: Array) -> NoReturn:
-        raise _without("the variance of each feature")
-
-    def largest(self) -> NoReturn:
-        raise _without("the largest entry of each feature")
-
-    def precise_scores(self, coef: Array, intercept: Array) -> NoReturn:
-        raise _without("a compensated product")
-
-    def precise_adjoint(self, dual: Array) -> NoReturn:
-        raise _without("a compensated product with the transpose")
-
-    def gram(self, weights: Array, centre: Array) -> NoReturn:
-        raise _without("products between features")
-
-    def _outer_gram(self, weights: Array, centre: Array) -> NoReturn:
-        raise _without("products between samples by features")
+    adjoint = _without("a product with the transpose")
+    row_squares = _without("a sum over the features")
+    column_squares = _without("the variance of each feature")
+    largest = _without("the largest entry of each feature")
+    precise_scores = _without("a compensated product")
+    precise_adjoint = _without("a compensated product with the transpose")
+    gram = _without("products between features")
+    _outer_gram = _without("products between samples by features")
+    _columns = _without("some features")
+    sweep_data = _without("columns of features")
 
     def outer_gram(self) -> Array:
         """K: the inner products of the samples, computed once; not to be written into."""
@@ -321,12 +305,6 @@ class KernelDesign(Design):
     def _rows(self, index: Index) -> KernelDesign:
         return KernelDesign(self.kernel_matrix.part(index))
 
-    def _columns(self, index: Index) -> NoReturn:
-        raise _without("some features")
-
-    def sweep_data(self) -> tuple[Any, ...]:
-        raise _without("columns of features")
-
 
 def kernel_matrix_of(design: Design) -> KernelMatrix | None:
     """The kernel matrix, if the design is one."""
@@ -335,10 +313,3 @@ def kernel_matrix_of(design: Design) -> KernelMatrix | None:
 
 def _whole(design: KernelDesign) -> Array:
     return design.kernel_matrix.rows(np.arange(design.n_samples))
-
-
-def _without(what: str) -> TypeError:
-    return TypeError(
-        f"{what} was asked of a kernel matrix, which has inner products of samples but no "
-        "features; a low-rank factor of it (kernels.low_rank) has some"
-    )

@@ -36,13 +36,10 @@ class DualForm(ABC):
     """The conjugate of a loss with the intercept's constraint on dual points.
 
     All arrays are (n_samples,).
-
-    Attributes
-    ----------
-    offset, scale : (n_samples,)
-        The dual point of u is ``offset + scale * u``. Coordinates of scale zero do not matter.
     """
 
+    # (n_samples,); the dual point of u is ``offset + scale * u``. Coordinates of scale zero do not
+    # matter.
     offset: Array
     scale: Array
 
@@ -119,20 +116,14 @@ class Loss(ABC):
     """Only differences of the scores of a sample matter: rows of dual points sum to zero, and
     coefficients need no constraint to be determined by a penalty."""
 
-    @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """Number of columns of the scores."""
+    n_outputs: int
+    """Number of columns of the scores."""
 
-    @property
-    @abstractmethod
-    def sample_count(self) -> float:
-        """Total sample weight, the n of the papers: integer weights count repeated rows."""
+    sample_count: float
+    """Total sample weight, the n of the papers: integer weights count repeated rows."""
 
-    @property
-    @abstractmethod
-    def shares(self) -> Array:
-        """Weight of each sample, summing to one, (n_samples,)."""
+    shares: Array
+    """Weight of each sample, summing to one, (n_samples,)."""
 
     @abstractmethod
     def value(self, scores: Array) -> float:
@@ -287,15 +278,15 @@ class Wrapped(Loss):
     loss: Loss
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]
         return self.loss.n_outputs
 
     @property
-    def sample_count(self) -> float:
+    def sample_count(self) -> float:  # type: ignore[override]
         return self.loss.sample_count
 
     @property
-    def shares(self) -> Array:
+    def shares(self) -> Array:  # type: ignore[override]
         return self.loss.shares
 
     @property
@@ -317,23 +308,12 @@ class SupportLoss(Loss):
 
     traits = Trait.SINGLE_OUTPUT | Trait.DUAL_FORM | Trait.OUTPUTWISE
     is_homogeneous = True
+    n_outputs = 1
 
     def __init__(self, signs: ArrayLike, shares: ArrayLike, sample_count: float) -> None:
         self.signs: Array = np.asarray(signs, dtype=np.float64).reshape(-1)
-        self._shares: Array = np.asarray(shares, dtype=np.float64).reshape(-1)
-        self._sample_count = sample_count
-
-    @property
-    def n_outputs(self) -> int:
-        return 1
-
-    @property
-    def sample_count(self) -> float:
-        return self._sample_count
-
-    @property
-    def shares(self) -> Array:
-        return self._shares
+        self.shares = np.asarray(shares, dtype=np.float64).reshape(-1)
+        self.sample_count = sample_count
 
     def curvature_bound(self, row_weights: Array) -> float:
         return np.inf

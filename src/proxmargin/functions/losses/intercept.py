@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.rounding import ROOT_STEPS, SLOPE_ROUNDING, SUM_ROUNDING
+from proxmargin.compiled.rounding import ROOT_STEPS, SLOPE_ROUNDING, STALLED_SLOPE, SUM_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
 
 # gradients and slopes are relative to the sample weights, which sum to one
-STALLED_RESIDUAL = 1e-12  # gradient below which Newton ends with a step that does not halve it
 CURVATURE_FLOOR = 1e-3  # of Newton steps, relative to the largest curvature
 MANY_KINKS = 1_000  # of the hinge, from which on only those near a start are sorted
 
@@ -101,7 +100,7 @@ def minimise_shift(
         start_slope = float((gradient + intercept.l2 * at) @ direction)
         found = halved_slope(along, start_slope, SLOPE_ROUNDING**2 * size)
         reached = _residual(intercept, found.point, found.gradient)
-        if residual <= STALLED_RESIDUAL * size and reached > 0.5 * residual:
+        if residual <= STALLED_SLOPE * size and reached > 0.5 * residual:
             break  # the gradient is the rounding of sums over the samples
         at, gradient, curvature, residual = found.point, found.gradient, found.curvature, reached
     # steps keep to the domain up to rounding, which would add up

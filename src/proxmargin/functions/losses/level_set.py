@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS, SUM_ROUNDING, weighted_sum
+from proxmargin.compiled.rounding import (
+    DOMAIN_ROUNDING,
+    OBJECTIVE_ROUNDING,
+    ROOT_STEPS,
+    SUM_ROUNDING,
+    weighted_sum,
+)
 from proxmargin.functions.losses.base import Array, Loss, Wrapped
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.traits import Trait
@@ -16,7 +22,6 @@ from proxmargin.functions.traits import Trait
 # search for the best multiplier nu of a dual point
 MIN_MULTIPLIER = 1e-14  # smallest nu, relative to the price
 # search for the multiplier nu in the prox of the conjugate
-PROX_ROUNDING = 1e-13  # relative accuracy of the loss at the budget, and of nu against the price
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +166,7 @@ class LevelSet(Wrapped):
             if not low < nu < high:
                 break
             q, excess = at(nu)
-            if abs(excess) <= PROX_ROUNDING * self.budget:
+            if abs(excess) <= DOMAIN_ROUNDING * self.budget:
                 break
             low, above = (nu, excess) if excess > 0 else (low, above)
             high, below = (nu, -excess) if excess <= 0 else (high, below)
@@ -170,11 +175,11 @@ class LevelSet(Wrapped):
     def _least(self, at: Callable[[float], float], dual: Array) -> float:
         """The least of a convex function of the multiplier nu, of those that ``dual`` allows."""
         lowest = self.loss.domain_gauge(dual)
-        if lowest > self.price * (1.0 + PROX_ROUNDING):
+        if lowest > self.price * (1.0 + DOMAIN_ROUNDING):
             return np.inf
         lowest = max(lowest * (1.0 + SUM_ROUNDING), MIN_MULTIPLIER * self.price)
-        beside = min(lowest * (1.0 + 1e-6), self.price)
-        if lowest >= self.price or at(beside) >= at(lowest):  # the minimum is at the bound
+        next_to = min(lowest * (1.0 + 1e-6), self.price)
+        if lowest >= self.price or at(next_to) >= at(lowest):  # the minimum is at the bound
             return at(lowest)
         found = minimize_scalar(
             lambda log_nu: at(float(np.exp(log_nu))),

@@ -107,7 +107,7 @@ class Shifted(Wrapped):
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
         form = self.loss.dual_form(intercept, floor)
-        return None if form is None else _TiltedForm(form, self.shift[:, 0])
+        return None if form is None else _ShiftedForm(form, self.shift[:, 0])
 
 
 def _of_adding(scores: Array, moved: Array) -> Array:
@@ -115,14 +115,14 @@ def _of_adding(scores: Array, moved: Array) -> Array:
     return np.where(scores == 0, 0.0, 2.0 * UNIT * np.abs(moved))
 
 
-class _TiltedForm(DualForm):
-    """The form of a loss with the linear term ``-<shift, q>``, in its coordinates ``-tilt'u``."""
+class _ShiftedForm(DualForm):
+    """The form of a loss with the linear term ``-<shift, q>``, ``-linear_term'u`` in u."""
 
     def __init__(self, form: DualForm, shift: Array) -> None:
         self.form = form
         self.offset = form.offset
         self.scale = form.scale
-        self.tilt = shift * form.scale
+        self.linear_term = shift * form.scale
         self.constant = float(shift @ form.offset)
 
     def centre(self) -> Array:
@@ -132,19 +132,19 @@ class _TiltedForm(DualForm):
         return self.form.uniform(level)
 
     def value(self, u: Array) -> float:
-        return self.form.value(u) - float(self.tilt @ u) - self.constant
+        return self.form.value(u) - float(self.linear_term @ u) - self.constant
 
     def prox(self, u: Array, step: float) -> Array:
-        return self.form.prox(u + step * self.tilt, step)
+        return self.form.prox(u + step * self.linear_term, step)
 
     def project(self, u: Array, step: float = 1.0) -> Array:
         return self.form.project(u, step)
 
     def smooth_value(self, u: Array) -> float:
-        return self.form.smooth_value(u) - float(self.tilt @ u) - self.constant
+        return self.form.smooth_value(u) - float(self.linear_term @ u) - self.constant
 
     def smooth_gradient(self, u: Array) -> Array:
-        return self.form.smooth_gradient(u) - self.tilt
+        return self.form.smooth_gradient(u) - self.linear_term
 
     def smooth_divergence(self, u: Array, base: Array) -> float:
         return self.form.smooth_divergence(u, base)

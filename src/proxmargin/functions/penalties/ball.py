@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
-from proxmargin.functions.penalties.base import Array, Penalty, Step
+from proxmargin.functions.penalties.base import MEMBERSHIP, Array, Penalty, Step
 from proxmargin.functions.projections import lp_ball
 from proxmargin.functions.traits import Trait
 
-SPHERE_TOLERANCE = 1e-9  # relative distance to the radius at which a point is on the sphere
 DIVERGENCE_RANGE = 0.1  # relative distance |x - z| up to which the divergence form is used
 
 
@@ -111,7 +110,7 @@ class Ball(Penalty):
 
     def violations(self, coef: Array, dual: Array) -> Array:
         """Distance of dual from zero inside the ball, from the normal cone on the sphere."""
-        if _norm(coef, self.p) < self.radius * (1.0 - SPHERE_TOLERANCE):
+        if _norm(coef, self.p) < self.radius * (1.0 - MEMBERSHIP):
             return np.abs(dual).max(axis=1)
         normal = _power(coef, self.p)
         normal /= np.linalg.norm(normal)
@@ -130,12 +129,12 @@ class Ball(Penalty):
         size = _norm(scaled, self.p)
         return scaled * (self.radius / size) if size > 0 else scaled
 
-    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
+    def best_multiple(self, coef: Array, slope: float, curvature: float = 0.0) -> float:
         size = _norm(coef, self.p)
         if slope >= 0 or size == 0:
             return 0.0
         longest = self.radius / size
-        return min(longest, -slope / bend) if bend > 0 else longest
+        return min(longest, -slope / curvature) if curvature > 0 else longest
 
 
 def _norm(values: Array, p: float) -> float:

@@ -8,14 +8,15 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import NEGLIGIBLE
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.traits import Trait
 
+MEMBERSHIP = 1e-9  # relative distance at which given coefficients count as in a set, or at its end
+
 Array = NDArray[np.float64]
 Step = float | NDArray[np.float64]
-
-TINY_STEP = 1e-300  # step length so short that the prox is the projection onto the domain
 
 
 class Penalty(ABC):
@@ -70,7 +71,7 @@ class Penalty(ABC):
 
     def into_domain(self, coef: Array) -> Array:
         """The nearest coefficients at which the penalty is finite."""
-        return self.prox(coef, TINY_STEP)
+        return self.prox(coef, NEGLIGIBLE)  # so short a step is the projection onto the domain
 
     def prox_jacobian(self, coef: Array, step: float) -> ProxJacobian:
         """An element of the generalised Jacobian of ``prox(., step)`` at ``coef``."""
@@ -147,10 +148,10 @@ class Penalty(ABC):
         """
         return float(self.fenchel_young(coef, dual).sum())
 
-    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
-        """``argmin_{t >= 0}  slope t + bend t^2 / 2 + G(t coef)``: the best multiple of ``coef``.
+    def best_multiple(self, coef: Array, slope: float, curvature: float = 0.0) -> float:
+        """``argmin_{t >= 0}  slope t + curvature t^2 / 2 + G(t coef)``: the best multiple.
 
-        ``slope`` is the value of a homogeneous loss at ``coef``, and ``bend t^2 / 2`` what the
+        ``slope`` is the value of a homogeneous loss at ``coef``, and ``curvature t^2 / 2`` what the
         ridge of an intercept costs.
         """
         raise TypeError(f"no best multiple is known for {self!r}")

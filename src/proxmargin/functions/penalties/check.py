@@ -13,7 +13,6 @@ from proxmargin.functions.penalties.custom import CustomPenalty, OwnPenalty
 TOLERANCE = 1e-9  # of a law, relative to its terms
 LOOSE = 1e-6  # the same for equalities that hold at an exact prox only
 STEPS = (0.05, 1.0, 8.0)  # of the prox
-INSIDE = 1.0 - 1e-9  # factor that moves a dual point of rounding into the domain
 
 
 class _Pair(NamedTuple):
@@ -179,7 +178,7 @@ def _around(pair: _Pair, rng: np.random.Generator) -> Iterator[Array]:
 def _check_conjugate(whole: OwnPenalty, pairs: list[_Pair]) -> None:
     name = "dual_norm" if whole.own.has_dual_norm else "conjugate"
     for k, pair in enumerate(pairs):
-        dual = INSIDE * pair.dual
+        dual = (1.0 - TOLERANCE) * pair.dual  # inside the domain, whatever its rounding
         other = whole.conjugate(dual)
         if other == np.inf:
             text = f"{name}(dual) has a subgradient of the value outside of the domain"
@@ -230,7 +229,7 @@ def _check_norm(whole: OwnPenalty, points: list[Array]) -> None:
             _broken(whole, "value(2 coef) is not 2 value(coef), as for a norm", coef=point)
         if _differ(whole.dual_norm(2.0 * point), 2.0 * whole.dual_norm(point)):
             _broken(whole, "dual_norm(2 dual) is not 2 dual_norm(dual)", dual=point)
-        if whole.value(point) * whole.dual_norm(point) < np.vdot(point, point) * INSIDE:
+        if whole.value(point) * whole.dual_norm(point) < np.vdot(point, point) * (1.0 - TOLERANCE):
             _broken(whole, "<coef, dual> exceeds value(coef) dual_norm(dual)", coef=point)
 
 

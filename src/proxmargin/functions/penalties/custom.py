@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import gamma
-from proxmargin.functions.penalties.base import TINY_STEP, Array, Penalty, Step
+from proxmargin.compiled.rounding import NEGLIGIBLE, gamma
+from proxmargin.functions.penalties.base import Array, Penalty, Step
 from proxmargin.functions.penalties.sum_to_zero import rows_sum_to_zero
 from proxmargin.functions.traits import Trait
 
@@ -202,7 +202,7 @@ class OwnPenalty(Penalty):
     def into_domain(self, coef: Array) -> Array:
         if np.isfinite(self.value(coef)) and not self.sums_to_zero:
             return coef
-        return self.prox(coef, TINY_STEP)
+        return self.prox(coef, NEGLIGIBLE)
 
     def domain_scale(self, dual: Array) -> float:
         """As in `Penalty`, but less by the rounding of the user's numbers, so that the scaled dual
@@ -289,11 +289,11 @@ class OwnPenalty(Penalty):
 
     def _multiple(self, unit: Array, t: float) -> float:
         """A large power of two t with ``P*(+-t unit) <= 1.0``; zero if there is none."""
-        while t > TINY_STEP and self._both(t, unit) > 1.0:
+        while t > NEGLIGIBLE and self._both(t, unit) > 1.0:
             t *= 0.5
-        while 0 < t < 1.0 / TINY_STEP and self._both(2.0 * t, unit) <= 1.0:
+        while 0 < t < 1.0 / NEGLIGIBLE and self._both(2.0 * t, unit) <= 1.0:
             t *= 2.0
-        return t if t > TINY_STEP else 0.0
+        return t if t > NEGLIGIBLE else 0.0
 
     def violations(self, coef: Array, dual: Array) -> Array:
         """``(w - prox(w + t v)) / t`` for a small step t, whose limit for t to 0 is the difference
@@ -324,7 +324,7 @@ def _least(bound: Callable[[float], float], t: float) -> float:
     best = bound(t)
     for factor in (2.0, 0.5):
         at = t
-        while TINY_STEP < at < 1.0 / TINY_STEP:
+        while NEGLIGIBLE < at < 1.0 / NEGLIGIBLE:
             at *= factor
             found = bound(at)
             if found > best or (found == best < np.inf) or (factor > 1 and found == np.inf):

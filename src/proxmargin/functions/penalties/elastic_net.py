@@ -103,8 +103,8 @@ class Ridge(UniformNet):
     def with_l1_times(self, factor: float) -> Ridge:
         return self
 
-    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
-        square = self.l2 * float(np.vdot(coef, coef)) + bend
+    def best_multiple(self, coef: Array, slope: float, curvature: float = 0.0) -> float:
+        square = self.l2 * float(np.vdot(coef, coef)) + curvature
         return max(-slope / square, 0.0) if square > 0 else 0.0
 
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
@@ -263,8 +263,8 @@ class ElasticNet(UniformNet):
     def with_l1_times(self, factor: float) -> ElasticNet:
         return ElasticNet(factor * self.l1, self.l2)
 
-    def best_multiple(self, coef: Array, slope: float, bend: float = 0.0) -> float:
-        square = self.l2 * float(np.vdot(coef, coef)) + bend
+    def best_multiple(self, coef: Array, slope: float, curvature: float = 0.0) -> float:
+        square = self.l2 * float(np.vdot(coef, coef)) + curvature
         if square == 0:
             return 0.0
         return max(-(slope + self.l1 * float(np.abs(coef).sum())) / square, 0.0)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.functions.penalties.partition import Groups
-
-ZERO_EIGENVALUE = 1e-12  # eigenvalues of J are in [0, 1]: a smaller one counts as zero
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -136,7 +135,7 @@ class Root:
         shared = diagonal[self.order][self.starts] if rows.size else np.empty(0)
         squares = self._summed(self.vector**2)
         width = np.sqrt(np.maximum(shared + sign * squares, 0.0)) + np.sqrt(shared)
-        self.bends = np.where(shared > 0, sign / np.where(width > 0, width, 1.0), 0.0)
+        self.shares = np.where(shared > 0, sign / np.where(width > 0, width, 1.0), 0.0)
         self.alone = np.flatnonzero(shared == 0)
         # where among the kept entries those of groups with a diagonal are
         places = np.full(self.entries, -1)
@@ -151,7 +150,7 @@ class Root:
         if self.order.size:
             sums = self._summed(matrix[:, self.order] * self.vector)
             on = self.coupled >= 0
-            bent = (self.bends[self.place] * self.vector)[on]
+            bent = (self.shares[self.place] * self.vector)[on]
             out[:, self.coupled[on]] += sums[:, self.place[on]] * bent
             out[:, self.kept.size :] = sums[:, self.alone]
         return out
@@ -164,7 +163,7 @@ class Root:
             on = self.coupled >= 0
             parts = np.zeros(self.order.size)
             parts[on] = self.vector[on] * inner[self.coupled[on]]
-            lengths = self.bends * self._summed(parts)
+            lengths = self.shares * self._summed(parts)
             lengths[self.alone] += inner[self.kept.size :]
             out[self.order] += self.vector * lengths[self.place]
         return out
@@ -194,7 +193,7 @@ class BlockRoot:
             matrices += sign * vectors[:, :, None] * vectors[:, None, :]
         values, vectors = np.linalg.eigh(matrices)
         self.blocks = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        self.kept = np.flatnonzero(values.ravel() > ZERO_EIGENVALUE)
+        self.kept = np.flatnonzero(values.ravel() > DOMAIN_ROUNDING)
         self.entries = rows * outputs
         self.size = self.kept.size
 
@@ -315,25 +314,14 @@ class BalancedJacobian(ProxJacobian):
 
 
 class _Part(NamedTuple):
-    """The root of one group.
+    """The root of one group."""
 
-    Attributes
-    ----------
-    members, classes : arrays of integers
-        What is live of the group.
-    axes : (d, d)
-        Orthogonal; the first span the b_k.
-    spanned : (m, s, r)
-        The root in the first s axes, for m classes.
-    beside : (m, e)
-        The root in each of the others.
-    """
-
+    # arrays of integers; what is live of the group
     members: Index
     classes: Index
-    axes: Array
-    spanned: Array
-    beside: Array
+    axes: Array  # (d, d); orthogonal; the first span the b_k
+    spanned: Array  # (m, s, r); the root in the first s axes, for m classes
+    beside: Array  # (m, e); the root in each of the others
 
     @property
     def size(self) -> int:
@@ -410,6 +398,6 @@ def _part(jacobian: BalancedJacobian, members: Index, classes: Index) -> _Part:
 def _square_root(matrix: Array) -> Array:
     """R with ``R R' = matrix`` and as many columns as its rank."""
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > ZERO_EIGENVALUE
+    kept = values > DOMAIN_ROUNDING  # eigenvalues of J are in [0, 1]
     root: Array = vectors[:, kept] * np.sqrt(values[kept])
     return root

@@ -9,24 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.projections.rows import sum_to_zero_rows, sum_to_zero_shifts
-from proxmargin.functions.penalties.base import Array, Penalty, Step
+from proxmargin.functions.penalties.base import MEMBERSHIP, Array, Penalty, Step
 from proxmargin.functions.penalties.groups import GroupNorm
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.traits import Trait
 
-# relative to the largest entry: a smaller row sum counts as zero; intercepts on data that are not
-# centred lose digits in proportion to the means
-ROW_SUM_TOLERANCE = 1e-9
 # relative accuracy of the iterative dual norm of groups within classes; it is an upper bound, so
 # that a dual point scaled by it is feasible
 DUAL_NORM_TOLERANCE = 4e-12
 
 
 def rows_sum_to_zero(coef: Array) -> bool:
-    """Whether every row sums to zero, up to rounding."""
+    """Whether every row sums to zero, up to rounding; intercepts on data that are not centred lose
+    digits in proportion to the means."""
     off = np.abs(coef.sum(axis=1)).max(initial=0.0)
-    return bool(off <= ROW_SUM_TOLERANCE * max(1.0, np.abs(coef).max(initial=0.0)))
+    return bool(off <= MEMBERSHIP * max(1.0, np.abs(coef).max(initial=0.0)))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from proxmargin.functions.projections.box_hyperplane import (
     BoxHyperplane,
-    box_hyperplane,
     box_hyperplane_multiplier,
     capped_simplex,
 )
@@ -12,7 +11,6 @@ __all__ = [
     "BoxHyperplane",
     "NotFiniteError",
     "ball",
-    "box_hyperplane",
     "box_hyperplane_multiplier",
     "capped_simplex",
     "lp_ball",

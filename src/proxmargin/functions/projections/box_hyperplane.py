@@ -7,33 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.compiled.projections.knapsack import Knapsack, pivot, settle
+from proxmargin.compiled.projections.knapsack import Knapsack, pivot, refined_point
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.functions.projections.simplex import NotFiniteError
 
 Array = NDArray[np.float64]
-
-
-def box_hyperplane(
-    point: ArrayLike,
-    normal: ArrayLike,
-    total: float,
-    low: ArrayLike,
-    high: ArrayLike,
-    *,
-    guess: float | None = None,
-) -> Array:
-    """The nearest u to ``point`` with ``normal'u = total`` and ``low <= u <= high``.
-
-    Minimises ``1/2 |u - point|^2``; (18) of Ito, Takeda and Toh (2017) for a normal of ones and
-    equal bounds, (20) for a normal of signs. The parameters, the errors and how exact it is are
-    those of `box_hyperplane_multiplier`.
-
-    Returns
-    -------
-    (n,), a new array
-    """
-    return box_hyperplane_multiplier(point, normal, total, low, high, guess=guess)[0]
 
 
 def box_hyperplane_multiplier(
@@ -105,7 +83,7 @@ def capped_simplex(
     (n,), a new array
     """
     normal = 1.0 if weights is None else weights
-    return box_hyperplane(point, normal, total, 0.0, cap, guess=guess)
+    return box_hyperplane_multiplier(point, normal, total, 0.0, cap, guess=guess)[0]
 
 
 class BoxHyperplane:
@@ -142,10 +120,10 @@ class BoxHyperplane:
 def _nearest(problem: Knapsack, guess: float | None) -> tuple[Array, float]:
     """The nearest point and theta, by Newton's method from the guess or else a search."""
     if guess is not None:
-        u, theta, _, _, near, valid = settle(problem, float(guess))
+        u, theta, _, _, near, valid = refined_point(problem, float(guess))
         if near and valid:
             return u, theta
-    u, theta, residual, size, _, valid = settle(problem, pivot(problem)[0])
+    u, theta, residual, size, _, valid = refined_point(problem, pivot(problem)[0])
     if not (valid and abs(residual) <= DOMAIN_ROUNDING * max(size, abs(problem.total))):
         _refuse(problem)
     return u, theta

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from proxmargin.compiled.rounding import TINY, UNIT
+from proxmargin.compiled.rounding import FURTHER_TERMS, TINY, UNIT
 from proxmargin.data.datasets import Dataset
 from proxmargin.data.designs.samples import by_rows, holds_objects, is_sparse
 from proxmargin.data.inputs.aligned import as_objects
@@ -27,7 +27,6 @@ from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.optimality.certificates.certificate import Certificate, Gap, lower_bound
 from proxmargin.optimality.certificates.certify import certify as certified
 from proxmargin.optimality.certificates.representer import enclosed_model
-from proxmargin.optimality.certificates.rounding_terms import SUM_ULPS
 from proxmargin.optimality.problem import Point, Problem
 
 Array = NDArray[np.float64]
@@ -130,7 +129,7 @@ class InKernel(Claim):
         value, gradient = loss.value_and_gradient(scores.values)
         rounding = loss.growth(scores.values, gradient, np.zeros_like(gradient), scores.error)
         shrunk = problem.penalty.value(np.array([[np.sqrt(square)]]))
-        primal = (value + shrunk) * (1.0 + SUM_ULPS * UNIT) + rounding
+        primal = (value + shrunk) * (1.0 + FURTHER_TERMS * UNIT) + rounding
         return [Value(self.estimator._objective_scale(problem) * primal)]
 
 
@@ -173,7 +172,7 @@ def _objective(problem: Problem, point: Point) -> float:
     value, gradient = loss.value_and_gradient(scores)
     rounding = loss.growth(scores, gradient, np.zeros_like(scores), error)  # of the loss itself
     shrunk = problem.penalty.value(point.coef) + problem.intercept.value(point.intercept[None, :])
-    return float((value + shrunk) * (1.0 + SUM_ULPS * UNIT) + rounding)
+    return float((value + shrunk) * (1.0 + FURTHER_TERMS * UNIT) + rounding)
 
 
 def check_data(model: Any, X: Any, y: Any) -> None:

@@ -121,6 +121,17 @@ class CertificateList(Sequence[Certificate]):
     def __init__(self, certificates: Sequence[Certificate], classes: Iterable[Any] = ()) -> None:
         self._all = tuple(certificates)
         self._classes = tuple(str(label) for label in classes)
+        worst = self._worst()
+        self.primal = sum(c.primal for c in self)
+        self.dual = sum(c.dual for c in self)
+        self.gap = sum(c.gap for c in self)
+        self.relative_gap = max(c.relative_gap for c in self)
+        self.kkt_residual = max(c.kkt_residual for c in self)
+        self.converged = all(c.converged for c in self)
+        self.stop_reason, self.solver = worst.stop_reason, worst.solver
+        self.n_iter = sum(c.n_iter for c in self)
+        self.n_passes = sum(c.n_passes for c in self)
+        self.seconds = sum(c.seconds for c in self)
 
     @overload
     def __getitem__(self, index: int) -> Certificate: ...
@@ -139,50 +150,6 @@ class CertificateList(Sequence[Certificate]):
         return isinstance(other, CertificateList) and self._all == other._all
 
     __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def primal(self) -> float:
-        return sum(c.primal for c in self)
-
-    @property
-    def dual(self) -> float:
-        return sum(c.dual for c in self)
-
-    @property
-    def gap(self) -> float:
-        return sum(c.gap for c in self)
-
-    @property
-    def relative_gap(self) -> float:
-        return max(c.relative_gap for c in self)
-
-    @property
-    def kkt_residual(self) -> float:
-        return max(c.kkt_residual for c in self)
-
-    @property
-    def converged(self) -> bool:
-        return all(c.converged for c in self)
-
-    @property
-    def stop_reason(self) -> str:
-        return self._worst().stop_reason
-
-    @property
-    def n_iter(self) -> int:
-        return sum(c.n_iter for c in self)
-
-    @property
-    def n_passes(self) -> float:
-        return sum(c.n_passes for c in self)
-
-    @property
-    def seconds(self) -> float:
-        return sum(c.seconds for c in self)
-
-    @property
-    def solver(self) -> str:
-        return self._worst().solver
 
     @property
     def because(self) -> str:

@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.rounding import UNIT, Enclosed, gamma, weighted_sum
+from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.data.designs import Design, precise_sums
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.rounding_terms import (
-    SUM_ULPS,
     rounding_of_dual,
     rounding_of_intercept,
     rounding_of_sums,
@@ -30,9 +29,8 @@ from proxmargin.optimality.certificates.rounding_terms import (
 )
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import with_optimal_unpenalised
-from proxmargin.runtime.memory import empty_beside
+from proxmargin.runtime.memory import CACHED_ENTRIES, empty_beside
 
-FEATURE_BLOCK = 1 << 14  # coefficients in a block, so that temporaries stay in the cache
 REFINED_FRACTION = 0.1  # rounding over gap, from which on products are compensated
 REFINABLE_GAP = 10.0  # largest gap less the gain of the safe multiple, in units of the tolerance
 
@@ -212,7 +210,7 @@ def _adjoint(design: Design, dual: Array, back: Array | None = None) -> _Pulled:
     back = design.adjoint(dual) if back is None else back
     sizes = np.abs(dual).sum(axis=0)
     features = Enclosed(back, design.adjoint_error(sizes), sizes)
-    return _Pulled(features, Enclosed(dual.sum(axis=0), SUM_ULPS * UNIT * sizes, sizes))
+    return _Pulled(features, Enclosed(dual.sum(axis=0), FURTHER_TERMS * UNIT * sizes, sizes))
 
 
 def _precise_adjoint(design: Design, dual: Array) -> _Pulled:
@@ -283,7 +281,7 @@ def _gap(
     if problem.intercept.is_shift_invariant:
         rounding += rounding_of_sums(problem, b[0], scores, sums.error, c[0])
     rounding += rounding_of_intercept(problem, point, scores)
-    rounding += gamma(len(coef) + SUM_ULPS) * abs(float(primal))
+    rounding += gamma(len(coef) + FURTHER_TERMS) * abs(float(primal))
     gap = bare_gap + rounding
     residual = max(
         float(violations.max(initial=0.0)),
@@ -307,7 +305,7 @@ def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty
 
     A single block if the penalty couples features.
     """
-    rows = max(FEATURE_BLOCK // coef.shape[1], 1)
+    rows = max(CACHED_ENTRIES // (4 * coef.shape[1]), 1)  # there are four temporaries
     if len(coef) <= rows or not penalty.by_features:
         return [(penalty, coef, dual)]
     blocks = [slice(k, min(k + rows, len(coef))) for k in range(0, len(coef), rows)]

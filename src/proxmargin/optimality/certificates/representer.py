@@ -16,12 +16,12 @@ from functools import cached_property
 
 import numpy as np
 
-from proxmargin.compiled.rounding import UNIT, Enclosed, Lost, gamma
+from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, Lost, gamma
 from proxmargin.data.kernels.matrix import KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import REFINED_FRACTION
-from proxmargin.optimality.certificates.rounding_terms import SUM_ULPS, safe_multiple
+from proxmargin.optimality.certificates.rounding_terms import safe_multiple
 from proxmargin.optimality.problem import Point, Problem
 
 TRIAL_MULTIPLES = 0.5 ** np.arange(12.0)  # of a dual point, tried if its norm is only bounded
@@ -220,8 +220,8 @@ def _gap_between(
     penalty, b = problem.penalty, intercept[None, :]
     across = float(np.vdot(dual, scores - intercept))
     apart = penalty.value(w) + penalty.conjugate(size) + across
-    lean = problem.intercept.fenchel_young(b, -dual.sum(axis=0, keepdims=True))
-    return float(problem.loss.fenchel_young(scores, dual) + max(apart, 0.0) + lean.sum())
+    of_intercept = problem.intercept.fenchel_young(b, -dual.sum(axis=0, keepdims=True))
+    return float(problem.loss.fenchel_young(scores, dual) + max(apart, 0.0) + of_intercept.sum())
 
 
 def without_small_entries(dual: Array, cut: float) -> Array:
@@ -286,7 +286,7 @@ def _of_product(problem: Problem, product: Product, tol: float | None) -> Repres
     if gap.relative_gap <= tol or gap.rounding < REFINED_FRACTION * gap.gap:
         return found
     values, lost = product.kernel.precise_matvec(-product.parts)
-    precise = replace(product, values=values, relative=SUM_ULPS * UNIT, lost=lost, off=0.0)
+    precise = replace(product, values=values, relative=FURTHER_TERMS * UNIT, lost=lost, off=0.0)
     refined = _best_multiple(problem, precise, safely=True)
     return refined if refined.gap.gap < gap.gap else found
 
@@ -365,7 +365,7 @@ def _enclosed(product: Product, factor: float, scores: Array, intercept: Array) 
     off = product.off if product.mass > 0 else 0.0
     error = factor * (product.errors[:, None] + roots * (product.relative * product.mass + off))
     sizes = roots * (factor * product.mass) + shift
-    return Enclosed(scores, error + SUM_ULPS * UNIT * shift, sizes)
+    return Enclosed(scores, error + FURTHER_TERMS * UNIT * shift, sizes)
 
 
 def _rounding(product: Product, weights: Array) -> float:

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from proxmargin.compiled.rounding import UNIT, Enclosed, gamma
+from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, gamma
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
@@ -16,7 +16,6 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import unpenalised_columns
 
 RELEASED_SLOPE = 1e-9  # pulled-back dual of an unpenalised feature, per unit, above rounding
-SUM_ULPS = 8  # error of a pairwise sum of a dual point or of an objective, in unit roundoffs
 PUBLISHED_ULPS = 3.0  # error of a published coefficient, by multiple, scale, shift; in roundoffs
 FAR_BEYOND = 1e30  # multiple of a rounding error that is outside any domain
 
@@ -65,7 +64,7 @@ def rounding_of_intercept(problem: Problem, point: Point, scores: Enclosed) -> f
     if not l2 > 0:
         return 0.0
     b, sizes = np.abs(point.intercept), np.atleast_2d(scores.sizes).max(axis=0)
-    error = gamma(len(point.coef) + SUM_ULPS) * sizes
+    error = gamma(len(point.coef) + FURTHER_TERMS) * sizes
     return float(l2 * np.sum((b + 0.5 * error) * error))
 
 

@@ -110,7 +110,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
 
     For hinge, huberized and squared hinge with a ridge, the dual points a minimise
 
-        ``l2/2 |w|^2 + sum_i (curvatures_i a_i^2 / 2 - goals_i a_i)``,  ``0 <= a_i <= upper_i``,
+        ``l2/2 |w|^2 + sum_i (curvatures_i a_i^2 / 2 - targets_i a_i)``,  ``0 <= a_i <= upper_i``,
 
     with ``l2 w = X'(y a)``. A step along one of them reads its row of the data twice, and once if
     it does not move. A ridge of the intercept adds ``(y'a)^2`` over twice its strength. A free
@@ -397,7 +397,7 @@ class _Face:
     ) -> None:
         self.rows, self.stiffness, self.free, self.read = rows, stiffness, free, 0
         self.signs, self.upper = terms.signs[free], terms.upper[free]
-        self.curvatures, self.goals = terms.curvatures[free], terms.goals[free]
+        self.curvatures, self.targets = terms.curvatures[free], terms.targets[free]
         self.pull = rows.pull[free]
         self.n_features = n_features
 
@@ -450,7 +450,7 @@ class _Face:
         multiplier.
         """
         a, at = state.a[self.free], _Sums(state.v, state.residual, state.moment)
-        first = self.goals - self.image(a, at, state.multiplier)
+        first = self.targets - self.image(a, at, state.multiplier)
         stiffness = self.stiffness if balanced else 0.0
         roots = np.sqrt(np.maximum(norms[self.free] + self.curvatures + stiffness, TINY))
         normal = self.signs / roots

@@ -147,12 +147,12 @@ def _new_terms(problem: Problem) -> DualTerms:
 
 
 def dual_bound(terms: DualTerms, a: Array) -> float:
-    """``sum_i goals_i a_i - term_i(a_i)``: the lower bound, but for the ridge."""
+    """``sum_i targets_i a_i - term_i(a_i)``: the lower bound, but for the ridge."""
     if not terms.entropic:
-        return float(a @ (terms.goals - 0.5 * terms.curvatures * a))
+        return float(a @ (terms.targets - 0.5 * terms.curvatures * a))
     share = np.divide(a, terms.upper, out=np.zeros_like(a), where=terms.upper > 0)
     entropies = xlogy(share, share) + xlog1py(1 - share, -share)
-    return float(a @ terms.goals - terms.upper @ entropies)
+    return float(a @ terms.targets - terms.upper @ entropies)
 
 
 def inside(terms: DualTerms, a: Array) -> Array:
@@ -166,7 +166,7 @@ def implied(terms: DualTerms, scores: Array, balanced: bool) -> Array:
 
     For a free intercept they are ``balanced``: off the middle so that ``y'a = 0``, if any are.
     """
-    missing, upper = terms.goals - terms.signs * scores, terms.upper
+    missing, upper = terms.targets - terms.signs * scores, terms.upper
     if terms.entropic:
         return inside(terms, upper * expit(missing))
     on_kink = np.where(np.isfinite(upper), 0.5 * upper, 0.0)

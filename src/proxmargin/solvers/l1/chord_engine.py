@@ -19,6 +19,7 @@ from proxmargin.compiled.paths.state import (
     Candidates,
     ColumnCache,
     Data,
+    Outcome,
     PathModel,
     PathPoint,
     PathState,
@@ -33,11 +34,13 @@ from proxmargin.compiled.rounding import TINY
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.quadratic_model import room_for
 from proxmargin.data.designs import DenseDesign, Design, SparseDesign
+from proxmargin.data.designs.base import SAMPLE_BYTES
 from proxmargin.data.designs.compressed import narrow_indices
 from proxmargin.functions.penalties import WeightedElasticNet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import are_separated, null_point, unpenalised_columns
+from proxmargin.solvers.l1.newton import ENTRIES_PER_CALL, WORK_PER_CALL
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -48,10 +51,6 @@ FEW_FEATURES = 2000
 FEW_ENTRIES = 6  # mean number of nonzero entries of a sample
 CACHED_COLUMNS = 256  # maximum number of copied columns of data that are stored by rows
 FIRST_CAPACITY = 128  # initial room for features in the model, and for coefficients of a strength
-MODEL_BYTES = 2**26  # limit for a quadratic model, or the size of the data if that is larger; and
-# for a copy of dense data whose layout or type kernels cannot read
-ENTRIES_PER_CALL = 20_000_000  # entries read, over all strengths of a call: a fraction of a second
-WORK_PER_CALL = 10**9  # multiply-adds of a Hessian formed at every strength: the same
 ENTRIES_PER_SAMPLE = 50  # read beside the data, for Hessians and steps at a strength
 SELDOM = 10  # strengths per pass over the data when former dual points replace passes
 WIDEST_RATIO = 1.1  # largest ratio of neighbouring strengths for wide dense data
@@ -104,12 +103,12 @@ class ChordEngine:
         copies, holds_all = dense and n < p, dense and n >= p
         loss, self._parameters = loss_of(self.problem.margins.phi.scalars)
         data = _data(self.problem, _store(whole, copies), loss)
-        bytes_of_two = max(MODEL_BYTES, base.nbytes)  # Hessian and factor
+        bytes_of_two = max(SAMPLE_BYTES, base.nbytes)  # Hessian and factor
         self.most_members = min(p, max(FIRST_CAPACITY, int(np.sqrt(bytes_of_two / 16))))
         free = _unpenalised(self.problem, data)
         capacity = p if holds_all else min(p, max(2 * FIRST_CAPACITY, free.feature.size))
         candidates = _candidates(capacity, p, n if copies else 0)._replace(
-            screened=data.factor.copy()
+            outside_factor=data.factor.copy()
         )
         if holds_all:
             candidates.feature[:] = candidates.number[:] = np.arange(p)
@@ -142,10 +141,10 @@ class ChordEngine:
         """Double the capacity for candidates."""
         old, p = self.progress.candidates, self.progress.data.norms.size
         new = _candidates(min(2 * old.feature.size, p), p, old.columns.shape[1])
-        for name in ("feature", "coef", "slope", "mean", "member", "predicted", "error", "columns"):
+        same = {name: getattr(old, name) for name in ("number", "outside_factor", "scalars")}
+        for name in set(Candidates._fields) - {"every", *same}:
             before = getattr(old, name)
             getattr(new, name)[: len(before)] = before
-        same = {name: getattr(old, name) for name in ("number", "screened", "scalars")}
         self.progress = self.progress._replace(candidates=new._replace(**same))
 
     def _add_members(self) -> bool:
@@ -183,15 +182,15 @@ class ChordEngine:
                 done = slice(before, first)
                 retried[:, first] += self.effort - effort
                 retried[:, first] -= found.steps[done].sum(), found.passes[done].sum()
-            if code == state.CANDIDATES_FULL:
+            if code == Outcome.CANDIDATES_FULL:
                 self._add_candidates()
-            elif code == state.SOLUTIONS_FULL:
+            elif code == Outcome.SOLUTIONS_FULL:
                 found = _with_more_room(found)
-            elif code != state.MODEL_FULL or not self._add_members():
+            elif code != Outcome.MODEL_FULL or not self._add_members():
                 break
         for counted, more in zip((found.steps, found.passes), retried, strict=True):
             counted += more
-        return Advance(found, first, code == state.STEPS_TAKEN)
+        return Advance(found, first, code == Outcome.STEPS_TAKEN)
 
     def blank(self, l1: Array, l2: Array) -> Strengths:
         """Empty results for these strengths, with room for coefficients."""
@@ -331,7 +330,7 @@ def _unpenalised(problem: Problem, data: Data) -> UnpenalisedColumns:
         mean=mean,
         bounds=bounds,
         centre=np.zeros(k),
-        slope=np.zeros(k),
+        correlation=np.zeros(k),
         step=np.zeros(k),
         metric=np.zeros(n if k else 0),
         combined=np.zeros(n if k else 0),
@@ -344,9 +343,9 @@ def _candidates(capacity: int, p: int, width: int) -> Candidates:
         feature=np.zeros(capacity, np.int64),
         every=np.arange(capacity),
         number=np.full(p, -1, np.int64),
-        screened=np.empty(0),
+        outside_factor=np.empty(0),
         coef=np.zeros(capacity),
-        slope=np.zeros(capacity),
+        correlation=np.zeros(capacity),
         mean=np.zeros(capacity),
         member=np.full(capacity, -1, np.int64),
         predicted=np.zeros(capacity),
@@ -382,7 +381,7 @@ def _point(n: int) -> PathPoint:
 def _screening(p: int) -> Screening:
     flags = np.zeros(8 * -(-p // 8), np.uint8)
     return Screening(
-        slope=np.zeros(p),
+        correlation=np.zeros(p),
         to_check=np.empty(p, np.int64),
         near=np.empty(p, np.int64),
         flags=flags,
@@ -419,7 +418,7 @@ def _is_readable(base: Design) -> bool:
     """Whether kernels can read the entries in place, or in a copy, for dense data a small one."""
     if isinstance(base, SparseDesign):
         return True
-    small = 8 * base.n_samples * base.n_features <= MODEL_BYTES
+    small = 8 * base.n_samples * base.n_features <= SAMPLE_BYTES
     return isinstance(base, DenseDesign) and (base.lines is not None or small)
 
 

@@ -12,11 +12,11 @@ from proxmargin.data.designs.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.l1.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
+from proxmargin.solvers.l1.newton import WORK_PER_CALL
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
 from proxmargin.solvers.loop.stopping import Stop
 
-STEP_ENTRIES = 200_000_000  # entries read in a step of the solver: a fraction of a second
-LEAST_STEPS = 5  # Newton steps in it, at least: fewer do not tell whether chord steps converge
+LEAST_STEPS = 5  # Newton steps in one of the solver: fewer do not show whether they converge
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,7 +92,7 @@ class ChordNewton(Solver[ChordState]):
             engine.go_on_from(self.point(problem, state), float(strengths[0, 0]))
         design = problem.design
         read = design.stored.base.nbytes // 8 + ENTRIES_PER_SAMPLE * design.n_samples
-        most = max(STEP_ENTRIES // read, LEAST_STEPS)
+        most = max(WORK_PER_CALL // read, LEAST_STEPS)
         engine.limit_steps(int(min(most, state.last - state.n_iter)))
         found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
         steps, passes = engine.effort

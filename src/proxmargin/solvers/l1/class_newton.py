@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.losses.class_forms import best_shift
+from proxmargin.compiled.paths.model import KEPT_SLOPE
 from proxmargin.compiled.solvers.class_newton import (
     Unknowns,
-    class_pricing,
+    class_violations,
     newton_steps,
     scores_of,
 )
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.compiled.solvers.proximal_newton import ROUNDING_VIOLATION
+from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.comparison import SmoothComparison
 from proxmargin.functions.rows import live_rows
@@ -24,11 +25,11 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.l1.newton import (
     CLOSED_SET_FORCING,
-    KEEP_THRESHOLD,
     POLISHED_VIOLATION,
     POLISHING_STEPS,
     RESIDUAL_FRACTION,
     STEPS_PER_CALL,
+    WORK_PER_CALL,
     ColumnSet,
     readable,
 )
@@ -43,7 +44,6 @@ from proxmargin.solvers.loop.solver import (
 from proxmargin.solvers.loop.stopping import Stop
 
 HESSIAN_BYTES = 1 << 31  # for copies of columns, and for curvatures of pairs of classes: 2 GiB
-WORK_PER_CALL = 400_000_000  # multiply-adds of a compiled call for Hessians: a tenth of a second
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -154,12 +154,12 @@ class ClassNewton(Solver[ClassNewtonState]):
         if not 0 < int(np.count_nonzero(wanted)) <= self.largest:
             return state.but(n_iter=state.n_iter + 1, finished=True, claims=False)
         reached = self._moved(problem, state, wanted, self._target(problem, state, new))
-        priced = _judged(problem, _pulled(problem, reached))
+        judged_at = _judged(problem, _pulled(problem, reached))
         least = state.least if new == 0 else np.inf
-        idle = 0 if priced.violation < GAP_REDUCTION * least else state.idle + 1
-        least = min(least, priced.violation)
-        change = float(np.linalg.norm(priced.coef - state.coef))
-        return priced.but(
+        idle = 0 if judged_at.violation < GAP_REDUCTION * least else state.idle + 1
+        least = min(least, judged_at.violation)
+        change = float(np.linalg.norm(judged_at.coef - state.coef))
+        return judged_at.but(
             least=least,
             idle=idle,
             finished=idle >= self.max_stalled,
@@ -177,7 +177,7 @@ class ClassNewton(Solver[ClassNewtonState]):
         It holds the support, and the others that violate optimality most or are next to.
         """
         wanted = state.coef != 0
-        near = state.violations > (KEEP_THRESHOLD - 1.0) * l1[:, None]
+        near = state.violations > (KEPT_SLOPE - 1.0) * l1[:, None]
         others = np.flatnonzero(near & ~wanted)
         off = state.violations.ravel()[others]
         support = int(np.count_nonzero(wanted))
@@ -202,7 +202,7 @@ class ClassNewton(Solver[ClassNewtonState]):
         wanted: NDArray[np.bool_],
         target: float,
     ) -> ClassNewtonState:
-        """The state after Newton steps on the wanted coefficients, not yet priced."""
+        """The state after Newton steps on the wanted coefficients, not yet judged."""
         loss, design, offset = _loss(problem), problem.design, problem.loss.offset
         used = np.asarray(wanted.any(axis=1))
         working = state.working.changed(problem, used)
@@ -272,7 +272,7 @@ def _judged(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     loss, working = _loss(problem), state.working
     violations, curvature = np.empty(state.slope.shape), np.zeros(len(state.slope))
     curvature[working.members] = loss.curvature * working.unit**2
-    worst, scale, fine, gap = class_pricing(
+    worst, scale, fine, gap = class_violations(
         state.slope, state.coef, curvature, problem.net, violations
     )
     if scale < 1.0:

@@ -13,15 +13,14 @@ from numpy.linalg import norm
 from numpy.typing import NDArray
 
 from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
+from proxmargin.compiled.paths.model import KEPT_SLOPE
 from proxmargin.compiled.products.columns import Compressed, forward, scale_lines
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.compiled.solvers.proximal_newton import (
-    ROUNDING_VIOLATION,
-    newton_steps,
-    violations_and_gap,
-)
+from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
+from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
 from proxmargin.data.designs.base import CONSTANT_VARIANCE, Array, Design
 from proxmargin.data.designs.compressed import narrow_indices
+from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
@@ -142,12 +141,12 @@ def _copied_columns(design: Design, members: NDArray[np.intp]) -> tuple[Any, Arr
 
 
 # working set; violations and gradients are relative to the l1 strength
-KEEP_THRESHOLD = 0.95  # |gradient| above which a zero coefficient stays in the set
 CLOSED_SET_FORCING = 1e-3  # residual over the violation, if no feature enters
 RESIDUAL_FRACTION = 0.1  # residual over the tolerance, below which it is not reduced
 # one compiled call: interrupts and the deadline are checked only between calls
 STEPS_PER_CALL = 25  # at most
-ENTRIES_PER_CALL = 4_000_000  # limit of matrix entries read: some ten milliseconds
+ENTRIES_PER_CALL = 20_000_000  # limit of entries read: a fraction of a second
+WORK_PER_CALL = 400_000_000  # limit of multiply-adds, for Hessians: the same
 # larger supports use coordinate sweeps only, without a Gram matrix and its factor
 MAX_GRAM_SIDE = 1000  # 8 MB each; or the square root of the entries of the columns, if larger
 # polishing after the tolerance is met
@@ -156,7 +155,6 @@ POLISHING_STEPS = 4  # limit on a working set
 # homotopy in the l1 strength, for a cold start far from lambda_max (the least l1 strength at which
 # all coefficients are zero)
 FAR_RATIO = 300.0  # lambda_max / l1 above which it is used
-FARTHEST_RATIO = 1e100  # and above which the path would be too long
 PATH_RATIO = 0.3  # from one strength of the path to the next
 PATH_GAP = 1e-2  # relative gap at which a strength is left
 PATH_STEPS = 100  # iteration limit for one strength
@@ -238,7 +236,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         loss = problem.margins
         pieces = not loss.phi.is_strictly_convex
         level = problem.level
-        far = 0.0 < FAR_RATIO * level < state.violation < FARTHEST_RATIO * level
+        far = 0.0 < FAR_RATIO * level < state.violation < LARGEST * level  # or the path is too long
         if start.coef.any() or not pieces or not far:
             return state
         steps, point = self._warm_start_by_path(problem, state, stop)
@@ -363,7 +361,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         worst = np.flatnonzero(outside > 0)
         if worst.size > room:
             worst = worst[np.argpartition(outside[worst], worst.size - room)[-room:]]
-        wanted[inside] |= state.violations[inside] > (KEEP_THRESHOLD - 1.0) * l1[inside]
+        wanted[inside] |= state.violations[inside] > (KEPT_SLOPE - 1.0) * l1[inside]
         wanted[worst] = True
         return wanted, worst.size
 

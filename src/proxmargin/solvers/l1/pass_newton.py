@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from proxmargin.compiled.rounding import EPS
+from proxmargin.compiled.rounding import EPS, MIN_DAMPING, NORM_ROUNDING
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
 from proxmargin.compiled.solvers.quadratic_model import (
@@ -19,7 +19,7 @@ from proxmargin.compiled.solvers.quadratic_model import (
     quadratic_minimum,
     room_for,
 )
-from proxmargin.data.designs.base import Array, Design, Sweep
+from proxmargin.data.designs.base import Array, Design, Sweep, SweepPoint
 from proxmargin.functions.losses.margins.margin import MarginLoss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
@@ -47,13 +47,9 @@ DAMPING_FACTOR = 10.0  # on it after a step shorter than
 SHORT_STEP = 0.3  # this share of the full one
 LONG_STEP = 0.8  # and over it after a step longer than this share
 LEAST_DAMPING = 1e-8  # below which there is none
-MIN_DAMPING = 1e-12  # added to its diagonal, relative to the largest curvature of a coordinate
-# the quadratic model
-# the step
 # secant equations
 KEPT = 6  # last steps; earlier ones tell of another place
 LEAST_CURVATURE = 1e-8  # of a step, over that of the model, below which it is left out
-ALMOST_ALL = 1e-12  # share of a step's square outside of the active features, up to which it counts
 
 
 class Secants(NamedTuple):
@@ -84,14 +80,16 @@ class Secants(NamedTuple):
         updated = gram
         for step, change in zip(self.steps, self.changes, strict=True):
             s = step[active]
-            if step[:-1] @ step[:-1] - s @ s > ALMOST_ALL * (s @ s):
+            if step[:-1] @ step[:-1] - s @ s > NORM_ROUNDING * (
+                s @ s
+            ):  # it leaves the active features
                 continue
             y = change[active] - mean[active] * change[-1]
             image = updated @ s
-            along, bend = float(s @ image), float(s @ y)
-            if not (along > 0 and bend > LEAST_CURVATURE * along):
+            along, curvature = float(s @ image), float(s @ y)
+            if not (along > 0 and curvature > LEAST_CURVATURE * along):
                 continue
-            updated = updated - np.outer(image, image / along) + np.outer(y, y / bend)
+            updated = updated - np.outer(image, image / along) + np.outer(y, y / curvature)
         return updated
 
 
@@ -240,7 +238,7 @@ class PassNewton(Solver[PassState]):
         if problem.loss.largest_offset > 0:
             cut = (*cut, problem.offset)
         pointwise, zero = partial(_derivatives, loss.phi), np.zeros(design.n_features)
-        return design.sweep(coef, intercept, pointwise, cut, zero, wanted)
+        return design.sweep(SweepPoint(coef, intercept, pointwise, cut, zero, wanted))
 
     def _reached(
         self,

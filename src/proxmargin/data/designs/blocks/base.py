@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
-from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounter, Pointwise, Sweep
+from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounter, Sweep, SweepPoint
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, OnColumns, Task
 
@@ -84,18 +84,10 @@ class BlockedDesign(Design):
         _, (pulled,) = self.run(tasks.adjoint, (), (dual,))
         return pulled
 
-    def sweep(
-        self,
-        coef: Array,
-        intercept: float,
-        pointwise: Pointwise,
-        cut: tuple[Array, ...],
-        centre: Array,
-        wanted: Index | None,
-    ) -> Sweep:
+    def sweep(self, at: SweepPoint) -> Sweep:
         self._known = None  # frees its memory
-        shared = (coef, intercept, pointwise, centre, wanted)
-        (scores, dual), (pulled, sums, *gram) = self.run(tasks.sweep, shared, cut)
+        task, shared = tasks.sweep, (at._replace(cut=()),)
+        (scores, dual), (pulled, sums, *gram) = self.run(task, shared, at.cut)
         self._known = dual, pulled[:, :2]
         return Sweep(scores, dual, pulled, sums, gram[0] if gram else None)
 

@@ -19,15 +19,10 @@ from proxmargin.runtime.memory import mapped, mapped_empty
 
 
 class Scan(NamedTuple):
-    """What the first pass over a data set finds.
-
-    Attributes
-    ----------
-    design : ChunkedDesign
-    y, weight : (n_samples,) or None
-    """
+    """What the first pass over a data set finds."""
 
     design: ChunkedDesign
+    # (n_samples,) or None
     y: NDArray[Any] | None
     weight: NDArray[Any] | None
 

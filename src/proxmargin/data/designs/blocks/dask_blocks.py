@@ -27,25 +27,14 @@ MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no tru
 
 
 class BlockFacts(NamedTuple):
-    """What is known of a block.
-
-    Attributes
-    ----------
-    rows, features, nbytes : int
-    stored : int
-        Stored entries of a sparse block; -1 for a dense one.
-    ready : bool
-        It is as designs take it, so that no copy is needed.
-    bad : Entry, optional
-        The first one that is no number of modest size.
-    """
+    """What is known of a block."""
 
     rows: int
     features: int
     nbytes: int
-    stored: int
-    ready: bool
-    bad: Entry | None
+    stored: int  # stored entries of a sparse block; -1 for a dense one
+    ready: bool  # it is as designs take it, so that no copy is needed
+    bad: Entry | None  # the first one that is no number of modest size
 
 
 class DaskDesign(SizedBlocks):
@@ -199,21 +188,13 @@ def _prepared(X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class BlockRequest:
-    """What a pass asks of the blocks of a thread. Dask looks into tuples, and calls what it finds.
-
-    Attributes
-    ----------
-    cuts : list of tuples of arrays
-        The rows of each block.
-    numbers : list of int
-        Of the blocks.
-    """
+    """What a pass asks of the blocks of a thread; not a tuple, which Dask would look into."""
 
     task: Task
     combine: Combine
     shared: Arrays
-    cuts: list[Arrays]
-    numbers: list[int]
+    cuts: list[Arrays]  # the rows of each block
+    numbers: list[int]  # of the blocks
 
     def __sizeof__(self) -> int:
         """Bytes of the arrays, which Dask asks for."""

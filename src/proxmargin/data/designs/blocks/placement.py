@@ -43,20 +43,12 @@ Reply = tuple[Arrays, list[Node]]
 
 
 class Group(NamedTuple):
-    """Blocks that one thread of a worker answers for.
+    """Blocks that one thread of a worker answers for."""
 
-    Attributes
-    ----------
-    worker : str
-        Its address.
-    numbers : tuple of int
-    anchor : future
-        An object on that worker that cannot be computed elsewhere: tasks that depend on it are
-        cancelled when the worker is lost, instead of collecting its blocks on another one.
-    """
-
-    worker: str
+    worker: str  # its address
     numbers: tuple[int, ...]
+    # future; an object on that worker that cannot be computed elsewhere: tasks that depend on it
+    # are cancelled when the worker is lost, instead of collecting its blocks on another one
     anchor: Any
 
 

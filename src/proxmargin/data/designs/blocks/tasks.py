@@ -146,8 +146,8 @@ def precise_adjoint(block: Design, shared: Arrays, cut: Arrays) -> Answer:
 
 
 def sweep(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    coef, intercept, pointwise, centre, wanted = shared
-    found = block.sweep(coef, intercept, pointwise, cut, centre, wanted)
+    (at,) = shared
+    found = block.sweep(at._replace(cut=cut))
     small = (found.pulled, found.sums)
     return (found.scores, found.dual), small if found.gram is None else (*small, found.gram)
 

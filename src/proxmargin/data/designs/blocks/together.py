@@ -98,31 +98,15 @@ def over(design: Design, blocks: BlockedDesign) -> Design:
 
 @dataclass(eq=False)
 class Request:
-    """What a thread waits for: what a method of the blocks returns.
+    """What a thread waits for: what a method of the blocks returns."""
 
-    Attributes
-    ----------
-    place : int
-        Number of the fit.
-    method : str
-        "run", for a pass; or a method whose last answer is kept for all.
-    arguments : tuple
-    answer : Any
-    share : float
-        Passes to charge.
-    error : BaseException, optional
-        Raised instead of an answer.
-    compiled : float
-        Most seconds for which a thread has compiled since the last requests were answered.
-    is_answered : bool
-    """
-
-    place: int
-    method: str
-    arguments: Arrays
-    answer: Any = None
-    share: float = 0.0
-    error: BaseException | None = None
+    place: int  # number of the fit
+    method: str  # "run", for a pass; or a method whose last answer is kept for all
+    arguments: Arrays  # tuple
+    answer: Any = None  # Any
+    share: float = 0.0  # passes to charge
+    error: BaseException | None = None  # BaseException, optional; raised instead of an answer
+    # most seconds for which a thread has compiled since the last requests were answered
     compiled: float = 0.0
     is_answered: bool = False
 

@@ -44,21 +44,9 @@ class LabelledLoss(Loss):
 
     def __init__(self, codes: ArrayLike, shares: ArrayLike, count: int, total: float = 0.0) -> None:
         self.codes: NDArray[np.intp] = np.asarray(codes, dtype=np.intp)
-        self._shares: Array = np.asarray(shares, dtype=np.float64)
-        self.count = count
-        self.total = total
-
-    @property
-    def n_outputs(self) -> int:
-        return self.count
-
-    @property
-    def sample_count(self) -> float:
-        return self.total
-
-    @property
-    def shares(self) -> Array:
-        return self._shares
+        self.shares = np.asarray(shares, dtype=np.float64)
+        self.count = self.n_outputs = count
+        self.total = self.sample_count = total
 
 
 def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array) -> Array:
@@ -97,6 +85,11 @@ class SmoothComparison(LabelledLoss):
 
     def value(self, scores: Array) -> float:
         return self.value_and_gradient(scores)[0]
+
+    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
+        gradient, scores = np.empty(scores.shape), np.ascontiguousarray(scores)
+        value = class_forms.value_and_gradient(self.form, scores, self.codes, self.shares, gradient)
+        return value, gradient
 
     def curvature_bound(self, row_weights: Array) -> float:
         return float(row_weights @ self.row_curvatures)
@@ -199,14 +192,7 @@ class PairwiseSquaredHinge(SmoothComparison):
     def curvature(self) -> float:
         return 2.0 * self.count  # of 2 sum_k (e_k - e_y)(e_k - e_y)'
 
-    @property
-    def form(self) -> PairwiseSquares:
-        return PairwiseSquares(1.0)
-
-    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
-        gradient = np.empty(scores.shape)
-        value = compiled.value_and_gradient(scores, self.codes, self.shares, gradient)
-        return value, gradient
+    form = PairwiseSquares(1.0)
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         terms = compiled.fenchel_young_sum(scores, self.codes, self.shares, dual)

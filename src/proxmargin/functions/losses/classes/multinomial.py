@@ -40,6 +40,7 @@ class Multinomial(SmoothComparison):
     """
 
     most_rate = 1.0
+    curvature = 0.5  # of diag(p) - p p', where two classes share the probability
 
     def __init__(
         self, codes: NDArray[np.intp], shares: Array, count: int, total: float, margin: float = 0.0
@@ -48,19 +49,8 @@ class Multinomial(SmoothComparison):
         self.margin = margin
 
     @property
-    def curvature(self) -> float:
-        return 0.5  # of diag(p) - p p', where two classes share the probability
-
-    @property
     def form(self) -> Softmax:
         return Softmax(float(self.margin))
-
-    def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
-        gradient = np.empty(scores.shape)
-        value = multinomial.value_and_gradient(
-            scores, self.codes, self.shares, self.margin, gradient
-        )
-        return value, gradient
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         divergence = multinomial.relative_entropy_sum(

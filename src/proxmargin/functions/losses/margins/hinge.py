@@ -25,18 +25,9 @@ class Hinge(MarginLoss):
 
     has_quadratic_conjugate = True  # with a smoothness that is infinite
     is_hinge = True
-
-    @property
-    def smoothness(self) -> float:
-        return np.inf
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        return (1.0,)
-
-    @property
-    def dual_bound(self) -> float:
-        return 1.0
+    smoothness = np.inf
+    kinks = (1.0,)
+    dual_bound = 1.0
 
     def value(self, t: Array) -> Array:
         return np.maximum(1.0 - t, 0.0)
@@ -175,9 +166,7 @@ class CappedQuadratic(MarginLoss):
 class SquaredHinge(CappedQuadratic):
     """``[1 - t]_+^2``; its conjugate at -a is ``-a + a^2/4`` for a >= 0."""
 
-    @property
-    def scalars(self) -> CappedScalars:
-        return CappedScalars(2.0, np.inf)
+    scalars = CappedScalars(2.0, np.inf)
 
 
 @dataclass(frozen=True)

@@ -95,18 +95,9 @@ class Logistic(MarginLoss):
 
     is_strictly_convex = True
     has_linear_piece = False
-
-    @property
-    def scalars(self) -> LogisticScalars:
-        return LogisticScalars()
-
-    @property
-    def smoothness(self) -> float:
-        return 0.25
-
-    @property
-    def dual_bound(self) -> float:
-        return 1.0
+    scalars = LogisticScalars()
+    smoothness = 0.25
+    dual_bound = 1.0
 
     def value(self, t: Array) -> Array:
         return np.logaddexp(0.0, -t)
@@ -241,9 +232,9 @@ class DistanceWeighted(MarginLoss):
         for _ in range(ROOT_STEPS):
             pull = step / (u * u)
             moved = u - (u - t - pull) / (1.0 + 2.0 * pull / u)
-            settled = np.all(np.abs(moved - u) <= SUM_ROUNDING * u)
+            ended = np.all(np.abs(moved - u) <= SUM_ROUNDING * u)
             u = np.maximum(moved, self.threshold)
-            if settled:
+            if ended:
                 break
         return np.where(linear <= self.threshold, linear, u)
 

@@ -119,8 +119,8 @@ class RescaledScalars(NamedTuple):
         return self.height * self.slope * self.phi.descent(self.slope * t + self.shift)
 
     def curvature(self, t: float) -> Any:
-        bend = self.phi.curvature(self.slope * t + self.shift)
-        return self.height * self.slope * self.slope * bend
+        curvature = self.phi.curvature(self.slope * t + self.shift)
+        return self.height * self.slope * self.slope * curvature
 
     def fenchel_young(self, t: float, a: float) -> Any:
         inner = a / (self.height * self.slope)
@@ -130,8 +130,8 @@ class RescaledScalars(NamedTuple):
         return self.phi.zone() / self.slope
 
     def majorant(self, t: float) -> Any:
-        bend = self.phi.majorant(self.slope * t + self.shift)
-        return self.height * self.slope * self.slope * bend
+        curvature = self.phi.majorant(self.slope * t + self.shift)
+        return self.height * self.slope * self.slope * curvature
 
 
 @dataclass(frozen=True)

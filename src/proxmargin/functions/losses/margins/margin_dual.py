@@ -86,8 +86,8 @@ class MarginDual(DualForm):
         def at(theta: float) -> tuple[Array, Array]:
             # Moreau: the margins t at which a = -phi'(t); da/dc = phi''(t) / (phi''(t) + step)
             t = self.phi.prox((theta * self.signs - start) / step, 1.0 / step)
-            bend = self.phi.curvature(t)
-            return self.phi.descent(t), bend / (bend + step)
+            curvature = self.phi.curvature(t)
+            return self.phi.descent(t), curvature / (curvature + step)
 
         a = self._balanced(_rooted(at, self.signs, self.weights)) if self.free else at(0.0)[0]
         return a * self.roots
@@ -99,23 +99,23 @@ class MarginDual(DualForm):
         """The conjugate, continued beyond its smooth range by parabolas of the same slope and
         curvature: extrapolated points lie outside the set."""
         a = self._a(u)
-        held, slope, bend = self._expansion(a)
+        held, slope, curvature = self._expansion(a)
         beyond = a - held
-        terms = self.phi.conjugate(held) + beyond * (slope + 0.5 * bend * beyond)
+        terms = self.phi.conjugate(held) + beyond * (slope + 0.5 * curvature * beyond)
         return float(self.weights @ terms)
 
     def smooth_gradient(self, u: Array) -> Array:
         a = self._a(u)
-        held, slope, bend = self._expansion(a)
-        return self.roots * (slope + bend * (a - held))
+        held, slope, curvature = self._expansion(a)
+        return self.roots * (slope + curvature * (a - held))
 
     def smooth_divergence(self, u: Array, base: Array) -> float:
         # the Fenchel-Young terms of a against the margins that the base stands for, and what the
         # parabola at a base outside the set adds
         a, b = self._inside(u), self._a(base)
-        held, slope, bend = self._expansion(b)
+        held, slope, curvature = self._expansion(b)
         short = held - b
-        terms = self.phi.fenchel_young(-slope, a) + bend * short * (a - held + 0.5 * short)
+        terms = self.phi.fenchel_young(-slope, a) + curvature * short * (a - held + 0.5 * short)
         return float(self.weights @ np.where(a == b, 0.0, terms))
 
     def smooth_curvature(self) -> float:

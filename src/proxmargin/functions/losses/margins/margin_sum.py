@@ -117,12 +117,12 @@ class MarginSum(Loss):
             upper = np.where(live, np.inf, 0.0)
         return Box(self.signs[:, 0], upper, curvature, np.ones_like(upper), 0.0)
 
-    @property
-    def n_outputs(self) -> int:
+    @cached_property
+    def n_outputs(self) -> int:  # type: ignore[override]
         return int(self.signs.shape[1])
 
     @cached_property
-    def shares(self) -> Array:
+    def shares(self) -> Array:  # type: ignore[override]
         largest = largest_of_rows(self.weights)
         return np.divide(largest, largest.sum(), out=empty_beside(largest))
 
@@ -153,8 +153,8 @@ class MarginSum(Loss):
         return self.phi.smoothness * largest_of_rows(self.weights)
 
     def curvatures(self, scores: Array) -> Array:
-        bends: Array = self.weights * self.phi.curvature(self.signs * scores)
-        return bends
+        curvatures: Array = self.weights * self.phi.curvature(self.signs * scores)
+        return curvatures
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         if self.phi.scalars is None:
