@@ -17,7 +17,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import dual_subspace, model, products
 from proxmargin.compiled.paths.certificate import certify, kkt_gap_objective
 from proxmargin.compiled.paths.dual_point import evaluate, optimise, recompute_scores
-from proxmargin.compiled.paths.state import Outcome, PathTarget
+from proxmargin.compiled.paths.state import PathOutcome, PathTarget
 from proxmargin.compiled.paths.steps import forget_error, halve, learn_error, step
 from proxmargin.compiled.products.vectors import dot
 from proxmargin.compiled.rounding import HALVINGS, RISE_ROUNDING
@@ -99,9 +99,9 @@ def advance(path, strengths, first, last, tol):
     """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
         code = _solve_strength(path, strengths, at, tol)
-        if code != Outcome.DONE:
+        if code != PathOutcome.DONE:
             return at, code
-    return last, Outcome.DONE
+    return last, PathOutcome.DONE
 
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
@@ -116,11 +116,11 @@ def _solve_strength(path, strengths, at, tol):
     scalars.is_first = True
     for _ in range(MAX_ROUNDS):
         if candidates.scalars.count + wanted > candidates.feature.size:
-            return Outcome.CANDIDATES_FULL
+            return PathOutcome.CANDIDATES_FULL
         for x in range(wanted):
             _enter(data, candidates, path.point.dual, path.screening.to_check[x])
         code = _newton(path, PathTarget(l1, l2, threshold, following, newton_tol))
-        if code != Outcome.DONE:
+        if code != PathOutcome.DONE:
             return code
         gap, objective, worst, wanted = certify(path, PathTarget(l1, l2, threshold, following, tol))
         if gap <= tol * objective and gap < math.inf:
@@ -134,7 +134,7 @@ def _solve_strength(path, strengths, at, tol):
         threshold = min(threshold, l1)
         if wanted == 0:
             newton_tol *= TIGHTER
-    return Outcome.GAVE_UP
+    return PathOutcome.GAVE_UP
 
 
 @njit(cache=True, nogil=True, allocates=False)
@@ -181,14 +181,14 @@ def _store_solution(path, strengths, at):
     for s in range(candidates.scalars.count):
         if candidates.coef[s] != 0.0:
             if place == strengths.indices.size:
-                return Outcome.SOLUTIONS_FULL
+                return PathOutcome.SOLUTIONS_FULL
             j, coef = candidates.feature[s], candidates.coef[s]
             strengths.indices[place], strengths.values[place] = j, coef
             intercept += (data.centre[j] - candidates.mean[s]) * data.inverse[j] * coef
             place += 1
     strengths.indptr[at + 1] = place
     strengths.intercepts[at] = intercept
-    return Outcome.DONE
+    return PathOutcome.DONE
 
 
 @njit(cache=True, nogil=True, allocates=False, forceinline=True)
@@ -211,14 +211,14 @@ def _newton(path, target):
                 halved, fresh = halved + 1, False
                 continue
             if not objective <= before * LARGEST_RISE:
-                return Outcome.GAVE_UP
+                return PathOutcome.GAVE_UP
         halved = 0
         if gap <= CLAIM * target.tol * objective and gap < math.inf:
-            return Outcome.DONE
+            return PathOutcome.DONE
         if trial >= MAX_STEPS or (fresh and worst >= last and trial > MAX_STEPS // 2):
-            return Outcome.DONE  # the certificate decides
+            return PathOutcome.DONE  # the certificate decides
         if scalars.steps >= scalars.last_step:
-            return Outcome.STEPS_TAKEN
+            return PathOutcome.STEPS_TAKEN
         added, m = model.newcomers(data, candidates, target.threshold), quadratic.scalars.size
         slow = trial > 0 and worst > SLOW_CHORD * last and not fresh
         fresh = m == 0 or (slow and not data.jumps)
@@ -232,9 +232,9 @@ def _newton(path, target):
             scalars.read += 2.0 * quadratic.scalars.size / p * max(changed, 0.0)
         if fresh:
             if not model.form(data, candidates, quadratic, point, target.threshold, relative):
-                return Outcome.MODEL_FULL
+                return PathOutcome.MODEL_FULL
             scalars.read += 2.0 * quadratic.scalars.size / p
         fresh = fresh or data.jumps
         intercept_step = step(path, target, worst)
         last, before = worst, objective
-    return Outcome.DONE
+    return PathOutcome.DONE

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Outcome(IntEnum):
+class PathOutcome(IntEnum):
     """Why a call has ended."""
 
     DONE = auto()

@@ -13,12 +13,12 @@ from scipy.linalg.blas import dsyrk
 from proxmargin.compiled.products import products
 from proxmargin.compiled.solvers.multiplier_newton import add_curvature
 from proxmargin.data.designs.base import Design
-from proxmargin.data.designs.dense import GRAM_BLOCK, GRAM_ROWS
+from proxmargin.data.designs.dense import GRAM_ROWS
 from proxmargin.data.designs.row_span import in_short_coordinates
 from proxmargin.data.designs.standardized import StandardizedDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.memory import Remembers, cached_property
+from proxmargin.runtime.memory import BLOCK_ENTRIES, Remembers, cached_property
 
 Ids = NDArray[np.intp]
 Indices = NDArray[np.signedinteger]
@@ -140,7 +140,7 @@ class Block(ABC):
         few, places = curved.contrasts <= self.crowded * curved.inside.size, pairs.places
         # a row of data, or a root for all classes of a support but one
         wide = self.n_columns + 1 if few else pairs.size * curved.inside.shape[1]
-        step = max(GRAM_ROWS // 8, GRAM_BLOCK // max(wide, 1))
+        step = max(GRAM_ROWS // 8, BLOCK_ENTRIES // max(wide, 1))
         for start in range(0, curved.samples.size, step):
             part = slice(start, start + step)
             some = CurvedSamples(curved.samples[part], curved.inside[part], curved.weights[part])

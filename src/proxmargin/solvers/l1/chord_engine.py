@@ -19,8 +19,8 @@ from proxmargin.compiled.paths.state import (
     Candidates,
     ColumnCache,
     Data,
-    Outcome,
     PathModel,
+    PathOutcome,
     PathPoint,
     PathState,
     Screening,
@@ -182,15 +182,15 @@ class ChordEngine:
                 done = slice(before, first)
                 retried[:, first] += self.effort - effort
                 retried[:, first] -= found.steps[done].sum(), found.passes[done].sum()
-            if code == Outcome.CANDIDATES_FULL:
+            if code == PathOutcome.CANDIDATES_FULL:
                 self._add_candidates()
-            elif code == Outcome.SOLUTIONS_FULL:
+            elif code == PathOutcome.SOLUTIONS_FULL:
                 found = _with_more_room(found)
-            elif code != Outcome.MODEL_FULL or not self._add_members():
+            elif code != PathOutcome.MODEL_FULL or not self._add_members():
                 break
         for counted, more in zip((found.steps, found.passes), retried, strict=True):
             counted += more
-        return Advance(found, first, code == Outcome.STEPS_TAKEN)
+        return Advance(found, first, code == PathOutcome.STEPS_TAKEN)
 
     def blank(self, l1: Array, l2: Array) -> Strengths:
         """Empty results for these strengths, with room for coefficients."""
