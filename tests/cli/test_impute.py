@@ -122,4 +122,4 @@ def test_no_probabilities_are_those_of_the_model_behind_the_imputer(
     given = ["--encode", "--impute", "mean", "--model", "SquaredHingeSVC", "-q"]
     assert main(["fit", str(holed), *given, "-o", path]) == OK
     assert main(["predict", path, str(holed), "--proba"]) == USAGE
-    assert "the scores of SquaredHingeSVC are no probabilities" in capsys.readouterr().err
+    assert "this SquaredHingeSVC has scores and no probabilities" in capsys.readouterr().err
