@@ -73,6 +73,9 @@ def test_its_numbers_agree(published) -> None:
     assert {row["id"] for row in read(published / "tables" / "misclassified.csv")} == wrong
     text = (published / "methods.md").read_text()
     assert f"{found['auc']['value']:.3f}" in text
+    for row in read(published / "tables" / "features.csv"):
+        assert 0 <= float(row["auc"]) <= 1
+        assert row["partners"] == "–" or row["partners"].endswith(")")
     assert "permuted labelings" in text
     asked = (published / "tripod-ai.md").read_text()
     assert asked.count("\n| ") == 1 + 52

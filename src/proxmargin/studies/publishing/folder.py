@@ -27,6 +27,7 @@ from proxmargin.studies.comparing.comparison import Comparison
 from proxmargin.studies.publishing.methods import checklist, methods
 from proxmargin.studies.publishing.paper import write_paper
 from proxmargin.studies.reports import check_libraries
+from proxmargin.studies.reports.details import partners
 
 PERMUTATIONS = 200
 PAGE, PAPER, MODEL = "report.html", "report.pdf", "model.pmz"
@@ -198,7 +199,8 @@ def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
     }
     features = facts["features"].get(name)
     if features:
-        found["features"] = frame(features).set_index("feature")
+        rows = [{**row, "partners": partners(row)} for row in features]
+        found["features"] = frame(rows).set_index("feature")
     if hasattr(comparison.models_[name], "coef_"):
         found["coefficients"] = comparison.models_[name].coefficients().set_index("feature")
     clinical = ((facts["clinical"] or {}).get("models") or {}).get(name)

@@ -106,7 +106,7 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
             "share of the outer folds whose model uses it in this direction",
         ),
         number_column("area under ROC alone", "auc", why="of the feature, for the class it is of"),
-        word_column("goes along with", _partners, "features with a correlation of 0.8 or more"),
+        word_column("goes along with", partners, "features with a correlation of 0.8 or more"),
     )
     return HtmlTable.of(name, f"Features of {model}, the largest weights first", columns, rows)
 
@@ -117,7 +117,8 @@ def _product(frequency: Any, agreement: Any) -> float | None:
     return frequency * agreement if standings.known(agreement) else 0.0
 
 
-def _partners(row: Facts) -> str:
+def partners(row: Facts) -> str:
+    """The correlated features of a row, with their correlations."""
     near = [f"{name} ({standings.score(value, 2)})" for name, value in row.get("partners") or ()]
     return ", ".join(near) or standings.NONE
 
