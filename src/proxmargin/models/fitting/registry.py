@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 # values of C, in the order of preference among equal scores
 STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # nu and kappa as shares of the largest values that the data admit
-SHARES = ("0.2max", "0.5max", "0.8max")
+SHARES = ("0.05max", "0.2max", "0.5max", "0.8max", "0.95max")
 
 
 class Model(NamedTuple):
@@ -47,7 +47,7 @@ MODELS: Mapping[str, Model] = {
     "ElasticNetSVC": Model("elastic_net", NET, strengths=15),  # fits take ten times as long
     "SquaredHingeSVC": Model("elastic_net", NET, quick=True),
     "SparseLogisticRegression": Model("elastic_net", NET, quick=True),
-    "MulticlassSVC": Model("multiclass", ("C",), grid={"C": (0.01, 0.1, 1.0)}),
+    "MulticlassSVC": Model("multiclass", ("C",), grid={"C": (0.01, 0.03, 0.1, 0.3, 1.0)}),
     "MarginClassifier": Model("custom", compared=False),
     "SVC": Model("regularized", **BY_C),
     "L2SVC": Model("regularized", quick=True, **BY_C),

@@ -24,6 +24,7 @@ Make = Callable[..., Any]
 
 # relative gap of fits that only rank settings: a smaller one does not change their scores
 SELECTION_TOL = 1e-4
+FURTHER = 10.0  # factor by which a search goes on beyond its last strength
 
 
 @dataclass
@@ -164,6 +165,44 @@ class SearchPredictions:
         """Mean numbers of features, (n_settings,)."""
         return np.mean(self.fold_sizes, axis=0)
 
+    def along(self, index: int) -> list[int]:
+        """The settings that differ from one in the strength alone, the smallest value first."""
+        name = str(self.parameter)
+        others = [{k: v for k, v in each.items() if k != name} for each in self.settings]
+        same = [k for k, each in enumerate(others) if each == others[index]]
+        return sorted(same, key=lambda k: self.settings[k][name])
+
+    def further(self, index: int) -> tuple[float, ...]:
+        """Strengths beyond the one of a setting, in steps as before it, if it is the last one;
+        none where it is not, or where it is no number."""
+        along = self.along(index) if self.parameter is not None else []
+        if len(along) < 2 or index not in (along[0], along[-1]):
+            return ()
+        if self.parameter == "alpha" and index == along[-1]:
+            return ()  # the null model, or near it
+        nearest = along[1] if index == along[0] else along[-2]
+        last, before = (self.settings[k][str(self.parameter)] for k in (index, nearest))
+        if not all(isinstance(each, float | int) and each > 0 for each in (last, before)):
+            return ()
+        ratio = last / before
+        steps = max(2, round(abs(np.log(FURTHER) / np.log(ratio))))
+        return tuple(sorted(float(last * ratio**k) for k in range(1, steps + 1)))
+
+    def joined(self, other: SearchPredictions) -> SearchPredictions:
+        """With the settings of another search on the same folds."""
+        assert self.labels is not None
+        assert other.labels is not None
+        known = self.scores is not None and other.scores is not None
+        return SearchPredictions(
+            [*self.settings, *other.settings],
+            self.parameter,
+            self.folds,
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.scores, other.scores]) if known else None,
+            [np.concatenate(pair) for pair in zip(self.fold_sizes, other.fold_sizes, strict=True)],
+            self.tally + other.tally,
+        )
+
     def add_paths(
         self, split: TrainTestRows, data: LabelledRows, paths: Iterable[tuple[Any, Array]]
     ) -> None:
@@ -211,6 +250,9 @@ class Search(Protocol):
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
     ) -> SearchPredictions:
         """Out-of-fold predictions of all settings for these training rows."""
+
+    def at(self, setting: Settings, values: tuple[float, ...]) -> Search:
+        """The same search of these strengths alone, beside the rest of a setting."""
 
 
 class _Path(ABC):
@@ -270,7 +312,11 @@ class AlphaPath(_Path):
     n_alphas: int = 30
     eps: float = 1e-3  # the last alpha as a share of the first
     tol: float = SELECTION_TOL
+    values: tuple[float, ...] = ()  # in place of the default grid
     parameter = "alpha"
+
+    def at(self, setting: Settings, values: tuple[float, ...]) -> AlphaPath:
+        return replace(self, l1_ratios=(setting["l1_ratio"],), values=values[::-1])
 
     def templates(self, make: Make) -> list[Any]:
         return [
@@ -280,6 +326,8 @@ class AlphaPath(_Path):
     def grid(self, template: Any, assembly: Any) -> Array:
         from proxmargin.models.paths.grid import default_grid
 
+        if self.values:
+            return np.array(self.values)
         return default_grid(template, assembly, self.n_alphas, self.eps)
 
     def mix(self, template: Any) -> Settings:
@@ -293,6 +341,9 @@ class CPath(_Path):
     values: tuple[float, ...]
     tol: float = SELECTION_TOL
     parameter = "C"
+
+    def at(self, setting: Settings, values: tuple[float, ...]) -> CPath:
+        return replace(self, values=values)
 
     def templates(self, make: Make) -> list[Any]:
         return [_template(make().set_params(tol=self.tol))]
@@ -318,6 +369,10 @@ class Grid:
 
     values: Mapping[str, Iterable[Any]]
     tol: float | None = None  # of these fits, for estimators that have one
+
+    def at(self, setting: Settings, values: tuple[float, ...]) -> Grid:
+        (name,) = (name for name, each in self.values.items() if len(list(each)) > 1)
+        return replace(self, values={k: [v] for k, v in setting.items()} | {name: values})
 
     def tried(
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
@@ -347,6 +402,9 @@ class Grid:
 class Given:
     """No choice: an estimator as it is. Held-out scores are fitted only if it needs them to be
     calibrated, because it has no probabilities."""
+
+    def at(self, setting: Settings, values: tuple[float, ...]) -> Given:
+        return self
 
     def tried(
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]

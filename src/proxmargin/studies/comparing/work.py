@@ -58,6 +58,7 @@ PROBABILITIES: Mapping[str, str] = {
 }
 # beginnings of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
+MOST_FURTHER = 2  # times that a search goes on
 STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose them by themselves
 
 
@@ -128,8 +129,9 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
     with warnings.catch_warnings(record=True) as caught, quiet_threads(0):
         warnings.simplefilter("always")
         folds = inner_splits(train, task.seed)
-        tried = task.candidate.search.tried(task.candidate.make, train, folds)
-        choice = chosen(tried, train, metrics[0], _log_odds_model(task.candidate.make()))
+        tried, choice = _searched(task.candidate, train, folds, metrics[0])
+        if choice.end and task.split is None:
+            warnings.warn(f"{task.candidate.name}: {choice.end}", UserWarning, stacklevel=2)
         ready, transformer = train.prepared()
         model, begun = task.candidate.make().set_params(**choice.settings), clock()
         model = fitted(model, ready)
@@ -176,6 +178,25 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         probabilities=source,
         estimator=whole if task.split is None else None,
     )
+
+
+def _searched(
+    candidate: Candidate, train: LabelledRows, folds: Sequence[TrainTestRows], metric: Metric
+) -> tuple[SearchPredictions, ChosenSettings]:
+    """The search, which goes on where the best strength is the last one that was tried."""
+    make, search = candidate.make, candidate.search
+    tried, log_odds = search.tried(make, train, folds), _log_odds_model(make())
+    choice, name = chosen(tried, train, metric, log_odds), str(tried.parameter)
+    for _ in range(MOST_FURTHER):
+        values = tried.further(choice.index)
+        if not values:
+            return tried, choice
+        tried = tried.joined(search.at(choice.settings, values).tried(make, train, folds))
+        choice = chosen(tried, train, metric, log_odds)
+    end = ""
+    if tried.further(choice.index):
+        end = f"the chosen {name}={choice.settings[name]:.3g} is the last that was tried"
+    return tried, replace(choice, end=end)
 
 
 def _source(model: Any, choice: ChosenSettings) -> str:
@@ -257,6 +278,8 @@ class ChosenSettings:
     calibrator: Calibrator | None
     # inner scores along the strength, for the other chosen settings; empty without a strength
     curve: dict[str, Any]
+    index: int = 0  # among those tried
+    end: str = ""  # what is said of a strength that is still the last one tried
 
 
 def chosen(
@@ -281,8 +304,8 @@ def chosen(
         )
         index = best(metric.sign * _means(scores), tried.sizes)
     calibrator = None if tried.scores is None else _calibrator(tried.scores[index], codes, data)
-    curve = {} if scores is None else _curve(tried, index, scores)
-    return ChosenSettings(tried.settings[index], calibrator, curve)
+    curve = {} if scores is None else _curve(tried, index, scores, metric.sign)
+    return ChosenSettings(tried.settings[index], calibrator, curve, index)
 
 
 def best(scores: Array, sizes: Array) -> int:
@@ -342,21 +365,24 @@ def _means(scores: Array) -> Array:
     return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)
 
 
-def _curve(tried: SearchPredictions, index: int, scores: Array) -> dict[str, Any]:
-    """Mean and standard error along the strength, with what else was chosen."""
+def _curve(tried: SearchPredictions, index: int, scores: Array, sign: float) -> dict[str, Any]:
+    """Mean and standard error along the strength, the strongest penalty first, with what else was
+    chosen, and the place of the strongest one within a standard error of the best."""
     name = tried.parameter
     if name is None:
         return {}
-    others = [{k: v for k, v in each.items() if k != name} for each in tried.settings]
-    own = others[index]
-    along = [k for k, each in enumerate(others) if each == own]
+    own = {k: v for k, v in tried.settings[index].items() if k != name}
+    along = tried.along(index)[:: -1 if name == "alpha" else 1]
     picked, errors = scores[along], np.full(len(along), np.nan)
     if picked.shape[1] > 1:
         errors = picked.std(axis=1, ddof=1) / np.sqrt(picked.shape[1])
+    means, place = _means(picked), along.index(index)
+    enough = sign * means >= sign * means[place] - np.nan_to_num(errors[place])
     return {
         "parameter": name,
         "strengths": [tried.settings[k][name] for k in along],
-        "mean": _means(picked).tolist(),
+        "mean": means.tolist(),
+        "one_standard_error": int(np.argmax(enough)),
         "se": errors.tolist(),
         "n_features": tried.sizes[along].tolist(),
         "chosen": tried.settings[index][name],

@@ -115,7 +115,21 @@ def _model_remark(facts: Row, name: str, heading: str) -> str:
     return (
         f"{heading}: {name}({settings}), fitted on all samples; it uses "
         f"{model['final']['n_features']} of {facts['data']['n_features']} features."
+        f"{_simpler(facts, name)}"
     )
+
+
+def _simpler(facts: Row, name: str) -> str:
+    """The strongest penalty within one standard error of the choice, if it is another one."""
+    curve = facts["paths"].get(name)
+    if not curve or curve["parameter"] not in ("alpha", "C"):
+        return ""
+    place = curve["one_standard_error"]
+    value, parameter = curve["strengths"][place], curve["parameter"]
+    if value == curve["chosen"]:
+        return ""
+    used = f" with about {curve['n_features'][place]:.0f} features"
+    return f" Within one standard error of it: {parameter}={setting(value)}{used}."
 
 
 def _features_remark(facts: Row, name: str) -> str:
