@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import proxmargin
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
-from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.models.permutations import permutation_test
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
+from proxmargin.studies.comparing.candidates import CANDIDATES
 from proxmargin.studies.comparing.comparison import Comparison
+from proxmargin.studies.comparing.rows import INNER_FOLDS
+from proxmargin.studies.comparing.searches import AlphaPath, CPath
 from proxmargin.studies.publishing.methods import checklist, methods
 from proxmargin.studies.publishing.paper import write_paper
 from proxmargin.studies.reports import check_libraries
@@ -53,14 +56,13 @@ def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Any) -> dict[str
 
 @dataclass(frozen=True)
 class PipelineTest:
-    """A permutation test of the accuracy of a model, the choice of its strength inside."""
+    """A permutation test of the accuracy of a model, the choice of its parameters inside."""
 
     model: str
     accuracy: float
     pvalue: float
-    reached: int  # permutations with an accuracy as high
-    permutations: int
-    chooses: bool  # whether the strength is chosen again for each labeling
+    answer: str  # in a sentence
+    chooses: bool  # whether parameters are chosen again for each labeling
 
 
 def pipeline_test(
@@ -75,15 +77,13 @@ def pipeline_test(
 ) -> PipelineTest:
     """Whether the recommended model predicts better than models of permuted labels.
 
-    Each permuted labeling goes through the same cross-validation, the choice of the strength by
-    folds inside each training part included, where the model has a search.
+    Each permuted labeling goes through cross-validation, the choice of the parameters by folds
+    inside each training part included.
     """
     name = str(comparison.recommended_)
     model = comparison.models_[name]
     inner = model.model if isinstance(model, Preprocessed) else model
-    estimator, search = clone(inner), f"{name}CV"
-    if search in CROSS_VALIDATED:
-        estimator = getattr(proxmargin, search)(standardize=inner.standardize)
+    estimator, chooses = _choosing(name, inner)
     if isinstance(model, Preprocessed):
         estimator = Preprocessed.of(clone(model.transformer), estimator)
     with warnings.catch_warnings():
@@ -103,11 +103,19 @@ def pipeline_test(
         )
     if found.interrupted:
         raise KeyboardInterrupt
-    count = found.n_permutations
-    reached = round(found.pvalue * (count + (not found.exact))) - 1
-    return PipelineTest(
-        name, found.statistic, found.pvalue, reached, count, search in CROSS_VALIDATED
-    )
+    return PipelineTest(name, found.statistic, found.pvalue, found.sentence, chooses)
+
+
+def _choosing(name: str, model: Any) -> tuple[Any, bool]:
+    """A classifier that chooses the parameters as a comparison does, and whether there are some."""
+    plain, search = clone(model), getattr(CANDIDATES.get(name), "search", None)
+    if isinstance(search, AlphaPath):
+        return getattr(proxmargin, f"{name}CV")(standardize=model.standardize), True
+    grid = {"C": search.values} if isinstance(search, CPath) else getattr(search, "values", {})
+    if not grid:
+        return plain, False
+    folds = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
+    return GridSearchCV(plain, {n: list(each) for n, each in grid.items()}, cv=folds), True
 
 
 def publish(

@@ -95,11 +95,10 @@ def permutation_sentence(test: Facts | None) -> str:
     """What a test says, in a sentence; empty without one."""
     if test is None:
         return ""
-    often = f"{test['reached']} of" if test["reached"] else "none of"
-    again = ", the choice of the strength made again in each" if test["chooses"] else ""
+    again = ", its parameters chosen again for each labeling" if test["chooses"] else ""
     return (
-        f"Permutation test of {test['model']}: held-out accuracy {test['accuracy']:.3f}; {often} "
-        f"{test['permutations']} permuted labelings{again} reached it, p = {test['pvalue']:.2g}."
+        f"Permutation test of {test['model']}{again}: held-out accuracy {test['accuracy']:.3f}; "
+        f"{test['answer']}."
     )
 
 
@@ -144,7 +143,8 @@ def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
     yield "12e", ", ".join(str(each["label"]) for each in protocol["metrics"])
     yield "12f", "None."
     yield "12g", f"model.pmz. {_of(facts)['probabilities']['sentence']}"
-    yield "13", "Scores are means over the classes; no class was resampled or weighted."
+    chosen = protocol["metrics"][0]["label"]
+    yield "13", f"Models are chosen by {chosen}; no class was resampled."
     yield "15", "Predicted class and probability of each class; thresholds: tables/thresholds.csv."
     yield "18f", f"`{record['command'] or 'proxmargin.compare'}`; versions in provenance.json."
     yield "21", _size(data)
