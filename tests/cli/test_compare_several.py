@@ -65,22 +65,22 @@ def test_a_data_set_that_cannot_be_compared_is_named_and_the_others_are(
             raise ValueError("class 1 has 1 sample")
         return original(arguments, table)
 
-    original = compare._compared
-    monkeypatch.setattr(compare, "_compared", compared)
+    original = compare.compared
+    monkeypatch.setattr(compare, "compared", compared)
     assert run(*tables[:2], *MODELS) == failures.FAILED
     assert "Note: two is not compared: class 1 has 1 sample." in capsys.readouterr().out
 
 
 def test_an_interruption_keeps_what_was_finished(tables, monkeypatch, capsys) -> None:
 
-    original = compare._compared
+    original = compare.compared
 
     def compared(arguments: Any, table: Any) -> Any:
         if arguments.data == tables[1]:
             raise KeyboardInterrupt
         return original(arguments, table)
 
-    monkeypatch.setattr(compare, "_compared", compared)
+    monkeypatch.setattr(compare, "compared", compared)
     assert run(*tables, *MODELS) == failures.interrupted()
     told = capsys.readouterr().out
     assert "two is not compared: interrupted" in told

@@ -11,7 +11,7 @@ import pytest
 
 from proxmargin import load_model
 from proxmargin.cli import main
-from proxmargin.cli.failures import OK, USAGE
+from proxmargin.cli.failures import OK
 from tests.cli.conftest import COLUMNS, ROWS
 
 
@@ -46,8 +46,10 @@ class TestTextTables:
         path = tmp_path / "bare.tsv"
         lines = training.read_text().splitlines()[1:]
         path.write_text("\n".join(line.replace(",", "\t") for line in lines))
-        assert main(["info", str(path), "--json"]) == USAGE
-        assert "(--no-header)" in capsys.readouterr().err
+        assert main(["info", str(path), "--json"]) == OK
+        facts = json.loads(capsys.readouterr().out)
+        assert "(--no-header)" in facts["problem"]
+        assert facts["read_with"] == f"proxmargin compare {path} --no-header"
         assert main(["info", str(path), "--no-header", "--sep", "tab", "--json"]) == OK
         facts = json.loads(capsys.readouterr().out)
         assert (facts["rows"], facts["target"]) == (ROWS, str(COLUMNS))

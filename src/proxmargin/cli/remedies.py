@@ -47,7 +47,8 @@ def _next(
     """The first option of a sentence that can be typed and has not been."""
     known = {flag: action for action in reader._actions for flag in action.option_strings}
     for flag, value in OPTION.findall(sentence):
-        if flag in typed or flag not in known:
+        doubtful = flag == "--header" and "--no-header" in sentence  # it might eat a sample
+        if flag in typed or flag not in known or doubtful:
             continue
         if known[flag].nargs == 0:
             return [flag]
