@@ -43,6 +43,13 @@ def titled(ax: Any, title: str) -> None:
     ax.set_title(title, loc="left", fontsize="medium").set_parse_math(False)
 
 
+def finish(display: Any, ax: Any, title: str) -> None:
+    """What all displays end with: a title, no frame at the top and right, their axes."""
+    ax.spines[["top", "right"]].set_visible(False)
+    titled(ax, title)
+    display.ax_, display.figure_ = ax, ax.figure
+
+
 def drawable(strengths: Array) -> NDArray[np.bool_]:
     """Which strengths have a place on a logarithmic axis: all but alpha=0, of which one must be."""
     shown = strengths > 0

@@ -12,7 +12,7 @@ from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.inputs.parameters import check_choice, check_number
-from proxmargin.studies.displays.axes import apart, axes_for, titled
+from proxmargin.studies.displays.axes import apart, axes_for, finish
 from proxmargin.studies.reports.details import ModelPredictions, stairs
 from proxmargin.studies.stats.scores import INTERVAL
 
@@ -175,11 +175,9 @@ class ComparisonDisplay:
             ax.figure.set_figheight(height_of(len(drawn.models)))
         self.labels_ = [str(model["name"]) for model in drawn.models]
         self.marks_ = draw(drawn, ax)
-        ax.spines[["top", "right"]].set_visible(False)
         source = self.facts["data"].get("name")
-        titled(ax, title if source is None else f"{title}: {source}")
+        finish(self, ax, title if source is None else f"{title}: {source}")
         _plain(ax)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from proxmargin.models.permutations import PermutationTest, permutation_test
 from proxmargin.solvers.callbacks import History
-from proxmargin.studies.displays.axes import axes_for, titled
+from proxmargin.studies.displays.axes import axes_for, finish
 from proxmargin.studies.stats.ranks import Nemenyi, nemenyi
 
 AXES = {"n_iter": "iterations", "n_passes": "passes over the data", "seconds": "seconds"}
@@ -98,8 +98,7 @@ class ConvergenceDisplay:
         ax.set_xlabel(AXES[self.x])
         ax.set_ylabel("relative duality gap")
         ax.legend(fontsize="small")
-        titled(ax, "Certified distance from the optimum")
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(self, ax, "Certified distance from the optimum")
         return self
 
 
@@ -164,9 +163,8 @@ class PermutationDisplay:
         told = f"given labels: p = {test.pvalue:.3g}, z = {test.zscore:.3g}"
         self.line_ = ax.axvline(test.statistic, label=told, **OBSERVED)
         ax.set(xlabel=test.name, ylabel="number of permutations")
-        titled(ax, "Permutation test: the labels as given, and in other orders")
+        finish(self, ax, "Permutation test: the labels as given, and in other orders")
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 

@@ -20,8 +20,8 @@ from proxmargin.studies.displays.axes import (
     axes_for,
     count_features,
     drawable,
+    finish,
     show_strengths,
-    titled,
 )
 
 Array = NDArray[np.float64]
@@ -125,13 +125,11 @@ class PathDisplay:
         show_strengths(ax, path.strength.name, path.strength.falls)
         ax.margins(x=0.0)
         ax.set_ylabel(self._meaning(path, label))
-        ax.spines[["top", "right"]].set_visible(False)
         count_features(ax, path.strengths, path.n_nonzero)
         numbered = [f"x{j}" for j in range(values.shape[1])]
         names = getattr(path.template, "feature_names_in_", numbered)
         name_lines(ax, coloured, [str(names[j])[:LETTERS] for j in named])
-        titled(ax, f"Coefficients of {type(path.template).__name__}")
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(self, ax, f"Coefficients of {type(path.template).__name__}")
         return self
 
     def _values(self, path: Path, label: Any) -> Array:
@@ -248,14 +246,12 @@ class CVDisplay:
         show_strengths(ax, name, model.strength.falls)
         what = "minus the loss" if model.scoring is None else str(model.scoring)
         ax.set_ylabel(f"{what}, mean ± standard error of {scores.shape[2]} folds")
-        titled(ax, f"Cross-validation of {type(model).__name__.removesuffix('CV')}")
-        ax.spines[["top", "right"]].set_visible(False)
+        finish(self, ax, f"Cross-validation of {type(model).__name__.removesuffix('CV')}")
         if hasattr(model, "path_"):
             several = len(np.unique(np.atleast_1d(getattr(model, "l1_ratios", 1.0)))) > 1
             path, of = model.path_, f", l1_ratio={model.l1_ratio_:g}" if several else ""
             count_features(ax, path.strengths[shown], path.n_nonzero[shown], f"features{of}")
         ax.legend(edgecolor="none", framealpha=0.9)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
@@ -337,10 +333,8 @@ class StabilityDisplay:
             self._draw_paths(ax, top)
         else:
             self._draw_bars(ax, top)
-        ax.spines[["top", "right"]].set_visible(False)
         stable = np.count_nonzero(self.selector.stable_)
-        titled(ax, f"Stability selection: {stable} of {self.selector.stable_.size} features")
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(self, ax, f"Stability selection: {stable} of {self.selector.stable_.size} features")
         return self
 
     def _draw_paths(self, ax: Any, top: int) -> None:
