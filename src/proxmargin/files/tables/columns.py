@@ -35,6 +35,7 @@ from proxmargin.files.tables.levels import (
     known_levels,
     refuse_text,
     refuse_unusable_cells,
+    text_columns,
     warn_of_id_numbers,
     warn_of_levels,
 )
@@ -445,16 +446,15 @@ class NamedColumns:
             for name in frame.columns
             if name.startswith("Unnamed: ") and frame[name].isna().all()
         ]
-        others = [] if asked is not None else [n for n in frame.columns if are_ids(frame[n])]
+        others = [] if asked is not None else [c.name for c in text_columns(frame) if are_ids(c)]
         if len(others) + len(empty) == frame.shape[1]:  # or there would be no feature
             others = []
+        if ids is None and others:
+            ids = frame[others[0]]
         if empty or others:
             frame = frame.drop(columns=[*empty, *others])
         if empty:
             notes.append(f"{self.source}: left out, as without a name and a cell: {listed(empty)}")
-        if ids is None and others:
-            ids = self.load([self.called.index(others[0])], {self.called.index(others[0])})
-            ids = ids.iloc[:, 0].rename(others[0])
         if ids is not None and asked is None:
             names = list(dict.fromkeys([ids.name, *others]))
             what = "names the samples, and is no feature"
