@@ -20,7 +20,6 @@ from proxmargin.studies.comparing.results import (
     ComparisonEnding,
     ModelResult,
     Ranking,
-    deviation,
     feature_rows,
     mean,
 )
@@ -324,7 +323,6 @@ def _facts(found: Comparison) -> dict[str, Any]:
             "pairs": found.agreement.against(found.evidence().best),
         },
         "majority": {name: mean(v) for name, v in setup.majority.items()},
-        "majority_sd": {name: deviation(v) for name, v in setup.majority.items()},
         "fold_results": [_fold_row(found, outcome) for outcome in found.scored],
         "features": {name: rows for name, rows in features.items() if rows},
         "paths": {name: each.curve for name, each in found.finals.items() if each.curve},

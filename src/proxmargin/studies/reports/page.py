@@ -230,7 +230,7 @@ class View:
             number_column(
                 "largest gap",
                 "relative_gap",
-                lambda gap: standings.gap(gap) if standings.known(gap) else "no certificate",
+                standings.certified,
                 "certified, relative, of all its fits",
             ),
             word_column("settings", standings.settings_of, "chosen on all samples"),

@@ -336,9 +336,8 @@ def used(model: Row) -> Cell:
     )
 
 
-def gap_of(model: Row) -> str:
-    found = model.get("relative_gap")
-    return gap(found) if known(found) else "no certificate"
+def certified(relative_gap: Any) -> str:
+    return gap(relative_gap) if known(relative_gap) else "no certificate"
 
 
 def settings_of(model: Row) -> str:

@@ -11,8 +11,9 @@ from proxmargin.studies.reports.standings import (
     MINUS,
     NONE,
     Row,
-    gap_of,
+    certified,
     main_of,
+    number_column,
     setting,
     settings_of,
     word_column,
@@ -72,8 +73,8 @@ def summary(facts: Row) -> str:
 
 def listing(facts: Row) -> Listing:
     """The ranking as it is printed."""
-    more = word_column("certified gap", gap_of), word_column("settings", settings_of)
-    return _typed(main_of(facts).ranking(*more).listing())
+    gaps = number_column("certified gap", "relative_gap", certified)
+    return _typed(main_of(facts).ranking(gaps, word_column("settings", settings_of)).listing())
 
 
 def _typed(shown: Listing) -> Listing:
