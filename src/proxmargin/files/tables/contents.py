@@ -31,7 +31,7 @@ def is_number(cell: object, decimal: str = ".") -> bool:
 
 def is_text(dtype: Any) -> bool:
     """Whether a column of a table that was read holds text; all others hold numbers."""
-    return isinstance(dtype, pandas().StringDtype)
+    return type(dtype).__name__ == "StringDtype"  # without an import: asked of each column
 
 
 def numbers_or_text(series: Any) -> Any:

@@ -218,8 +218,9 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
     names = layout.names
     if words and any(names) and dialect.header is not False:
         again = np.flatnonzero(frame[words[0]].astype(object) == names[words[0]])
-        part = frame.iloc[again].astype(object)
-        out["that repeat the header"] = again[(part == names).all(axis=1).to_numpy()]
+        if again.size:
+            same = frame.iloc[again].to_numpy(dtype=object) == np.array(names, dtype=object)
+            out["that repeat the header"] = again[same.all(axis=1)]
     out = {what: rows for what, rows in out.items() if rows.size}
     if not out:
         return frame, []

@@ -31,7 +31,7 @@ SAY_WHICH = (
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _ROWS = 100  # from which a separator is told
 _CONSISTENT = 0.9  # share of rows as wide as most
-_CELLS = 400_000  # of which a header is told
+_CELLS = 100_000  # of which a header is told
 _USUAL_NAMES = TARGET_NAMES | {"id", "sample", "sample_id", "patient", "name", "group"}
 # chance of a first row of data being as unlike the others, below which it is a header
 _UNLIKELY = 0.05

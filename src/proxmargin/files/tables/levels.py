@@ -183,6 +183,8 @@ def warn_of_levels(frame: Any, source: str) -> None:
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
 _DENSE_FROM = 0.1
+# columns that are copied at a time: those of a wide table lie apart in memory
+_STRIP = 64
 # Missing cells are searched for in every column, but a message names only the first few.
 _CELLS_NAMED = 5
 # Share of numbers among its cells above which a column of text was probably meant to be numbers.
@@ -239,7 +241,11 @@ def feature_matrix(features: Sequence[Feature], frame: Any, source: str) -> Feat
                 f"{source}: {shape[0]} rows of {shape[1]} features need {short}; use fewer."
             )
         X = np.zeros(shape, dtype=dtype)
-        X[:, slice(None) if len(numeric) == shape[1] else numeric] = numbers.to_numpy()
+        for start in range(0, len(numeric), _STRIP):  # columns come one by one from the parser
+            strip = numbers.iloc[:, start : start + _STRIP].to_numpy(dtype=dtype)
+            where = numeric[start : start + _STRIP]
+            together = where[-1] - where[0] < len(where)
+            X[:, slice(where[0], where[-1] + 1) if together else where] = strip
         for rows, columns in _indicators(features, frame):
             X[rows, columns] = 1.0
         return X
@@ -340,9 +346,9 @@ def refuse_unusable_cells(
     if not blanks:
         _refuse_cells(frame.isna(), source, "missing", way_out)
     floats = frame.select_dtypes("floating")
-    values = floats.to_numpy()
-    if not np.isfinite(values).all():
-        infinite = pandas().DataFrame(np.isinf(values), frame.index, floats.columns)
+    strips = (floats.iloc[:, at : at + _STRIP] for at in range(0, floats.shape[1], _STRIP))
+    if any(np.isinf(strip.to_numpy()).any() for strip in strips):
+        infinite = pandas().DataFrame(np.isinf(floats.to_numpy()), frame.index, floats.columns)
         _refuse_cells(infinite, source, "infinite", _CORRECT)
 
 
