@@ -29,7 +29,9 @@ RATES: Final = ("sensitivity", "specificity", "ppv", "npv")
 METHOD: Final = (
     "Predictions are those for rows that the model was not fitted to, pooled over the folds. "
     "95 % intervals: Wilson (1927) for shares of rows; for the area under the ROC curve the same "
-    "with the variance of DeLong et al. (1988); for calibration those of logistic regression"
+    "with the variance of DeLong et al. (1988); for calibration those of logistic regression. They "
+    "tell how sure these rows are about these predictions, and not how much models fitted to other "
+    "rows would differ"
 )
 OF_GROUPS: Final = "; all allow for rows of one group being alike (Obuchowski 1997)"
 
