@@ -14,13 +14,13 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.products import placed_twice
 from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
-from proxmargin.data.designs.compressed import FEW_SAMPLES
 from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, on_small_pages
 
 ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
+SPREAD_SAMPLES = 400  # from which the mean inner product is estimated
 
 
 class KernelMatrix(ABC):
@@ -277,7 +277,7 @@ class KernelDesign(Design):
         Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a few hundred
         samples at even steps of weight: all pairs would cost as much as the fit.
         """
-        some, part = evenly_taken(shares, FEW_SAMPLES)
+        some, part = evenly_taken(shares, SPREAD_SAMPLES)
         part = part / part.sum()
         mean = float(part @ self.kernel_matrix.block(some, some) @ part)
         total = float(shares @ self.kernel_matrix.diagonal()) - mean
