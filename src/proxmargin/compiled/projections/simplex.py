@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.cache import njit
-from proxmargin.compiled.rounding import MIN_DAMPING, ROOT_STEPS, SUM_ROUNDING, TINY
+from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING, TINY
 
 # semismooth Newton method for the shifts of columns
 STALL_FACTOR = 1e3  # multiple of rounding at which a residual that has stopped falling is rounding
-DAMPING = 0.1  # of the Jacobian, relative to its mean diagonal, per unit of relative residual
+MIN_DAMPING = 1e-12  # of the Jacobian, relative to its mean diagonal: more keeps certificates open
+DAMPING = 0.1  # the same per unit of relative residual
 
 
 class Columns(NamedTuple):
