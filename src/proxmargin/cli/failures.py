@@ -1,7 +1,8 @@
-"""Exceptions as one sentence, in words of the command line, and an exit status."""
+"""Exceptions as a sentence in words of the command line, exit statuses, and remedies that work."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shlex
@@ -9,9 +10,10 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
-from proxmargin.cli.options import OPTIONS, Note, flag_of
+from proxmargin.cli import options
 from proxmargin.runtime.interrupts import interrupts
 
 # exit statuses
@@ -77,7 +79,7 @@ def _one_line(message: Any) -> str:
 
 
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-    kind = "" if issubclass(category, Note) else "warning: "
+    kind = "" if issubclass(category, options.Note) else "warning: "
     print(f"proxmargin: {kind}{_one_line(message)}", file=sys.stderr)
 
 
@@ -98,7 +100,7 @@ _SAME = (
     *("metrics", "threshold", "pfer", "q", "fdr", "assumption", "cluster"),
 )
 _FLAGS: Mapping[str, str] = {
-    **{name: flag_of(name) for name in (*OPTIONS, *_SAME)},
+    **{name: options.flag_of(name) for name in (*options.OPTIONS, *_SAME)},
     "separator": "--sep",
     "n_jobs": "--jobs",
     "n_pairs": "--pairs",
@@ -131,3 +133,51 @@ def _options(found: re.Match[str]) -> str:
     """An option for each member of a list."""
     words = re.findall("'([^']*)'", found[2])
     return " ".join(f"{_FLAGS[found[1]]} {shlex.quote(word)}" for word in words)
+
+
+AT_MOST = 8  # options
+OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,.)(]+))?")
+PLACEHOLDERS = frozenset({"NAME", "FILE", "COL", "POSITION"})
+
+
+def remedied(
+    arguments: argparse.Namespace, sentence: str, candidates: list[str]
+) -> tuple[argparse.Namespace, list[str]]:
+    """The arguments with the options, which follow, that ``sentence`` and the messages after it
+    name, until there is none. ``candidates``: columns that may be the target."""
+    reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    options.add_columns(reader)
+    typed: list[str] = []
+    used = arguments
+    for _ in range(AT_MOST):
+        more = _next(sentence, typed, candidates, reader)
+        if more is None:
+            break
+        typed += more
+        used = reader.parse_args(more, copy(used))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                options.table_of(used)
+            break
+        except ValueError as error:
+            sentence = as_options(str(error))
+    return used, typed
+
+
+def _next(
+    sentence: str, typed: list[str], candidates: list[str], reader: argparse.ArgumentParser
+) -> list[str] | None:
+    """The first option of a sentence that can be typed and has not been."""
+    known = {flag: action for action in reader._actions for flag in action.option_strings}
+    for flag, value in OPTION.findall(sentence):
+        doubtful = flag == "--header" and "--no-header" in sentence  # it might eat a sample
+        if flag in typed or flag not in known or doubtful:
+            continue
+        if known[flag].nargs == 0:
+            return [flag]
+        if flag == "--target" and value in PLACEHOLDERS and candidates:
+            return [flag, candidates[0]]
+        if value and value not in PLACEHOLDERS:
+            return [flag, shlex.split(value)[0]]
+    return None

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Sequence
 
 import proxmargin
-from proxmargin.cli.commands import compare, fit, paths, publish, saved
+from proxmargin.cli.commands import compare, fit, paths, saved
 from proxmargin.cli.failures import guarded
 
 # what adds the parser of a subcommand, in the order in which they are listed
 SUBCOMMANDS = (
     compare.register,
     compare.register_report,
-    publish.register,
+    compare.register_publish,
     fit.register_fit,
     fit.register_cv,
     saved.register_predict,

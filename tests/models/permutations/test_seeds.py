@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, ShuffleS
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from proxmargin.data.inputs.seeds import seeded_model, seeded_splitter
+from proxmargin.data.inputs.parameters import seeded_model, seeded_splitter
 
 
 def states_of(model: Any) -> dict[str, Any]:

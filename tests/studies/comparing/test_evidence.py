@@ -14,9 +14,8 @@ from proxmargin.stats import (
     corrected_resampled_ttest,
     holm,
 )
-from proxmargin.studies.comparing.evidence import Evidence
+from proxmargin.studies.comparing.evidence import Evidence, Traits
 from proxmargin.studies.comparing.metrics import MetricRange, basis_of
-from proxmargin.studies.comparing.recommendation import Traits
 
 NAMES = ("a", "b", "c")
 SCORES = np.random.default_rng(0).normal([0.80, 0.82, 0.60], 0.03, (10, 3))

@@ -10,17 +10,17 @@ import pytest
 from scipy.stats import binomtest
 
 from proxmargin import Comparison, compare
-from proxmargin.studies.comparing.evidence import Evidence
-from proxmargin.studies.comparing.metrics import basis_of
-from proxmargin.studies.comparing.recommendation import (
+from proxmargin.studies.comparing.agreement import exact_mcnemar, missed_difference
+from proxmargin.studies.comparing.evidence import (
     ONE_HALVING,
     TIE,
     TYPICAL,
+    Evidence,
     Traits,
     price_of_halving,
 )
+from proxmargin.studies.comparing.metrics import basis_of
 from proxmargin.studies.comparing.run import repeats_of
-from proxmargin.studies.stats.paired import exact_mcnemar, missed_difference
 
 NAMES = ("a", "b", "c")
 

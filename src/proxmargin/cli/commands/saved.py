@@ -330,7 +330,6 @@ def run_info(arguments: argparse.Namespace) -> int:
 def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
     that reads it."""
-    from proxmargin.cli.remedies import remedied
     from proxmargin.files.tables.survey import survey
 
     used, typed, problem = arguments, list[str](), ""
@@ -342,7 +341,7 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         table = options.table_of(arguments)
     except ValueError as error:
         problem = failures.as_options(str(error))
-        used, typed = remedied(arguments, problem, seen.get("target_candidates", []))
+        used, typed = failures.remedied(arguments, problem, seen.get("target_candidates", []))
         if not (typed or seen):
             raise
         with suppress(ValueError):  # the last message names nothing to be typed

@@ -26,8 +26,8 @@ from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
 
 from proxmargin.data.designs import Design, as_design
 from proxmargin.data.designs.samples import is_sparse
+from proxmargin.data.inputs.parameters import row_numbers, seeded_splitter
 from proxmargin.data.inputs.row_order import RowOrderWarning
-from proxmargin.data.inputs.seeds import row_numbers, seeded_splitter
 from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext

@@ -17,8 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
-from proxmargin.data.inputs.parameters import check_choice, check_number
-from proxmargin.data.inputs.seeds import SEEDS, drawn_seeds, seeded_model
+from proxmargin.data.inputs.parameters import (
+    SEEDS,
+    check_choice,
+    check_number,
+    drawn_seeds,
+    seeded_model,
+)
 from proxmargin.data.inputs.validation import check_labels, validated
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.permutations.labelings import (

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from proxmargin.data.inputs.aligned import by_sample
-from proxmargin.data.inputs.parameters import check_choice, check_flag, check_number, check_threads
+from proxmargin.data.inputs.parameters import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_threads,
+    is_number_of_folds,
+)
 from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
@@ -46,7 +52,6 @@ from proxmargin.models.selection.results import CHOICES, PublishesResults, out_o
 from proxmargin.models.selection.scoring import (
     RoutesMetadata,
     forget,
-    is_number_of_folds,
     judge_of,
     no_convergence_warnings,
     splitter_of,

@@ -28,16 +28,19 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample
-from proxmargin.data.inputs.parameters import check_choice, check_number, check_threads
+from proxmargin.data.inputs.parameters import (
+    check_choice,
+    check_number,
+    check_threads,
+    is_number_of_folds,
+)
 from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated_weights
-from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
 from proxmargin.models.selection.scoring import (
     check_disjoint,
     forget,
-    is_number_of_folds,
     names_checked,
     routed_splitter,
     splitter_of,
@@ -395,14 +398,6 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         if inner is not None:
             tags.input_tags = inner().input_tags
         return tags
-
-
-def margin_model(model: Any) -> Any:
-    """The margin model of this library in a fitted one: itself, the last step of a pipeline, the
-    one that a search has chosen. None in others."""
-    inner = getattr(model, "steps", [(None, model)])[-1][1]
-    inner = getattr(inner, "best_estimator_", inner)
-    return inner if isinstance(inner, MarginEstimator) else None
 
 
 def _fitted(model: Any, X: Any, y: Any, fitting: Metadata, train: Any) -> Any:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from proxmargin.compiled.rounding import EPS
+from proxmargin.models.fitting.base import MarginEstimator
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -277,3 +278,11 @@ CALIBRATORS: Mapping[str, Maker] = MappingProxyType(
         "beta": _of_second(_beta),
     }
 )
+
+
+def margin_model(model: Any) -> Any:
+    """The margin model of this library in a fitted one: itself, the last step of a pipeline, the
+    one that a search has chosen. None in others."""
+    inner = getattr(model, "steps", [(None, model)])[-1][1]
+    inner = getattr(inner, "best_estimator_", inner)
+    return inner if isinstance(inner, MarginEstimator) else None

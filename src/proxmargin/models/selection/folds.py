@@ -20,7 +20,7 @@ from scipy import sparse
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs import Design, RowView, as_design
 from proxmargin.data.designs.samples import holds_objects
-from proxmargin.data.inputs.seeds import row_numbers
+from proxmargin.data.inputs.parameters import row_numbers
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly

@@ -14,7 +14,6 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial, update_wrapper
 from inspect import signature
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,9 +43,8 @@ from sklearn.utils.validation import (
 from proxmargin.data.designs import Design
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
-from proxmargin.data.inputs.parameters import check_folds
+from proxmargin.data.inputs.parameters import SEEDS, check_folds, drawn_seeds, is_number_of_folds
 from proxmargin.data.inputs.row_order import warn_of_row_order
-from proxmargin.data.inputs.seeds import SEEDS, drawn_seeds
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
@@ -54,11 +52,6 @@ from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.runtime.brief import shown, users_level
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
-
-
-def is_number_of_folds(cv: Any) -> bool:
-    """Whether ``cv`` says how many folds, and not which; None is `DEFAULT_FOLDS`."""
-    return cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
 
 
 def splitter_of(cv: Any, y: Any, groups: Any = None, random_state: Any = 0) -> Any:

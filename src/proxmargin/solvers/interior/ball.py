@@ -17,11 +17,14 @@ import numpy as np
 from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.interior.box_program import BoxProgram, Solve
-from proxmargin.solvers.interior.boxes import Factored, PenaltyModel, PenaltyNewton, PenaltyStep
-from proxmargin.solvers.interior.loop import (
+from proxmargin.solvers.interior.boxes import (
     MIN_STEP,
+    Factored,
     Iterate,
     NewtonStep,
+    PenaltyModel,
+    PenaltyNewton,
+    PenaltyStep,
     PrimalDualModel,
     predictor_corrector,
 )

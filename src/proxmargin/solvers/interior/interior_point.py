@@ -21,7 +21,13 @@ from proxmargin.solvers.interior.box_program import (
     size_objection,
     system_work,
 )
-from proxmargin.solvers.interior.boxes import BoxModel, RidgeModel
+from proxmargin.solvers.interior.boxes import (
+    MIN_STEP,
+    BoxModel,
+    Iterate,
+    RidgeModel,
+    predictor_corrector,
+)
 from proxmargin.solvers.interior.crossover import (
     MAX_FACES,
     ExactSolution,
@@ -30,7 +36,6 @@ from proxmargin.solvers.interior.crossover import (
     partition_of,
     work_of,
 )
-from proxmargin.solvers.interior.loop import MIN_STEP, Iterate, predictor_corrector
 from proxmargin.solvers.interior.net import NetModel
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
 from proxmargin.solvers.loop.stopping import Stop

@@ -8,8 +8,13 @@ from numpy.typing import NDArray
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.interior.box_program import BoxProgram
-from proxmargin.solvers.interior.boxes import Factored, PenaltyModel, PenaltyNewton, PenaltyStep
-from proxmargin.solvers.interior.loop import Iterate
+from proxmargin.solvers.interior.boxes import (
+    Factored,
+    Iterate,
+    PenaltyModel,
+    PenaltyNewton,
+    PenaltyStep,
+)
 
 
 class NetModel(PenaltyModel):

@@ -26,7 +26,7 @@ from proxmargin.studies.comparing.results import (
 from proxmargin.studies.comparing.setup import Setup
 from proxmargin.studies.comparing.work import LARGEST_WEIGHTS, PROBABILITIES, Outcome
 from proxmargin.studies.reports import text
-from proxmargin.studies.reports.answer import first_screen
+from proxmargin.studies.reports.text import first_screen
 from proxmargin.studies.stats.clinical import ClinicalSummary, clinical_summary
 
 if TYPE_CHECKING:

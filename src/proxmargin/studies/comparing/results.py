@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.studies.comparing.agreement import Agreement
-from proxmargin.studies.comparing.evidence import COLUMNS, Evidence
+from proxmargin.studies.comparing.evidence import COLUMNS, Evidence, Traits
 from proxmargin.studies.comparing.metrics import basis_of
-from proxmargin.studies.comparing.recommendation import Traits
 from proxmargin.studies.comparing.searches import Tally
 from proxmargin.studies.comparing.setup import MetricFacts, Setup
 from proxmargin.studies.comparing.work import Outcome

@@ -20,12 +20,16 @@ from joblib import hash as joblib_hash
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import TimeSeriesSplit
 
-from proxmargin.data.inputs.parameters import check_choice, check_flag, check_number
+from proxmargin.data.inputs.parameters import (
+    check_choice,
+    check_flag,
+    check_number,
+    drawn_seeds,
+    is_number_of_folds,
+)
 from proxmargin.data.inputs.preprocessing import Preprocessed, described
 from proxmargin.data.inputs.row_order import RowOrderWarning, drift, told
-from proxmargin.data.inputs.seeds import drawn_seeds
 from proxmargin.models.classifiers.elastic_net import HuberizedSVC
-from proxmargin.models.selection.scoring import is_number_of_folds
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
 from proxmargin.solvers.resuming.journal import Identity

@@ -17,8 +17,7 @@ from proxmargin.data.designs import as_design, moments
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.data.inputs.row_order import RowOrderWarning
 from proxmargin.models.fitting.predicting import LogisticProbabilities
-from proxmargin.models.selection.calibration import margin_model
-from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator
+from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator, margin_model
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.studies.comparing.candidates import Candidate

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from proxmargin.studies.reports.answer import answer_of, power
 from proxmargin.studies.reports.standings import main_of
+from proxmargin.studies.reports.text import answer_of, power
 
 Facts = Mapping[str, Any]
 AUTHORS = "For the authors."

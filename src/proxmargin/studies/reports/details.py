@@ -22,8 +22,8 @@ from sklearn.metrics import (
 
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.studies.reports import standings
-from proxmargin.studies.reports.answer import leaning
 from proxmargin.studies.reports.standings import HtmlTable, number_column, word_column
+from proxmargin.studies.reports.text import leaning
 
 CHARTED = 20  # features in a chart: more have no room for their names
 MOST_CLASSES = 30  # of a confusion matrix that is shown

@@ -15,7 +15,6 @@ from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 from proxmargin.studies.reports import standings
-from proxmargin.studies.reports.answer import answer_of, choices
 from proxmargin.studies.reports.charts import SPECS
 from proxmargin.studies.reports.details import (
     ModelPredictions,
@@ -34,6 +33,7 @@ from proxmargin.studies.reports.standings import (
     number_column,
     word_column,
 )
+from proxmargin.studies.reports.text import answer_of, choices
 from proxmargin.studies.stats.scores import ROPE
 
 FORMAT = "proxmargin comparison"

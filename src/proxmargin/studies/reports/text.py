@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from proxmargin.runtime.brief import Listing
-from proxmargin.studies.reports.answer import answer_of, choices
 from proxmargin.studies.reports.standings import (
     MINUS,
     NONE,
+    HtmlColumn,
+    HtmlTable,
     Row,
+    Standings,
     certified,
+    interval,
+    joined,
+    known,
     main_of,
     number_column,
+    score,
     setting,
     settings_of,
+    used,
     word_column,
 )
 from proxmargin.studies.stats.scores import INTERVAL
@@ -149,3 +158,200 @@ def _features_remark(facts: Row, name: str) -> str:
 
 def _model(facts: Row, name: str) -> Any:
     return next(each for each in facts["models"] if each["name"] == name)
+
+
+MEANINGS = {
+    "balanced_accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the "
+    "right class, with every class counted as equally large.",
+    "accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the right class.",
+    "roc_auc": "Of 100 pairs of samples of different classes that it had not seen, it put "
+    "{of_hundred} in the right order.",
+}
+NAMED = 3  # features that are named at the top of the page
+NAMED_EQUALS = 5  # models that are named as equals
+AGREED = 0.5  # share of the folds whose models use a feature, from which it is named
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The first screen; sentences are empty where there is nothing to say."""
+
+    model: str | None
+    label: str = ""
+    score: str = NONE
+    interval: str = NONE
+    features: str = NONE
+    of_features: str = ""
+    plain: str = ""  # what the score means, for a reader who does not know it
+    equals: str = ""
+    choice: str = ""
+    power: str = ""  # the difference that the data would miss
+    weighs: str = ""
+    caution: str = ""
+
+    @property
+    def sentences(self) -> list[str]:
+        told = (self.plain, self.weighs, self.choice, self.equals, self.power, self.caution)
+        return [each for each in told if each]
+
+
+def first_screen(facts: Row) -> str:
+    """The answer and the ranking for a notebook: HTML without a style sheet."""
+    main = main_of(facts)
+    answer = answer_of(facts, main)
+    head = (
+        f"<b>{escape(answer.model)}</b>: {escape(answer.label)} <b>{answer.score}</b>, "
+        f"{INTERVAL} {answer.interval}; {answer.features} {answer.of_features} features"
+        if answer.model
+        else ""
+    )
+    told = map(escape, [*answer.sentences, *(facts.get("notes") or ())])
+    paragraphs = "".join(f"<p>{each}</p>" for each in (head, *told) if each)
+    return f"{paragraphs}{choices(facts, main).listing().html()}{main.ranking().listing().html()}"
+
+
+def answer_of(facts: Row, main: Standings) -> Answer:
+    """The answer by the main metric of a comparison."""
+    models = {each["name"]: each for each in facts["models"]}
+    name = str(facts.get("recommended") or facts.get("best"))
+    if name not in models or not main.models:
+        return Answer(None, caution="No model was finished on all folds, so there is no answer.")
+    numbers = main.of(models[name])
+    features, _, folds = used(models[name]).text.partition(" (")
+    of = f"of {facts['data']['n_features']:,}"
+    return Answer(
+        model=name,
+        label=main.label,
+        score=score(numbers.get("mean")),
+        interval=interval(numbers.get("low"), numbers.get("high")),
+        features=features,
+        of_features=f"{of}; {folds.rstrip(')')} in the folds" if folds else of,
+        plain=_meaning(main, numbers),
+        equals=_equals(facts, name),
+        choice=_choice(facts, main, models, name),
+        power=power(facts),
+        weighs=_weighs(facts, name),
+        caution=_caution(main, numbers),
+    )
+
+
+def choices(facts: Row, main: Standings) -> HtmlTable:
+    """The most accurate, the simplest and the most stable model, with what each costs."""
+    models = {each["name"]: each for each in facts["models"]}
+
+    def of(name: str) -> Any:
+        return lambda row: models[row["model"]].get(name)
+
+    columns = (
+        word_column("choice", "role"),
+        word_column("model", "model"),
+        number_column(main.label, "mean"),
+        number_column("costs", "cost", why="mean score below the best"),
+        HtmlColumn("features used", lambda row: used(models[row["model"]])),
+        number_column("stability", of("stability"), lambda value: score(value, 2)),
+    )
+    roles: dict[str, list[str]] = {}
+    for row in facts.get("choices") or ():
+        roles.setdefault(row["model"], []).append(row["role"])
+    found = {row["model"]: row for row in facts.get("choices") or ()}
+    rows = [{**found[name], "role": ", ".join(own)} for name, own in roles.items()]
+    return HtmlTable.of("choices", "Other choices, and what they cost", columns, rows)
+
+
+def power(facts: Row) -> str:
+    """The difference that these data would usually miss; empty where nothing is known of it."""
+    missed = facts.get("missed")
+    if not missed or not known(missed["difference"]):
+        return ""
+    once, several = (float(f"{missed[k]:.1g}") for k in ("difference", "difference_of_all"))
+    repeats, models = missed["repeats"], missed["models"]
+    passes = "one repetition" if repeats == 1 else f"{repeats} repetitions"
+    any_pair = f" ({several:g} for any pair of these {models})" if models > 2 else ""
+    return (
+        f"With {missed['rows']} rows, on {missed['disagreement'] * missed['rows']:.0f} of which "
+        f"two models typically disagree, {passes} would miss a difference of two models named "
+        f"beforehand below about {once:g}{any_pair} more often than one time in five. Not "
+        "distinguishable is therefore not equal."
+    )
+
+
+def _choice(facts: Row, main: Standings, models: Mapping[str, Any], name: str) -> str:
+    """Why the model is recommended."""
+    best, price = main.models[0], facts.get("price_of_half_the_features")
+    if best["name"] == name:
+        return (
+            "It has the best mean, and no model with half of its features is worth what it loses."
+        )
+    ours = main.of(models[name])
+    lost = interval(ours.get("difference_low"), ours.get("difference_high"))
+    worth = f" (each halving may cost {price:.2g})" if known(price) else ""
+    return (
+        f"{best['name']} has the best mean ({score(main.of(best)['mean'])}); the difference is "
+        f"{score(ours.get('difference'))} ({lost}), and fewer features are worth it{worth}."
+    )
+
+
+def _meaning(main: Standings, numbers: Mapping[str, Any]) -> str:
+    """The score for someone who has not met it."""
+    mean, kind = numbers.get("mean"), main.metric["name"]
+    if not known(mean) or kind not in MEANINGS:
+        return ""
+    hundred = round(100 * mean)  # all of them only where none is missing
+    of_hundred = "more than 99" if hundred == 100 and mean < 1 else f"about {hundred}"
+    sentence, guess = MEANINGS[kind].format(of_hundred=of_hundred), main.majority
+    if guess is None or kind == "roc_auc":
+        return sentence
+    return f"{sentence} Always naming the largest class would reach {100 * guess:.0f}."
+
+
+def _equals(facts: Mapping[str, Any], name: str) -> str:
+    others = [each for each in facts.get("equivalent") or () if each != name]
+    if not others:
+        return "Every other model is distinguishably worse on these data."
+    if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
+        return f"None of the other {len(others)} models is distinguishable from the best."
+    if len(others) > NAMED_EQUALS:
+        some = joined(others[:NAMED_EQUALS])
+        return f"{len(others)} others, {some} among them, are not distinguishable from the best."
+    verb = "is" if len(others) == 1 else "are"
+    return f"{joined(others)} {verb} not distinguishable from the best on these data."
+
+
+def _weighs(facts: Mapping[str, Any], name: str) -> str:
+    """Features of large weight that most folds agree on, and what they speak for."""
+    listed = (facts.get("features") or {}).get(name) or []
+    agreed = [row for row in listed if row.get("frequency") is None or row["frequency"] >= AGREED]
+    rows = agreed[:NAMED]
+    if not rows:
+        return "No feature is used by the models of most folds." if listed else ""
+    labels = [str(each["label"]) for each in facts["data"]["classes"]]
+    sides: dict[str, list[str]] = {}
+    for row in rows:
+        sides.setdefault(leaning(row, labels), []).append(str(row["feature"]))
+    if len(sides) == 1:
+        named = joined([str(row["feature"]) for row in rows])
+        return f"It looks most at {named}: higher values speak {next(iter(sides))}."
+    first, *others = ((joined(named), side) for side, named in sides.items())
+    rest = "".join(f"; those of {named}, {side}" for named, side in others)
+    return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
+
+
+def leaning(row: Mapping[str, Any], labels: Sequence[str]) -> str:
+    """What higher values of a feature say: ``for malignant``; with two classes never against."""
+    if row["weight"] > 0:
+        return f"for {row['class']}"
+    others = [label for label in labels if label != str(row["class"])]
+    return f"for {others[0]}" if len(others) == 1 else f"against {row['class']}"
+
+
+def _caution(main: Standings, numbers: Mapping[str, Any]) -> str:
+    guess, low, high = main.majority, numbers.get("low"), numbers.get("high")
+    if guess is None or not (known(low) and known(high)):
+        return ""
+    no_better = low <= guess if main.larger else high >= guess
+    if no_better:
+        return (
+            "The interval reaches the score of always naming the largest class: perhaps there is "
+            "nothing to learn in these data."
+        )
+    return ""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.designs import Design, as_design
-from proxmargin.data.inputs.seeds import drawn_seeds
+from proxmargin.data.inputs.parameters import drawn_seeds
 from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.paths.descent import solve_grid
