@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import ShuffleSplit
 
 from proxmargin import Comparison, compare
+from proxmargin.studies.stats.clinical import wilson
 
 X, Y = load_iris(return_X_y=True, as_frame=True)
 TWO = Y.to_numpy() > 0
@@ -69,5 +70,5 @@ def test_intervals_of_grouped_rows_are_wider() -> None:
         groups=np.repeat(np.arange(100), 2),
     ).clinical()
     rate = twice.predicted.sensitivity
-    width = np.sqrt(rate.value * (1 - rate.value) / 50) * 1.96 * 2
-    assert rate.high - rate.low == pytest.approx(width, rel=0.15)  # as of 50 rows, not of 100
+    alike = wilson(rate.value, 50 / (1 + 3 / 2))  # as of 50 rows, not of 100, in three folds
+    assert rate.high - rate.low == pytest.approx(alike.high - alike.low, rel=0.15)

@@ -9,7 +9,9 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.metrics import brier_score_loss, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 
+from proxmargin import L2SVC, CalibratedMargin
 from proxmargin.studies.stats.clinical import THRESHOLDS, clinical_summary
 
 RNG = np.random.default_rng(0)
@@ -106,6 +108,72 @@ def test_the_interval_of_the_area_covers(area) -> None:
     assert np.mean(inside) >= COVERED
 
 
+FOLDS = np.arange(300) % 5
+
+
+def test_the_area_of_folds_is_that_of_the_pairs_within_them() -> None:
+    found = clinical_summary(LABELS, SHARES, "sick", folds=FOLDS).auc
+    each = [np.arange(k, 300, 5) for k in range(5)]
+    pairs = [np.prod(np.unique(LABELS[rows], return_counts=True)[1]) for rows in each]
+    areas = [roc_auc_score(LABELS[rows] == "sick", SHARES[rows]) for rows in each]
+    assert found.value == pytest.approx(np.average(areas, weights=pairs))
+    # folds whose probabilities are of another scale are compared with themselves only
+    other = clinical_summary(LABELS, SHARES / (1 + FOLDS), "sick", folds=FOLDS).auc
+    assert other.value == pytest.approx(found.value)
+    alone = clinical_summary(LABELS, SHARES, "sick", folds=np.arange(300))
+    assert np.isnan(alone.auc.value)  # no fold has rows of both classes
+    assert np.isfinite(alone.slope.value)
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(100), 3)])
+def test_intervals_of_folds_have_the_variance_of_nadeau_and_bengio(groups) -> None:
+    one = clinical_summary(LABELS, SHARES, "sick", groups=groups)
+    many = clinical_summary(LABELS, SHARES, "sick", groups=groups, folds=FOLDS)
+    wide = np.sqrt(1 + 5 / 4)
+    width = [each.intercept.high - each.intercept.low for each in (one, many)]
+    assert width[1] == pytest.approx(wide * width[0])
+    assert many.slope.value - many.slope.low == pytest.approx(
+        wide * (one.slope.value - one.slope.low)
+    )
+    for of in (lambda each: each.auc, lambda each: each.predicted.sensitivity):
+        narrow, found = (of(each).high - of(each).low for each in (one, many))
+        assert found == pytest.approx(wide * narrow, rel=0.1)
+    assert "1 + 5 x 0.25 = 2.25" in many.method
+    assert "Nadeau" not in one.method
+    half = clinical_summary(LABELS, SHARES, "sick", folds=np.zeros(300), test_ratio=1.0)
+    assert "= 2," in half.method
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the order of the rows")  # by chance
+def test_intervals_of_folds_cover_the_truth_of_the_final_model() -> None:
+    rng = np.random.default_rng(0)
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        y = rng.integers(2, size=n)
+        return rng.standard_normal((n, 8)) + 1.5 * y[:, None] * (np.arange(8) == 0), y
+
+    def numbers(found) -> list:
+        point = found.predicted
+        return [found.auc, point.sensitivity, point.specificity, found.slope]
+
+    model, folds = CalibratedMargin(L2SVC(tol=1e-4), cv=3), StratifiedKFold(5)
+    inside = []
+    for _ in range(200):
+        X, y = drawn(100)
+        shares, fold = np.empty(100), np.empty(100)
+        for k, (train, test) in enumerate(folds.split(X, y)):
+            shares[test] = model.fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+            fold[test] = k
+        others, labels = drawn(20_000)
+        chances = model.fit(X, y).predict_proba(others)[:, 1]
+        truth = numbers(clinical_summary(labels, chances, 1, thresholds=()))
+        found = numbers(clinical_summary(y, shares, 1, folds=fold, thresholds=()))
+        inside.append([f.low <= t.value <= f.high for f, t in zip(found, truth, strict=True)])
+    covered = np.mean(inside, axis=0)
+    assert (covered >= COVERED).all(), covered
+
+
 def test_intervals_of_groups_cover_where_those_of_rows_do_not() -> None:
     rng, groups = np.random.default_rng(2), np.repeat(np.arange(40), 5)
     area, share = norm.cdf(1.5 / np.sqrt(2.5)), norm.cdf(0.75 / np.sqrt(1.25))
@@ -136,3 +204,8 @@ def test_intervals_of_groups_cover_where_those_of_rows_do_not() -> None:
 def test_what_cannot_be_judged_is_told(arguments, told) -> None:
     with pytest.raises(ValueError, match=told):
         clinical_summary(*arguments)
+
+
+def test_one_fold_needs_its_training_rows() -> None:
+    with pytest.raises(ValueError, match="test_ratio"):
+        clinical_summary(["a", "b"], [0.1, 0.8], "a", folds=[0, 0])

@@ -423,18 +423,18 @@ def _summary(setup: Setup, held: Mapping[str, Any], name: str) -> ClinicalSummar
     labels, positive = np.array(setup.classes, object), setup.positive
     if positive is None:
         raise ValueError(f"compare with positive=, one of {', '.join(setup.classes)}")
-    rows = [row for fold in setup.rows for row in fold]
+    rows = [(row, fold) for fold, test in enumerate(setup.rows) for row in test]
     known = held.get(name, {"label": [], "probabilities": []})
     pairs = zip(rows, known["label"], known["probabilities"], strict=False)
-    first: dict[int, tuple[int, float]] = {}
-    for row, label, shares in pairs:
+    first: dict[int, tuple[int, float, int]] = {}
+    for (row, fold), label, shares in pairs:
         if label is not None and shares is not None and shares[positive] is not None:
-            first.setdefault(row, (label, shares[positive]))
+            first.setdefault(row, (label, shares[positive], fold))
     kept = np.array(list(first), np.intp)
     codes = np.asarray(setup.codes)[kept]
     if not 0 < np.count_nonzero(codes == positive) < codes.size:
         return None
-    said, chances = zip(*first.values(), strict=True)
+    said, chances, folds = zip(*first.values(), strict=True)
     ids = setup.row_ids
     return clinical_summary(
         labels[codes],
@@ -443,6 +443,8 @@ def _summary(setup: Setup, held: Mapping[str, Any], name: str) -> ClinicalSummar
         predicted=labels[list(said)],
         ids=[ids[row] for row in first],
         groups=None if setup.groups is None else np.asarray(setup.groups)[kept],
+        folds=folds,
+        test_ratio=setup.test_ratio,
     )
 
 

@@ -6,7 +6,7 @@ How often they are right at a threshold, discrimination, calibration and net ben
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -27,13 +27,34 @@ THRESHOLDS: Final = np.arange(1, 100) / 100
 DIGITS: Final = 6  # of the numbers along the thresholds
 RATES: Final = ("sensitivity", "specificity", "ppv", "npv")
 METHOD: Final = (
-    "Predictions are those for rows that the model was not fitted to, pooled over the folds. "
-    "95 % intervals: Wilson (1927) for shares of rows; for the area under the ROC curve the same "
-    "with the variance of DeLong et al. (1988); for calibration those of logistic regression. They "
-    "tell how sure these rows are about these predictions, and not how much models fitted to other "
-    "rows would differ"
+    "Predictions are those for rows that the model was not fitted to. 95 % intervals: Wilson "
+    "(1927) for shares of rows; for the area under the ROC curve the same with the variance of "
+    "DeLong et al. (1988); for calibration those of logistic regression"
 )
 OF_GROUPS: Final = "; all allow for rows of one group being alike (Obuchowski 1997)"
+OF_FOLDS: Final = (
+    ". Rows of all folds are taken together, and the area compares rows of the same fold. Models "
+    "fitted to other rows would differ, too: variances are multiplied by 1 + {folds} x "
+    "{test_ratio:.3g} = {factor:.3g}, for {folds} folds of {test_ratio:.3g} test rows for each "
+    "training row (Nadeau and Bengio 2003), and the upper end of a slope that is above zero is "
+    "that of its logarithm"
+)
+
+
+@dataclass(frozen=True)
+class _Sampling:
+    """What makes numbers vary more than independent rows would that one model is judged by.
+
+    Attributes
+    ----------
+    folds : (n,) numbers of the folds from 0
+    groups : (n,) numbers of the groups, or None
+    factor : of all variances
+    """
+
+    folds: Groups
+    groups: Groups | None
+    factor: float
 
 
 @dataclass(frozen=True)
@@ -86,7 +107,8 @@ class ClinicalSummary:
     n, events : int
         Rows, and those of the positive class.
     auc : Estimate
-        Area under the ROC curve of the probabilities.
+        Area under the ROC curve of the probabilities: of the pairs of a positive and a negative row
+        in one fold, the share in order. NaN where no fold has both.
     brier : float
         Mean squared error of the probabilities.
     expected : float
@@ -155,6 +177,8 @@ def clinical_summary(
     predicted: ArrayLike | None = None,
     ids: Sequence[Any] | None = None,
     groups: ArrayLike | None = None,
+    folds: ArrayLike | None = None,
+    test_ratio: float | None = None,
     thresholds: Sequence[float] | Floats = THRESHOLDS,
 ) -> ClinicalSummary:
     """Judge predictions as a clinical paper does.
@@ -171,13 +195,20 @@ def clinical_summary(
         Names of the rows; by default their numbers from 0.
     groups : (n,), optional
         Rows of one group (patient) are not independent: intervals allow for that.
+    folds : (n,), optional
+        The fold in which a row was held out. Each fold has a model of its own: intervals allow for
+        the training rows, and only rows of one fold are compared. By default one model predicts all
+        rows, and intervals are of that model.
+    test_ratio : float, optional
+        Test rows of a fold by its training rows; by default these are the rows of all other folds.
     thresholds : sequence of float, optional
         Probabilities from 0 to 1 from which on rows are called positive; by default .01 to .99.
 
     Raises
     ------
     ValueError
-        Another length; probabilities outside [0, 1]; all rows are positive, or none.
+        Another length; probabilities outside [0, 1]; all rows are positive, or none; one fold
+        without ``test_ratio``.
     """
     labels, shares = np.asarray(y), np.asarray(probabilities, np.float64)
     if labels.ndim != 1 or shares.shape != labels.shape:
@@ -189,10 +220,10 @@ def clinical_summary(
     if not 0 < events < labels.size:
         raise ValueError(f"positive={positive!r}: {events} of {labels.size} rows have this label")
     own = shares >= 0.5 if predicted is None else np.asarray(predicted) == positive
-    members = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    sampling, method = _sampling(labels.size, groups, folds, test_ratio)
     names = np.arange(labels.size) if ids is None else ids
-    intercept, slope = _calibration(is_positive, shares, members)
-    points = (_point(is_positive, shares >= t, float(t), members) for t in thresholds)
+    intercept, slope = _calibration(is_positive, shares, sampling)
+    points = (_point(is_positive, shares >= t, float(t), sampling) for t in thresholds)
     if predicted is None:
         wrong, said = is_positive != own, own
     else:  # of several classes also one other for another
@@ -204,22 +235,41 @@ def clinical_summary(
         positive=str(positive),
         n=labels.size,
         events=events,
-        auc=_area(is_positive, shares, members),
+        auc=_area(is_positive, shares, sampling),
         brier=float(np.mean((shares - is_positive) ** 2)),
         expected=float(shares.sum()),
         intercept=intercept,
         slope=slope,
-        predicted=_point(is_positive, own, None, members),
+        predicted=_point(is_positive, own, None, sampling),
         thresholds=tuple(points),
         misclassified=tuple(
             {"id": names[k], **{n: v[k] for n, v in zip(OF_ROW, plain, strict=True)}}
             for k in order[wrong[order]].tolist()
         ),
-        method=f"{METHOD}{'' if members is None else OF_GROUPS}.",
+        method=method,
     )
 
 
 OF_ROW: Final = ("true", "predicted", "probability")
+
+
+def _sampling(
+    n: int, groups: ArrayLike | None, folds: ArrayLike | None, test_ratio: float | None
+) -> tuple[_Sampling, str]:
+    """And how intervals allow for it, in sentences."""
+    members = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    method = METHOD if members is None else METHOD + OF_GROUPS
+    if folds is None:
+        return _Sampling(np.zeros(n, np.intp), members, 1.0), f"{method}."
+    each, numbers = np.unique(np.asarray(folds), return_inverse=True)
+    if test_ratio is None:
+        if each.size < 2:
+            raise ValueError("folds must be two or more; of one fold give test_ratio as well")
+        test_ratio = 1 / (each.size - 1)
+    # the variance of a mean over J folds, s^2 / J, becomes (1 / J + n_test / n_train) s^2
+    factor = 1 + each.size * test_ratio
+    told = OF_FOLDS.format(folds=each.size, test_ratio=test_ratio, factor=factor)
+    return _Sampling(numbers, members, factor), f"{method}{told}."
 
 
 def wilson(share: float, rows: float) -> Estimate:
@@ -234,7 +284,7 @@ def wilson(share: float, rows: float) -> Estimate:
 
 
 def _point(
-    is_positive: Mask, called: Mask, threshold: float | None, groups: Groups | None
+    is_positive: Mask, called: Mask, threshold: float | None, sampling: _Sampling
 ) -> OperatingPoint:
     tp, fp = int((called & is_positive).sum()), int((called & ~is_positive).sum())
     events, n = int(is_positive.sum()), is_positive.size
@@ -243,29 +293,30 @@ def _point(
     return OperatingPoint(
         threshold,
         *(tp, fp, fn, tn),
-        _rate(called, is_positive, groups),
-        _rate(~called, ~is_positive, groups),
-        _rate(is_positive, called, groups),
-        _rate(~is_positive, ~called, groups),
+        _rate(called, is_positive, sampling),
+        _rate(~called, ~is_positive, sampling),
+        _rate(is_positive, called, sampling),
+        _rate(~is_positive, ~called, sampling),
         net_benefit=float((tp - fp * odds) / n),
         net_benefit_all=float((events - (n - events) * odds) / n),
     )
 
 
-def _rate(hit: Mask, among: Mask, groups: Groups | None) -> Estimate:
-    """The share of hits among some rows; of groups as of so many independent rows as have the
-    variance of the share of clustered ones."""
+def _rate(hit: Mask, among: Mask, sampling: _Sampling) -> Estimate:
+    """The share of hits among some rows, as of so many independent rows as have its variance."""
     rows = int(among.sum())
     if rows == 0:
         return Estimate(np.nan, np.nan, np.nan)
     share = int((hit & among).sum()) / rows
-    if groups is None:
-        return wilson(share, rows)
-    variance, count = _clustered((hit[among] - share) / rows, groups[among])
-    plain = share * (1 - share)
-    if plain == 0 or count < 2:
-        return wilson(share, count)
-    return wilson(share, rows if variance == 0 else min(rows, plain / variance))
+    independent: float = rows
+    if sampling.groups is not None:
+        variance, count = _clustered((hit[among] - share) / rows, sampling.groups[among])
+        plain = share * (1 - share)
+        if plain == 0 or count < 2:
+            independent = count
+        elif variance > 0:
+            independent = min(rows, plain / variance)
+    return wilson(share, independent / sampling.factor)
 
 
 def _clustered(influence: Floats, groups: Groups) -> tuple[float, int]:
@@ -276,45 +327,57 @@ def _clustered(influence: Floats, groups: Groups) -> tuple[float, int]:
     return float((each**2).sum() * each.size / max(each.size - 1, 1)), each.size
 
 
-def _area(is_positive: Mask, shares: Floats, groups: Groups | None) -> Estimate:
+def _area(is_positive: Mask, shares: Floats, sampling: _Sampling) -> Estimate:
     """The area under the ROC curve with DeLong's variance, as a share of the independent rows that
     have it; without variance (all pairs are in order) of the rows of the smaller class."""
-    scores = levels(shares, SCORE_ROUNDING * shares)
-    positives, negatives = scores[is_positive], scores[~is_positive]
-    ranks, m, n = rankdata(scores), positives.size, negatives.size
-    # share of the other class below each positive row, and above each negative one
-    below = (ranks[is_positive] - rankdata(positives)) / n
-    above = 1 - (ranks[~is_positive] - rankdata(negatives)) / m
-    area = float(below.mean())
-    smaller: float = min(m, n)
+    folds, groups = sampling.folds, sampling.groups
+    # ranks of rows of one fold are next to each other
+    order = rankdata(levels(shares, SCORE_ROUNDING * shares), "dense").astype(np.intp)
+    ranks, inside = rankdata(folds * (order.size + 1) + order), np.empty(order.size)
+    others, before = np.empty(order.size), np.empty(order.size)  # of the other class
+    for own in (is_positive, ~is_positive):
+        sizes = np.bincount(folds[~own], minlength=folds.max() + 1)
+        others[own], before[own] = sizes[folds[own]], (np.cumsum(sizes) - sizes)[folds[own]]
+        inside[own] = rankdata(ranks[own])
+    below = ranks - inside - before  # rows of the other class and the same fold
+    pairs = float(others[is_positive].sum())
+    if pairs == 0:
+        return Estimate(np.nan, np.nan, np.nan)
+    in_order = np.where(is_positive, below, others - below)
+    area = float(in_order[is_positive].sum()) / pairs
+    influence = (in_order - area * others) / pairs
+    classes = [own & (others > 0) for own in (is_positive, ~is_positive)]
     if groups is None:
-        variance = sum(
-            float(np.var(each, ddof=1)) / each.size for each in (below, above) if each.size > 1
-        )
+        smaller = min(int(own.sum()) for own in classes)
+        variance = sum(_clustered(influence[own], np.flatnonzero(own))[0] for own in classes)
     else:
-        influence = np.empty(scores.size)
-        influence[is_positive], influence[~is_positive] = (below - area) / m, (above - area) / n
+        smaller = min(np.unique(groups[own]).size for own in classes)
         variance, _ = _clustered(influence, groups)
-        smaller = min(np.unique(groups[each]).size for each in (is_positive, ~is_positive))
     spread = area * (1 - area)
-    return wilson(area, spread / variance if variance > 0 and spread > 0 else smaller)
+    rows = spread / variance if variance > 0 and spread > 0 else smaller
+    return wilson(area, rows / sampling.factor)
 
 
 def _calibration(
-    is_positive: Mask, shares: Floats, groups: Groups | None
+    is_positive: Mask, shares: Floats, sampling: _Sampling
 ) -> tuple[Estimate, Estimate]:
     """Intercept for slope one, and slope with an intercept of its own."""
     odds = logit(np.clip(shares, EPS, 1 - EPS))
     ones = np.ones((odds.size, 1))
-    intercept = _logistic(ones, odds, is_positive, groups)
+    intercept = _logistic(ones, odds, is_positive, sampling)
     ends = [(odds[each].min(), odds[each].max()) for each in (is_positive, ~is_positive)]
     (low, high), (least, most) = ends
     if low >= most or least >= high:  # a threshold separates the classes: the slope is infinite
         return intercept, Estimate(np.nan, np.nan, np.nan)
-    return intercept, _logistic(np.column_stack([odds, ones]), 0 * odds, is_positive, groups)
+    slope = _logistic(np.column_stack([odds, ones]), 0 * odds, is_positive, sampling)
+    if sampling.factor > 1 and slope.low > 0:
+        # models of other rows err in the scale of their log-odds, by which the slope is divided
+        high = slope.value * float(np.exp(slope.high / slope.value - 1))
+        slope = replace(slope, high=high)
+    return intercept, slope
 
 
-def _logistic(design: Floats, offset: Floats, y: Mask, groups: Groups | None) -> Estimate:
+def _logistic(design: Floats, offset: Floats, y: Mask, sampling: _Sampling) -> Estimate:
     """The first coefficient of a logistic regression, with Wald's interval; of groups with the
     variance of their scores."""
 
@@ -330,11 +393,11 @@ def _logistic(design: Floats, offset: Floats, y: Mask, groups: Groups | None) ->
     start = np.zeros(design.shape[1])
     coef = minimize(loss, start, jac=True, hess=hessian, method="trust-exact").x
     covariance = np.linalg.inv(hessian(coef))
-    if groups is not None:
+    if sampling.groups is not None:
         residuals = design * (y - expit(offset + design @ coef))[:, None]
-        each = np.column_stack([np.bincount(groups, column) for column in residuals.T])
+        each = np.column_stack([np.bincount(sampling.groups, column) for column in residuals.T])
         count = each.shape[0]
         covariance = covariance @ (each.T @ each) @ covariance * count / max(count - 1, 1)
-    width = QUANTILE * float(np.sqrt(covariance[0, 0]))
+    width = QUANTILE * float(np.sqrt(covariance[0, 0] * sampling.factor))
     value = float(coef[0])
     return Estimate(value, value - width, value + width)
