@@ -26,7 +26,11 @@ COMMANDS = [
         "StabilitySelection: half-samples",
         "half 1 of pair 1",
     ),
-    ("permute breast_cancer --model DWD --permutations 3", "DWD, mean-difference: labelings", None),
+    (
+        "permute breast_cancer --model DWD --permutations 3",
+        "DWD, mean-difference: permuted labels",
+        None,
+    ),
     ("path wine --model HuberizedSVC --n-alphas 3", "HuberizedSVC path: strengths", None),
 ]
 

@@ -405,6 +405,6 @@ def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:
         test.name: number(test.statistic, ".6g"),
         "p-value": number(test.pvalue, ".4g"),
         "z-score": number(test.zscore, ".3g"),
-        "labelings": f"{test.n_permutations}{of_all}, {kind}",
+        "permutations": f"{test.n_permutations}{of_all}, {kind}",
         "largest gap": number(test.largest_gap, ".1e"),
     }

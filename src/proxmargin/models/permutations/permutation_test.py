@@ -109,7 +109,7 @@ class PermutationTest:
             who = f"{reached} of all {n} orders of the labels, the given one included,"
         else:
             reached, whole = round(self.pvalue * (n + 1)), n + 1
-            who = f"{reached - 1 or 'none'} of {n} permuted labelings"
+            who = f"{reached - 1 or 'none'} of {n} permutations of the labels"
         value = "" if reached == 1 else f" = {self.pvalue:.3g}"
         return f"{who} scored as high: p = {reached}/{whole}{value}"
 
@@ -243,7 +243,7 @@ def permutation_test(
         if isinstance(measure, CrossValidatedAccuracy):
             measure.check(codes, others(block))
         count = distinct - 1 if exact else n_permutations
-        label = f"{type(estimator).__name__}, {statistic}: labelings" if verbose else None
+        label = f"{type(estimator).__name__}, {statistic}: permuted labels" if verbose else None
         found = _measured(measure, codes, others(block), count, n_jobs, label)
     observed, *_ = found.statistics
     if not np.isfinite(observed):

@@ -62,7 +62,7 @@ class PipelineTest:
     accuracy: float
     pvalue: float
     answer: str  # in a sentence
-    chooses: bool  # whether parameters are chosen again for each labeling
+    chooses: bool  # whether parameters are chosen again for each permutation
 
 
 def pipeline_test(
@@ -77,8 +77,9 @@ def pipeline_test(
 ) -> PipelineTest:
     """Whether the recommended model predicts better than models of permuted labels.
 
-    Each permuted labeling goes through cross-validation, the choice of the parameters by folds
-    inside each training part included.
+    Its score is the accuracy on held-out rows, whatever the models are compared by. Permuted labels
+    go through cross-validation, the choice of the parameters by folds inside each training part
+    included.
     """
     name = str(comparison.recommended_)
     model = comparison.models_[name]

@@ -95,10 +95,14 @@ def permutation_sentence(test: Facts | None) -> str:
     """What a test says, in a sentence; empty without one."""
     if test is None:
         return ""
-    again = ", its parameters chosen again for each labeling" if test["chooses"] else ""
+    again = (
+        ", its parameters chosen again for each permutation of the labels"
+        if test["chooses"]
+        else ""
+    )
     return (
-        f"Permutation test of {test['model']}{again}: held-out accuracy {test['accuracy']:.3f}; "
-        f"{test['answer']}."
+        f"Permutation test of the accuracy of {test['model']}{again}: {test['accuracy']:.3f} on "
+        f"held-out samples; {test['answer']}."
     )
 
 
