@@ -171,6 +171,7 @@ def test_intervals_of_folds_cover_the_truth_of_the_final_model() -> None:
         found = numbers(clinical_summary(y, shares, 1, folds=fold, thresholds=()))
         inside.append([f.low <= t.value <= f.high for f, t in zip(found, truth, strict=True)])
     covered = np.mean(inside, axis=0)
+    print("area, sensitivity, specificity, slope:", covered)  # of which the documentation tells
     assert (covered >= COVERED).all(), covered
 
 
