@@ -1,5 +1,6 @@
-"""Mehrotra's predictor-corrector step, with Gondzio's centrality corrections, and its program: a
-loss with a box on its dual, and a penalty that is a model of its own.
+"""Mehrotra's predictor-corrector step, with Gondzio's centrality corrections, and its program.
+
+A loss with a box on its dual, and a penalty that is a model of its own.
 """
 
 from __future__ import annotations
