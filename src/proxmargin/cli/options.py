@@ -135,22 +135,22 @@ def add_columns(parser: argparse.ArgumentParser, without: str = "") -> None:
     """What the columns are, what becomes of their cells, and how a text table is written;
     ``without`` one role."""
     add_roles(parser, *(option for option in ROLES if option != without))
-    add_cells(parser, *CELLS)
+    add_group(parser, "cells, rows and classes", CELLS)
     add_text(parser)
 
 
+def add_group(
+    parser: argparse.ArgumentParser, title: str, settings: Mapping[str, Any], *options: str
+) -> None:
+    """A group of these options, by default all that have settings."""
+    group = parser.add_argument_group(title)
+    for option in options or settings:
+        group.add_argument(option, **settings[option])
+
+
 def add_roles(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Options of `ROLES`."""
-    group = parser.add_argument_group("columns (by name or position; 0 is the first, -1 the last)")
-    for option in options:
-        group.add_argument(option, **{"metavar": "COL", **ROLES[option]})
-
-
-def add_cells(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Options of `CELLS`."""
-    group = parser.add_argument_group("cells, rows and classes")
-    for option in options:
-        group.add_argument(option, **CELLS[option])
+    settings = {option: {"metavar": "COL", **ROLES[option]} for option in options}
+    add_group(parser, "columns (by name or position; 0 is the first, -1 the last)", settings)
 
 
 class Note(UserWarning):
@@ -216,10 +216,7 @@ WRITTEN: Mapping[str, Mapping[str, Any]] = {
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
-    """Options of `WRITTEN`."""
-    group = parser.add_argument_group("tables (defaults: as written by most programs)")
-    for option, settings in WRITTEN.items():
-        group.add_argument(option, **settings)
+    add_group(parser, "tables (defaults: as written by most programs)", WRITTEN)
 
 
 def add_splits(group: Any) -> None:

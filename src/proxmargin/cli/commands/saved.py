@@ -53,7 +53,8 @@ def register_predict(commands: options.Commands) -> None:
         "found by name, and others left out",
     )
     options.add_roles(parser, "--target", "--id", "--ignore")
-    options.add_cells(parser, *map(options.flag_of, OF_PREDICTIONS))
+    of_cells = map(options.flag_of, OF_PREDICTIONS)
+    options.add_group(parser, "cells, rows and classes", options.CELLS, *of_cells)
     options.add_elsewhere(
         parser,
         "--impute",

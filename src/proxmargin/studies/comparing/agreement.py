@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, t
 
-from proxmargin.studies.comparing.evidence import Evidence
+from proxmargin.studies.comparing.evidence import Evidence, adjusted_for_pairs
 from proxmargin.studies.comparing.metrics import MetricRange
 from proxmargin.studies.comparing.setup import Setup
 from proxmargin.studies.comparing.work import Outcome
-from proxmargin.studies.stats import holm
 from proxmargin.studies.stats.scores import CONFIDENCE, Floats
 
 SCOPE = "for these fitted models and rows"  # what the counts are about
@@ -65,9 +64,7 @@ class Agreement:
         hits = self.right.astype(np.intp)
         alone = hits @ (1 - hits).T  # the first has right, the second has not
         p = exact_mcnemar(alone, alone.T)
-        first, second = np.triu_indices(len(p), 1)
-        adjusted = np.ones_like(p)
-        adjusted[first, second] = adjusted[second, first] = np.asarray(holm(p[first, second]))
+        adjusted = adjusted_for_pairs(p)
         place = self.names.index(best)
         return [
             {

@@ -231,7 +231,7 @@ class ModelPairs:
         low, high = found.interval(CONFIDENCE)
         posterior = replace(found, mean=judge.sign * found.mean).posterior(ROPE * judge.unit)
         p = found.pvalue
-        return cls(names, found.mean, low, high, p, _adjusted(p), *posterior)
+        return cls(names, found.mean, low, high, p, adjusted_for_pairs(p), *posterior)
 
     def to_frame(self) -> Any:
         """A row for each pair: first, second, and the numbers."""
@@ -264,7 +264,7 @@ def _error_of_signs(found: Student, folds: int) -> Floats:
     return np.asarray(np.abs(found.mean) / t.isf(0.5 * by_chance, found.freedom))
 
 
-def _adjusted(pvalues: Floats) -> Floats:
+def adjusted_for_pairs(pvalues: Floats) -> Floats:
     """p-values after Holm's procedure for all pairs; one that is not known counts as 1."""
     first, second = np.triu_indices(len(pvalues), 1)
     adjusted = np.ones_like(pvalues)

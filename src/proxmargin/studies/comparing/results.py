@@ -28,7 +28,6 @@ class ModelResult:
 
     model: str
     kind: str  # 'model' or 'baseline'
-    is_kernel: bool
     folds: int  # finished ones, over all repeats
     score_mean: float
     score_sd: float
@@ -51,7 +50,6 @@ class ModelResult:
         return cls(
             model=facts.name,
             kind=facts.kind,
-            is_kernel=facts.is_kernel,
             folds=len(scored),
             score_mean=mean(scores),
             score_sd=deviation(scores),
@@ -181,7 +179,8 @@ class Ranking:
         """The most accurate, the simplest and the most stable of the models that are not
         distinguishable from the best, with what each costs in mean score; and the recommended."""
         evidence = self.evidence()
-        known = {each.model: each for each in self.results if each.model in evidence.equivalent}
+        results = {each.model: each for each in self.results}
+        known = {name: each for name, each in results.items() if name in evidence.equivalent}
         stable = [name for name in known if known[name].stability == known[name].stability]
         roles = {
             "recommended": evidence.recommended,
@@ -190,7 +189,6 @@ class Ranking:
             "most stable": max(stable, key=lambda name: known[name].stability, default=None),
         }
         sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
-        results = {each.model: each for each in self.results}
         return [
             {
                 "role": role,

@@ -202,7 +202,11 @@ def compare(
     scaled = not sparse if standardize == "auto" else bool(standardize)
     candidates = named_candidates(models, standardize=scaled, quick=quick)
     if baselines:
-        candidates = _joined(candidates, baselines_for(sparse, scaled))
+        rivals = baselines_for(sparse, scaled)
+        taken = {each.name for each in candidates} & {each.name for each in rivals}
+        if taken:
+            raise ValueError(f"models: {taken.pop()!r} is the name of a baseline")
+        candidates = [*candidates, *rivals]
     # any model's checks of data: all share them
     checker = HuberizedSVC(standardize=scaled)
     data = LabelledRows.checked(checker, X, y, sample_weight, groups, preprocess, ids)
@@ -266,13 +270,6 @@ def repeats_of(n_samples: int) -> int:
     """Repetitions of the folds: of few samples five choose a model that is .005 of balanced
     accuracy better than one does, and ten hardly a better one (docs/recommendation.md)."""
     return next((count for below, count in REPEATS if n_samples < below), 1)
-
-
-def _joined(candidates: list[Candidate], baselines: list[Candidate]) -> list[Candidate]:
-    taken = {each.name for each in candidates} & {each.name for each in baselines}
-    if taken:
-        raise ValueError(f"models: {taken.pop()!r} is the name of a baseline")
-    return [*candidates, *baselines]
 
 
 def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:

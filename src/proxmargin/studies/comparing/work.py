@@ -184,7 +184,8 @@ def _searched(
 ) -> tuple[SearchPredictions, ChosenSettings]:
     """The search, which goes on where the best strength is the last one that was tried."""
     make, search = candidate.make, candidate.search
-    tried, log_odds = search.tried(make, train, folds), _log_odds_model(make())
+    tried, model = search.tried(make, train, folds), make()
+    log_odds = model if isinstance(model, LogisticProbabilities) else None
     choice, name = chosen(tried, train, metric, log_odds), str(tried.parameter)
     for _ in range(MOST_FURTHER):
         values = tried.further(choice.index)
@@ -205,10 +206,6 @@ def _source(model: Any, choice: ChosenSettings) -> str:
     if choice.calibrator is None:
         return ""
     return JUDGED_ONLY if margin_model(model) is None else CALIBRATED
-
-
-def _log_odds_model(model: Any) -> LogisticProbabilities | None:
-    return model if isinstance(model, LogisticProbabilities) else None
 
 
 def _settings(model: Any, choice: ChosenSettings) -> Settings:

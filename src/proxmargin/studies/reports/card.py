@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -69,9 +68,10 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     labels, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes)
     by_column, by_row = (X.tocsc(), X.tocsr()) if _is_sparse(X) else (X, X)
-    columns = FeatureFacts.of(by_column)
-    rows = repeated_rows(by_row)
-    twins = repeated_columns(by_column, columns.constant)
+    missing, constant, in_row_order = _column_facts(by_column)
+    rows = _groups(_sparse_lines(by_row) if _is_sparse(X) else _dense_lines(by_row))
+    across = _sparse_lines(by_column) if _is_sparse(X) else _dense_lines(by_column.T)
+    twins = _groups(across, kept=set(np.flatnonzero(~constant).tolist()))
     conflicts = [group for group in rows if np.unique(codes[group]).size > 1]
     screened = np.arange(y.size)
     if y.size > SCREENED_ROWS:
@@ -87,8 +87,8 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
             {"label": str(label), "count": int(count)}
             for label, count in zip(labels, counts, strict=True)
         ],
-        "missing": {"entries": int(columns.missing.sum()), **_named(columns.missing > 0, names)},
-        "constant": _named(columns.constant, names),
+        "missing": {"entries": int(missing.sum()), **_named(missing > 0, names)},
+        "constant": _named(constant, names),
         "duplicate_rows": {
             "count": sum(group.size - 1 for group in rows),
             "conflicting": sum(group.size for group in conflicts),
@@ -101,7 +101,7 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
         "sorted_by_class": bool(labels.size > 1 and (np.diff(codes) != 0).sum() == labels.size - 1),
         "screened_rows": int(screened.size),
         "separating": separating,
-        "suspects": [*_orders(columns.in_row_order, names), *separators],
+        "suspects": [*_orders(in_row_order, names), *separators],
     }
     about = _about_rows(card), _about_columns(card), _about_suspects(card)
     findings = chain.from_iterable(about)
@@ -332,23 +332,13 @@ def _ignore(names: Sequence[str]) -> str:
     return " ".join(f"--ignore {shlex.quote(name.partition('=')[0])}" for name in names[:NAMED])
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureFacts:
-    """Facts about every feature."""
-
-    missing: NDArray[np.intp]  # entries that are not finite
-    constant: NDArray[np.bool_]  # one value in all rows, or none
-    # every row has a larger (or every row a smaller) value than the one before, or the values are
-    # consecutive whole numbers, each once: a row number, a run order or a time
-    in_row_order: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, X: Any) -> FeatureFacts:
-        """Facts about the columns of an array or a canonical CSC matrix."""
-        if hasattr(X, "indptr"):
-            return cls(*_sparse_facts(X))
-        found = [_block_facts(block) for _, block in blocks(X)]
-        return cls(*(np.concatenate(part) for part in zip(*found, strict=True)))
+def _column_facts(X: Any) -> tuple[NDArray[Any], ...]:
+    """Of each column of an array or a canonical CSC matrix: how many entries are not finite;
+    whether it has one value in all rows, or none; and whether it is in the order of the rows."""
+    if hasattr(X, "indptr"):
+        return _sparse_facts(X)
+    found = [_block_facts(block) for _, block in blocks(X)]
+    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
 def blocks(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
@@ -371,6 +361,8 @@ def _block_facts(block: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
 def _in_row_order(
     block: NDArray[np.float64], least: NDArray[Any], largest: NDArray[Any]
 ) -> NDArray[np.bool_]:
+    """Whether values rise or fall from row to row, or are consecutive whole numbers, each once: a
+    row number, a run order or a time."""
     n = block.shape[0]
     if n < ROWS_THAT_RISE:
         return np.zeros(block.shape[1], dtype=bool)
@@ -408,19 +400,8 @@ def _sparse_facts(X: Any) -> tuple[NDArray[Any], ...]:
     return missing, constant, ordered
 
 
-def repeated_rows(X: Any) -> list[NDArray[np.intp]]:
-    """Groups of equal rows of an array or a canonical CSR matrix, two or more in each."""
-    return _groups(_sparse_lines(X) if hasattr(X, "indptr") else _dense_lines(X))
-
-
-def repeated_columns(X: Any, skipped: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """Groups of equal columns of an array or a canonical CSC matrix; some are not looked at."""
-    kept = (~skipped).nonzero()[0]
-    lines = _sparse_lines(X) if hasattr(X, "indptr") else _dense_lines(X.T)
-    return _groups(lines, kept=set(kept.tolist()))
-
-
 def _groups(lines: Iterator[bytes], kept: set[int] | None = None) -> list[NDArray[np.intp]]:
+    """Groups of equal lines, two or more in each; where ``kept`` is given, of these alone."""
     seen: dict[bytes, list[int]] = {}
     for place, line in enumerate(lines):
         if kept is None or place in kept:

@@ -329,14 +329,9 @@ def charting_library() -> str:
 def _template() -> Any:
     """The page; values are escaped, and unknown names are errors."""
     jinja2 = optional("jinja2", USE, EXTRA)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html")
+    told = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    loader, undefined = jinja2.FileSystemLoader(FOLDER), jinja2.StrictUndefined
+    return jinja2.Environment(loader=loader, undefined=undefined, **told).get_template("page.html")
 
 
 def island(value: Any) -> str:
