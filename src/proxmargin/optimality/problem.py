@@ -292,3 +292,8 @@ def _least_singular_value(matrix: Array) -> float:
         return 1.0
     triangle = np.linalg.qr(live, mode="r")
     return float(np.linalg.svd(triangle, compute_uv=False)[-1])
+
+
+def is_interior(problem: Problem, dual: Array) -> bool:
+    """Whether the dual coordinates of all samples with positive weight are nonzero."""
+    return bool(dual[problem.loss.shares > 0].all())

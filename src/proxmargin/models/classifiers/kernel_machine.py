@@ -22,14 +22,14 @@ from proxmargin.data.kernels.checks import check_definite, check_digits, check_s
 from proxmargin.data.kernels.matrices import ComputedKernel, kernel_matrix
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses import Loss
-from proxmargin.models.classifiers.kernel_rounds import SUPPORT_CUTS, Rounds, is_interior, model_of
+from proxmargin.models.classifiers.kernel_rounds import SUPPORT_CUTS, Rounds, model_of
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext, for_each
 from proxmargin.models.fitting.parameters import KernelParameters, ThreadParameters
 from proxmargin.optimality.certificates.certificate import Gap, combined
 from proxmargin.optimality.certificates.representer import Representer, certify_represented
-from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.fallback import better_with_all_work

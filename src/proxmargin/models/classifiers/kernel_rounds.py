@@ -23,7 +23,7 @@ from proxmargin.optimality.certificates.representer import (
     represented_together,
     without_small_entries,
 )
-from proxmargin.optimality.problem import Point, Problem
+from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.threads import operations_in
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.stopping import Stop
@@ -336,11 +336,6 @@ class Rounds:
         room = most - factor.rank
         finer = factor.along(weights[:, :room], products[:, :room])
         return finer.extend(min(2 * finer.rank, most), deadline=end) if slow else finer
-
-
-def is_interior(problem: Problem, dual: Array) -> bool:
-    """Whether the dual coordinates of all samples with positive weight are nonzero."""
-    return bool(dual[problem.loss.shares > 0].all())
 
 
 def on_factor(problems: Sequence[Problem], factor: LowRankFactor) -> list[Problem]:

@@ -10,6 +10,10 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 import proxmargin
 from proxmargin.models.fitting.registry import MODELS, Model
@@ -150,29 +154,26 @@ def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candida
 
 
 def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
-    """What every comparison should beat: the majority, and everyday models of scikit-learn."""
-    strengths = {"model__C": (0.01, 0.1, 1.0, 10.0)}
-    scaled = partial(_sklearn, sparse=sparse, standardize=standardize)
+    """What every comparison should beat: the majority, and everyday models of scikit-learn, behind
+    a scaler where the models are standardised too."""
     majority = Candidate(MAJORITY, partial(DummyClassifier, strategy="prior"), Given(), "baseline")
-    kinds = {"LinearSVC": "LinearSVC", "LogisticRegression": "LogisticRegression", "SVC-rbf": "SVC"}
-    models = (
-        Candidate(f"sklearn {name}", partial(scaled, kind), Grid(strengths), "baseline")
-        for name, kind in kinds.items()
-    )
-    return [majority, *(replace(each, is_kernel="SVC-rbf" in each.name) for each in models)]
-
-
-def _sklearn(name: str, sparse: bool, standardize: bool) -> Any:
-    """A classifier of scikit-learn, behind a scaler where the models are standardised too."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC, LinearSVC
-
-    made = {
-        "LinearSVC": lambda: LinearSVC(random_state=0),
-        "LogisticRegression": lambda: LogisticRegression(max_iter=1000),
-        "SVC": SVC,
-    }[name]()
     scaler = StandardScaler(with_mean=not sparse) if standardize else "passthrough"
-    return Pipeline([("scale", scaler), ("model", made)])
+    models = {
+        "LinearSVC": partial(LinearSVC, random_state=0),
+        "LogisticRegression": partial(LogisticRegression, max_iter=1000),
+        "SVC-rbf": SVC,
+    }
+    search = Grid({"model__C": (0.01, 0.1, 1.0, 10.0)})
+    return [
+        majority,
+        *(
+            Candidate(
+                f"sklearn {name}", partial(_scaled, scaler, kind), search, "baseline", kind is SVC
+            )
+            for name, kind in models.items()
+        ),
+    ]
+
+
+def _scaled(scaler: Any, kind: Make) -> Pipeline:
+    return Pipeline([("scale", clone(scaler, safe=False)), ("model", kind())])

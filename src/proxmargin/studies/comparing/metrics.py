@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -173,7 +173,9 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
     if isinstance(scoring, str) and scoring in _NEGATED:
         own = METRICS[_NEGATED[scoring]]
         label = f"negated {own.label}"
-        return replace(own, name=scoring, label=label, of=_Negative(own), larger_is_better=True)
+        return replace(
+            own, name=scoring, label=label, of=partial(_negative, own), larger_is_better=True
+        )
     if callable(scoring):
         name = getattr(scoring, "__name__", getattr(scoring, "_score_func", scoring))
         name = name if isinstance(name, str) else getattr(name, "__name__", "score")
@@ -202,12 +204,8 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
     )
 
 
-@dataclass(frozen=True)
-class _Negative:
-    metric: Metric
-
-    def __call__(self, held_out: HeldOutPredictions) -> float:
-        return -self.metric(held_out)
+def _negative(metric: Metric, held_out: HeldOutPredictions) -> float:
+    return -metric(held_out)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,12 @@ from proxmargin.files.models.model import save_model
 from proxmargin.models.permutations import permutation_test
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
+from proxmargin.runtime.optional import optional
 from proxmargin.studies.comparing.candidates import CANDIDATES
 from proxmargin.studies.comparing.comparison import Comparison
 from proxmargin.studies.comparing.rows import INNER_FOLDS
 from proxmargin.studies.comparing.searches import AlphaPath, CPath
-from proxmargin.studies.publishing.methods import checklist, methods
-from proxmargin.studies.publishing.paper import write_paper
+from proxmargin.studies.publishing.methods import checklist, methods, write_paper
 from proxmargin.studies.reports import check_libraries
 from proxmargin.studies.reports.details import partners
 
@@ -42,10 +42,7 @@ def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Any) -> dict[str
     """The SHA-256 of a data file; of data without a file that of their values."""
     if source is not None and Path(source).is_file():
         with open(source, "rb") as stream:
-            whole = sha256()
-            while block := stream.read(2**20):
-                whole.update(block)
-        return {"sha256": whole.hexdigest(), "of": "the file"}
+            return {"sha256": file_digest(stream, "sha256").hexdigest(), "of": "the file"}
     parts = [X.data, X.indices, X.indptr] if hasattr(X, "tocsr") else [X]
     whole = sha256()
     for part in parts:
@@ -197,8 +194,6 @@ def publish(
 
 def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Data frames by the names of their files."""
-    from proxmargin.runtime.optional import optional
-
     frame = optional("pandas", "A folder to publish").DataFrame
     name = str(comparison.recommended_)
     found = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -355,8 +354,8 @@ def wilcoxon_signed_ranks(
         neither True nor False.
     """
     check_flag("correct_ties", correct_ties)
-    if not isinstance(method, str) or method not in PVALUES:
-        raise ValueError(f"method={method!r} must be one of {', '.join(PVALUES)}")
+    if not isinstance(method, str) or method not in ("normal", "exact"):
+        raise ValueError(f"method={method!r} must be one of normal, exact")
     table = read_scores(scores)
     rows, models = table.values.shape
     if method == "exact" and rows > MOST_EXACT:
@@ -369,17 +368,12 @@ def wilcoxon_signed_ranks(
         )
         # equal scores differ by zero exactly, whatever their size
         ranks = ranks_with_ties(np.abs(values), np.where(values == 0, 0.0, rounding))
-        result = _two(values, ranks, PVALUES[method], correct_ties)
+        result = _two(values, ranks, method, correct_ties)
         results[:, first, second] = results[:, second, first] = result
     return SignedRanks(table.names, *results)
 
 
-def _two(
-    differences: Floats,
-    ranks: Floats,
-    pvalue: Callable[[Floats, Floats, float, float], float],
-    ties: bool,
-) -> tuple[float, float, float]:
+def _two(differences: Floats, ranks: Floats, method: str, ties: bool) -> tuple[float, float, float]:
     count = differences.size
     zero = 0.5 * ranks[differences == 0].sum()
     above = ranks[differences > 0].sum() + zero
@@ -390,14 +384,11 @@ def _two(
         variance -= (repeats**3 - repeats).sum() / 48
     mean = count * (count + 1) / 4
     z = (least - mean) / np.sqrt(variance) if least < mean else 0.0
-    return least, z, pvalue(differences, ranks, least, z)
+    p = _exact(differences, ranks, least) if method == "exact" else float(2 * norm.cdf(z))
+    return least, z, p
 
 
-def _normal(differences: Floats, ranks: Floats, least: float, z: float) -> float:
-    return float(2 * norm.cdf(z))
-
-
-def _exact(differences: Floats, ranks: Floats, least: float, z: float) -> float:
+def _exact(differences: Floats, ranks: Floats, least: float) -> float:
     """The share of all signs of the differences with a sum of ranks as extreme as this one."""
     signed = np.rint(2 * ranks[differences != 0]).astype(int)  # averages are halves
     share = np.zeros(signed.sum() + 1)  # of the signs, by twice the sum of their positive ranks
@@ -407,6 +398,3 @@ def _exact(differences: Floats, ranks: Floats, least: float, z: float) -> float:
     zero = 0.5 * ranks[differences == 0].sum()
     reached = int(np.rint(2 * (least - zero)))
     return float(min(1.0, 2 * share[: reached + 1].sum()))
-
-
-PVALUES = {"normal": _normal, "exact": _exact}
