@@ -114,6 +114,23 @@ def test_an_unfinished_comparison_is_not_published(tmp_path) -> None:
         folder.publish(found, x, y, tmp_path)
 
 
+def test_groups_of_one_class_each_are_published_without_a_test(
+    tmp_path, monkeypatch, capsys
+) -> None:
+    rng, patients = np.random.default_rng(0), np.repeat(np.arange(10), 3)
+    x, y = rng.standard_normal(30), np.array(["well", "sick"])[patients % 2]
+    lines = [f"P{p},{v},{w}" for p, v, w in zip(patients, x, y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["patient,a,diagnosis", *lines]))
+    tests = []
+    monkeypatch.setattr(folder, "publish", lambda *_, test, **__: tests.append(test) or [])
+    command = ["publish", str(tmp_path / "t.csv"), "--target", "diagnosis", "--groups", "patient"]
+    command += ["-o", str(tmp_path / "o"), "--models", "L2SVC", "--quick", "--quiet"]
+    assert main(command) == 0
+    assert "no permutation test" in capsys.readouterr().err
+    assert tests == [None]
+    assert folder.can_permute(y, np.arange(30) // 6)
+
+
 @pytest.mark.slow
 def test_a_test_says_how_many_permutations_reached_the_accuracy() -> None:
     rng = np.random.default_rng(0)

@@ -389,7 +389,14 @@ def run_publish(arguments: argparse.Namespace) -> int:
         by_signal = found.ending.name == "INTERRUPTED"
         return failures.interrupted() if by_signal else failures.FAILED
     test = None
-    if arguments.permutations:
+    if arguments.permutations and not folder.can_permute(table.y, table.groups):
+        warnings.warn(
+            f"no permutation test: labels change places within a group ({arguments.groups}) only, "
+            "and each group holds samples of one class",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif arguments.permutations:
         test = folder.kept_test(
             arguments.run_dir,
             lambda: folder.pipeline_test(

@@ -62,6 +62,15 @@ class PipelineTest:
     chooses: bool  # whether parameters are chosen again for each permutation
 
 
+def can_permute(y: Any, groups: Any) -> bool:
+    """Whether labels can change places: those of groups do so within a group only."""
+    if groups is None:
+        return True
+    numbers, codes = (np.unique(np.asarray(each), return_inverse=True)[1] for each in (groups, y))
+    pairs = np.unique(np.column_stack([numbers, codes]), axis=0)
+    return len(pairs) > np.unique(numbers).size
+
+
 def pipeline_test(
     comparison: Comparison,
     X: Any,
