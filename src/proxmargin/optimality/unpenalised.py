@@ -33,7 +33,7 @@ STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separ
 # leaves linear pieces of the loss, which have no curvature
 CURVATURE_FLOORS = (0.0, 1e-9, 1e-5, 1e-2)
 LEAST_SHIFT = 1e-25  # ridge over the largest curvature: bounds the step that is line-searched
-SEPARATED_LOSS = 1e-8  # mean loss of separated classes, which has no minimiser or is zero there
+NEGLIGIBLE_LOSS = 1e-8  # of separated classes, over that at zero coefficients or a mean of one
 
 
 class DependentError(ValueError):
@@ -71,7 +71,7 @@ def _listed(index: NDArray[np.intp]) -> str:
 def are_separated(problem: Problem) -> bool:
     """Whether unpenalised features alone separate the classes: the loss of the null model is
     negligible, and no strength is needed to keep the other coefficients at zero."""
-    return bool(problem.unpenalised.size) and problem.value(null_point(problem)) < SEPARATED_LOSS
+    return bool(problem.unpenalised.size) and problem.value(null_point(problem)) < NEGLIGIBLE_LOSS
 
 
 def null_point(problem: Problem) -> Point:

@@ -158,7 +158,7 @@ def test_a_share_of_a_bound_is_told_once_with_the_bounds(
     y = np.arange(len(X)) % classes
     X[:, 0] += 0.01 * y
     exact = kappa_max(X, y == 1, model)
-    monkeypatch.setattr(limits, "MAX_DIRECT", 0)
+    monkeypatch.setattr(limits, "MAX_SIDE", 0)
     monkeypatch.setattr(limits, "LSMR_STEPS", 4)
     with pytest.warns(ConvergenceWarning, match="kappa_max, which is at least") as caught:
         fitted = make(kappa="0.5max").fit(X, y)

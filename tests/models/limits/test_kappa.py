@@ -59,7 +59,7 @@ def test_the_largest_kappa_is_where_the_ellipsoids_touch(shape: str, model: str,
 def test_with_products_only_the_largest_kappa_is_the_same(shape, model, rng, monkeypatch) -> None:
     X, y, s = sample(shape, rng)
     direct = kappa_max(X, y, model, s)
-    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
+    monkeypatch.setattr(kappa, "MAX_SIDE", 0)
     monkeypatch.setattr(kappa, "LSMR_STEPS", 500)
     assert kappa_max(sp.csr_matrix(X), y, model, s) == pytest.approx(direct, rel=1e-7)
 
@@ -78,7 +78,7 @@ def test_ellipsoids_that_never_meet_have_no_largest_kappa(model, shape, rng, mon
     X, y = rng.standard_normal((n, p)), np.arange(n) % 2
     X[:, 0] = y  # tells the classes apart, without any spread
     assert kappa_max(X, y, model) == np.inf
-    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
+    monkeypatch.setattr(kappa, "MAX_SIDE", 0)
     assert kappa_max(X, y, model) == np.inf
 
 
@@ -108,7 +108,7 @@ def test_what_is_known_at_a_limit_encloses_the_largest_kappa(model, steps, rng, 
     X = X @ rng.standard_normal((60, 60))
     y = np.where(rng.random(300) < 0.3, 1.0, -1.0)
     shares, exact = np.full(300, 1 / 300), kappa_max(X, y, model)
-    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
+    monkeypatch.setattr(kappa, "MAX_SIDE", 0)
     monkeypatch.setattr(kappa, "LSMR_STEPS", steps)
     found = largest_kappa(DenseDesign(X), y, shares, model)
     assert found.lower <= exact * (1 + 1e-9)
@@ -120,7 +120,7 @@ def test_what_is_known_at_a_limit_encloses_the_largest_kappa(model, steps, rng, 
 def test_a_largest_kappa_that_is_not_settled_is_told(rng, monkeypatch) -> None:
     X, y = rng.standard_normal((60, 20)), np.arange(60) % 2
     X = X @ np.diag(10.0 ** np.linspace(-3, 3, 20)) @ rng.standard_normal((20, 20))
-    monkeypatch.setattr(kappa, "MAX_DIRECT", 0)
+    monkeypatch.setattr(kappa, "MAX_SIDE", 0)
     monkeypatch.setattr(kappa, "LSMR_STEPS", 5)
     with pytest.warns(ConvergenceWarning, match="kappa_max is at least"):
         kappa_max(X, y, "fda")

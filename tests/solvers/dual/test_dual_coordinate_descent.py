@@ -455,7 +455,7 @@ def on_face(
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng, monkeypatch) -> None:
-    monkeypatch.setattr(dual_coordinate_descent, "FACE_FORCING", 1e-14)
+    monkeypatch.setattr(dual_coordinate_descent, "CG_TOLERANCE", 1e-14)
     problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
     start = swept(problem, 1e-4, 500, kind)
     found = on_face(problem, start, kind)
@@ -476,7 +476,7 @@ def test_on_a_face_whose_minimum_is_in_the_box_it_is_found(kind: str, rng, monke
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_on_a_face_the_multiplier_of_a_balance_is_found_too(kind: str, rng, monkeypatch) -> None:
-    monkeypatch.setattr(dual_coordinate_descent, "FACE_FORCING", 1e-14)
+    monkeypatch.setattr(dual_coordinate_descent, "CG_TOLERANCE", 1e-14)
     problem = some_problem(rng) | {"bends": np.full(24, 0.3)}
     start = swept(problem, 1e-4, 500, kind)
     inside = (start.a > 0) & (start.a < problem["caps"])

@@ -22,7 +22,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.solvers.interior import interior_point
 from proxmargin.solvers.interior.box_program import program_of
-from proxmargin.solvers.interior.crossover import AT_LOWER, AT_UPPER, INSIDE, Face, cross_over
+from proxmargin.solvers.interior.crossover import Face, cross_over
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
@@ -200,9 +200,9 @@ def test_a_tolerance_met_early_is_not_crossed_from(rng) -> None:
 def face_of(problem: Problem, solution: Solution) -> Face:
     program = program_of(problem)
     a = -program.signs * solution.gap.dual_point[:, 0] / program.dual_unit
-    sides = np.full(a.size, INSIDE, np.int8)
-    sides[a == 0] = AT_LOWER
-    sides[a >= program.upper * (1 - 1e-14)] = AT_UPPER
+    sides = np.full(a.size, 0, np.int8)
+    sides[a == 0] = -1
+    sides[a >= program.upper * (1 - 1e-14)] = 1
     dual = np.clip(a, 0.01 * program.upper, 0.99 * program.upper)
     return Face(sides, dual, np.zeros(program.pull.size))
 
@@ -213,9 +213,9 @@ def test_a_few_wrong_sides_are_corrected(rng) -> None:
     right, _ = cross_over(program, face, 1)
     assert right is not None
     sides = face.partition.copy()
-    inside, room = np.flatnonzero(sides == INSIDE), program.upper - right.dual
-    sides[inside[np.argsort(room[inside])[:2]]] = AT_UPPER
-    sides[inside[np.argsort(right.dual[inside])[:2]]] = AT_LOWER
+    inside, room = np.flatnonzero(sides == 0), program.upper - right.dual
+    sides[inside[np.argsort(room[inside])[:2]]] = 1
+    sides[inside[np.argsort(right.dual[inside])[:2]]] = -1
     found, rounds = cross_over(program, face._replace(partition=sides), 8)
     assert found is not None
     assert rounds > 1
@@ -225,6 +225,6 @@ def test_a_few_wrong_sides_are_corrected(rng) -> None:
 def test_a_hopeless_face_is_given_up(rng) -> None:
     problem = c_svm(*two_classes(rng, 200, 5))
     program, face = program_of(problem), face_of(problem, solved(problem))
-    for side in (AT_LOWER, INSIDE, AT_UPPER):
+    for side in (-1, 0, 1):
         partition = np.full_like(face.partition, side)
         assert cross_over(program, face._replace(partition=partition), 8)[0] is None

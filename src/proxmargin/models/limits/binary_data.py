@@ -20,6 +20,7 @@ from proxmargin.data.kernels.low_rank import factorise
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix
 from proxmargin.functions.losses.base import Array
 
+CLEAR_RANK = 1e-10  # above it they are known to some digits, whatever the order of the samples
 RANK_TOLERANCE = 1e-13  # singular or eigenvalue over the largest one, below which it is rounding
 KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from proxmargin.compiled.rounding import HALVINGS
 from proxmargin.functions.losses.level_set import LevelSet
 from proxmargin.functions.traits import Trait
 from proxmargin.models.limits.critical import LEAST_STRENGTH
@@ -21,7 +22,6 @@ PRICE_GROWTH = 1e3
 MAX_RAISES = 5  # of the price; a loss that still falls then has no minimiser
 SETTLED_CHANGE = 1e-6  # relative decrease of the loss after a raise, below which it is constant
 BUDGET_MARGIN = 1e-4  # relative: the least loss is known only from above
-BISECTIONS = 60  # steps along the segment to a point within the budget
 MIXING_MARGIN = 1e-9  # of the segment, added to the root: more than the rounding of scores
 
 
@@ -114,7 +114,7 @@ def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solut
     if loss.excess(there) > 0:
         return None
     low, high = 0.0, 1.0
-    for _ in range(BISECTIONS):
+    for _ in range(HALVINGS):
         share = 0.5 * (low + high)
         meets = loss.excess(here + share * (there - here)) <= 0
         low, high = (low, share) if meets else (share, high)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TINY
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING, SLOPE_ROUNDING, TINY
 from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties import (
@@ -27,24 +27,26 @@ from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
-from proxmargin.solvers.programs.restricted_program import RestrictedProgram, Vertex, solved
+from proxmargin.solvers.programs.restricted_program import (
+    PROGRAM_TOLERANCE,
+    RestrictedProgram,
+    Vertex,
+    solved,
+)
 
 Ids = NDArray[np.intp]
-ZERO_PRODUCT = 1e-12  # of a feature and a dual point, over their norms: a smaller one is zero
-ROUNDED_PRODUCT = 1e-14  # likewise, for a dual point rounded to float64; times n_samples
-LEAST_STRENGTH = 1e-12  # over its upper bound: a smaller strength is zero
+# over its upper bound: a smaller strength is zero; a smaller product of a feature and a dual point,
+# over their norms, too
+LEAST_STRENGTH = 1e-12
 # linear program with row and column generation
-# of ties of pieces, of column sums of dual points, and of dual norms that are not polyhedral
-PROGRAM_TOLERANCE = 1e-9
-INTERCEPT_REACH = 1e3  # first bound of intercepts, in units of the scores of directions
-REACH_GROWTH = 1e2  # factor on that bound while it is active
-MAX_ROUNDS = 1000  # of row and column generation; then the smallest norm so far is returned
+# first bound of intercepts, in units of the scores of directions, and its factor while it is active
+INTERCEPT_REACH = 1e3
+MAX_ROUNDS = 1000  # then the best value so far is returned
 # tied pieces up to which the program is solved; with more, Dinkelbach's iteration is faster
 MAX_DENSE_PIECES = 2000
 MAX_SPARSE_PIECES = 20_000
 MAX_ROUND_PIECES = 500  # for the l2 norms of groups
 # Dinkelbach's iteration
-STRENGTH_DECREASE = 0.5  # factor while zero is optimal
 # first strength over its upper bound, and the factor as long as fits are loose: zero is certified
 # in less time than a fit far below the critical strength takes
 FIRST_DECREASE = 0.75
@@ -53,7 +55,6 @@ FIRST_GAP = 1e-2  # relative gap of the first fits: any point has a ratio, a low
 COARSE_STRENGTH = 0.1  # over its upper bound, above which a loose fit tells zero from others
 GAP_DECREASE = 1e-3  # factor on that gap where it lets no larger ratio be found
 RATIO_GAP = 1e-8  # relative gap of the last fit
-MAX_RATIOS = 100  # largest number of fits
 
 
 def critical_strength(problem: Problem) -> float:
@@ -158,14 +159,14 @@ def _least_dual_norm(descent: _TiedPieces) -> float:
     for _ in range(MAX_ROUNDS):
         vertex = solved(descent.restricted(known, columns, reach), basis)
         dual = descent.dual(known, vertex)
-        pulled = _soft_thresholded_adjoint(ROUNDED_PRODUCT * design.n_samples, design, dual)
+        pulled = _soft_thresholded_adjoint(SLOPE_ROUNDING * design.n_samples, design, dual)
         largest = float(gauge.norms(pulled).max(initial=0.0))
         # the rounded product with a feature of large entries may have misled HiGHS
         multiplier = float(vertex.duals[0]) * (1.0 + PROGRAM_TOLERANCE)
         sound = vertex.optimal or largest <= multiplier
         holds = sound and _balance_violation(program, dual) <= PROGRAM_TOLERANCE
         norm = min(norm, largest) if holds else norm
-        if holds and not gauge.norms(_soft_thresholded_adjoint(ZERO_PRODUCT, design, dual)).any():
+        if holds and not gauge.norms(_soft_thresholded_adjoint(LEAST_STRENGTH, design, dual)).any():
             return 0.0
         slopes = descent.slopes(descent.scores(columns, vertex))
         new_rows = rows.violated(slopes, known, DOMAIN_ROUNDING, descent.floors)
@@ -175,7 +176,7 @@ def _least_dual_norm(descent: _TiedPieces) -> float:
         if not (new_rows.size or new.parts.size):
             if holds:
                 break
-            reach *= REACH_GROWTH
+            reach *= INTERCEPT_REACH
         basis = vertex.basis.extended(new.parts.size, new_rows.size)
         known, columns = np.concatenate([known, new_rows]), columns.joined(new)
     return norm
@@ -202,7 +203,7 @@ def _by_ratios(problem: Problem) -> float:
     if _is_flat(problem):
         return 0.0
     strength, largest, point, gap = FIRST_DECREASE * bound, 0.0, None, FIRST_GAP
-    for _ in range(MAX_RATIOS):
+    for _ in range(MAX_ROUNDS):
         if strength <= LEAST_STRENGTH * bound:
             return 0.0
         one = replace(problem, penalty=norm.times(strength))
@@ -217,7 +218,7 @@ def _by_ratios(problem: Problem) -> float:
             return max(largest, ratio)
         if largest == 0.0:
             loose = strength > COARSE_STRENGTH * bound  # zero is optimal here: a smaller one
-            strength *= FIRST_DECREASE if loose else STRENGTH_DECREASE
+            strength *= FIRST_DECREASE if loose else 0.5
             if loose:
                 continue
         else:
@@ -231,7 +232,7 @@ def _is_flat(problem: Problem) -> bool:
     null = null_point(problem)
     scores = problem.design.scores(null.coef) + null.intercept
     _, dual = problem.loss.value_and_gradient(scores)
-    pulled = _soft_thresholded_adjoint(ZERO_PRODUCT, problem.design, dual)
+    pulled = _soft_thresholded_adjoint(LEAST_STRENGTH, problem.design, dual)
     return problem.penalty.critical_strength(pulled) == 0.0
 
 

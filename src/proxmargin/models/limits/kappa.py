@@ -13,13 +13,14 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
-from proxmargin.compiled.rounding import TINY
+from proxmargin.compiled.rounding import ROOT_STEPS, TINY
 from proxmargin.data.designs import Design, standardized
 from proxmargin.data.designs.row_span import in_short_coordinates
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.models.limits.binary_data import (
+    CLEAR_RANK,
     RANK_TOLERANCE,
     checked,
     class_shares,
@@ -28,14 +29,13 @@ from proxmargin.models.limits.binary_data import (
     with_features,
 )
 from proxmargin.runtime.threads import affordable, eigen_work, gram_work
+from proxmargin.solvers.shared.linear_algebra import MAX_SIDE
 
 MODELS = ("fda", "mpm")
 # kernels: eigenvalues of the covariance over the largest one
-CLEAR = 1e-10  # above it they are known to some digits, whatever the order of the samples
 FAINT = 1e-12  # below it they are rounding
 CLEAR_MARGIN = 0.01  # margin over the distance of the means of a kernel model with a share of kappa
 # direct method: one dense eigendecomposition
-MAX_DIRECT = 3000  # largest min(n_samples, n_features) for which it is the fastest
 RANGE_TOLERANCE = 1e-6  # relative residual of Z g = D, above which D is outside the range of Z
 # iterative method: LSMR, with products only
 INFINITE_KAPPA = 1e4  # kappa from which on it counts as infinite
@@ -46,7 +46,6 @@ MIN_LSMR_STEPS = 4  # iterations that are done whatever the deadline
 # balance of the two ellipsoids
 KAPPA_TOLERANCE = 1e-12  # relative difference of the bounds of kappa at convergence
 FAR_ODDS = 32.0  # log-odds of m at which the bounds of kappa differ by less, as m is 1 - 1e-14
-SEARCH_STEPS = 200  # iteration limit
 PLAIN_STEPS = 20  # after which a balance that is not bracketed is looked for in steps that double
 KNOWN_DIGITS = 1e-6  # relative difference of bounds up to which kappa counts as known
 
@@ -175,7 +174,7 @@ def _with_kernel(
     featured = with_features(design, deadline)
     if featured.is_whole and not featured.is_exact:
         return NEVER
-    whitened = _whitened(Spread(featured.design, signs, shares), CLEAR)
+    whitened = _whitened(Spread(featured.design, signs, shares), CLEAR_RANK)
     found = _of_whitened(whitened, model) if whitened else NEVER
     found = _up_to(infinite, found)
     return found if featured.is_whole else found._replace(upper=np.inf)
@@ -199,7 +198,7 @@ def _largest_kappa(
     spread = Spread(scaled, signs, shares)
     short, long = sorted((design.n_samples, design.n_features))
     work = gram_work(long, short, design.density) + eigen_work(short)
-    if short <= MAX_DIRECT and affordable(work, deadline):
+    if short <= MAX_SIDE and affordable(work, deadline):
         spread = Spread(in_short_coordinates(scaled).design, signs, shares)
         whitened = _whitened(spread, RANK_TOLERANCE * short)
         if whitened is None:
@@ -211,7 +210,7 @@ def _largest_kappa(
         lengths = _iterative(spread, infinite, deadline)
         if lengths is None:
             return NEVER
-        found = _whole(lengths) if model == "fda" else _longer_half(lengths, deadline, SEARCH_STEPS)
+        found = _whole(lengths) if model == "fda" else _longer_half(lengths, deadline, ROOT_STEPS)
     return _up_to(infinite, found)
 
 
@@ -425,7 +424,7 @@ def _longer_half(
     """
     odds, low, high = 0.0, (-np.inf, 0.0), (np.inf, 0.0)
     lower, upper = 0.0, np.inf
-    for steps in range(SEARCH_STEPS):
+    for steps in range(ROOT_STEPS):
         m = 1.0 / (1.0 + np.exp(-odds))
         up, down, is_solved = lengths(m)
         upper = min(upper, max(up, down)) if is_solved else upper

@@ -20,20 +20,20 @@ from proxmargin.data.designs.standardized import StandardizedDesign, rescaled, s
 from proxmargin.functions.losses.base import Array, Loss
 from proxmargin.functions.penalties.elastic_net import ElasticNet
 from proxmargin.functions.traits import Trait
+from proxmargin.models.limits.binary_data import CLEAR_RANK
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.hinge_program import HingeProgram, HingeRows, hinge_rows
 from proxmargin.solvers.programs.linear_program import first_rows
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
+from proxmargin.solvers.shared.linear_algebra import LARGEST_SIDE
 
 Ids = NDArray[np.intp]
-RANK_TOLERANCE = 1e-10  # eigenvalue of the Gram matrix that counts as zero, over the largest
 LBFGS_STEPS = 5000  # iteration limit
 MAX_RELATIVE_ERROR = 3e-5  # |gradient| (1 + |point|) over the loss at which L-BFGS is accepted
 WIDTHS = (0.3, 0.05, 0.01)  # of the smoothed losses, in turn, in units of the margin
 MAX_BASIS = 1000  # features up to which an orthonormal basis of their span is computed
-MAX_RANK_SAMPLES = 5000  # samples up to which linear independence is checked
 
 
 def _basis_columns(n_features: int, outputs: int, sums_to_zero: bool) -> Atoms:
@@ -165,7 +165,7 @@ def _well_conditioned(problem: Problem) -> _Basis:
         scaled.scores(np.eye(design.n_features)), mode="economic", pivoting=True
     )
     sizes = np.abs(triangle.diagonal())
-    rank = int(np.count_nonzero(sizes > RANK_TOLERANCE * sizes.max(initial=0.0)))
+    rank = int(np.count_nonzero(sizes > CLEAR_RANK * sizes.max(initial=0.0)))
 
     def back(inner: Array) -> Array:
         coef = np.zeros((design.n_features, inner.shape[1]))
@@ -262,10 +262,10 @@ def _error(slope: Array, point: Array) -> float:
 def _are_independent(problem: Problem) -> bool:
     """Whether the samples, each extended by a one for the intercept, are linearly independent."""
     design, ones = problem.design, float(problem.fits_intercept)
-    if not design.n_samples <= min(design.n_features + ones, MAX_RANK_SAMPLES):
+    if not design.n_samples <= min(design.n_features + ones, LARGEST_SIDE):
         return False
     squares = np.linalg.eigvalsh(design.outer_gram() + ones)
-    return bool(squares[0] > RANK_TOLERANCE * squares[-1])
+    return bool(squares[0] > CLEAR_RANK * squares[-1])
 
 
 def _enclosed_of_hinges(problem: Problem, rows: HingeRows, deadline: float) -> Enclosure:

@@ -34,10 +34,10 @@ from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.programs.restricted_program import PROGRAM_TOLERANCE
 
 SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the hyperplanes that are tried in turn
 MIN_ENTRIES = 50_000  # n_samples times n_features; below it the simplex method is as fast
-FEASIBILITY_TOLERANCE = 1e-9  # of the constraints on a dual point; a smaller sum counts as zero
 TINY_RIDGE = 1e-8  # strength, for features of unit variance and a loss of at most one
 RIDGE_GAP = 1e-9  # relative gap of the problem with that ridge
 NU_TOLERANCE = 1e-8  # largest accepted difference of the bounds of nu
@@ -115,7 +115,7 @@ def smallest_nu(
         return 0.0
     met = meeting_nu(design, signs, shares, deadline)
     if met is not None:
-        return met if met > FEASIBILITY_TOLERANCE else 0.0
+        return met if met > PROGRAM_TOLERANCE else 0.0
     _check_time(deadline)
     if design.n_samples * design.n_features > max_entries:
         raise ProgramTooLargeError("the linear program for the smallest nu is too large")
@@ -128,8 +128,8 @@ def smallest_nu(
         bounds=np.column_stack([low, high]),
         method="highs",
         options={
-            "primal_feasibility_tolerance": FEASIBILITY_TOLERANCE,
-            "dual_feasibility_tolerance": FEASIBILITY_TOLERANCE,
+            "primal_feasibility_tolerance": PROGRAM_TOLERANCE,
+            "dual_feasibility_tolerance": PROGRAM_TOLERANCE,
             "time_limit": max(deadline - clock(), 0.0),
         },
     )
@@ -137,7 +137,7 @@ def smallest_nu(
         _check_time(deadline)
     if not found.success:
         raise RuntimeError(f"the linear program for the smallest nu failed: {found.message}")
-    return float(-found.fun) if -found.fun > FEASIBILITY_TOLERANCE else 0.0
+    return float(-found.fun) if -found.fun > PROGRAM_TOLERANCE else 0.0
 
 
 def _check_time(deadline: float) -> None:
@@ -208,7 +208,7 @@ def meeting_nu(
     upper = loss.value(scores)
     balanced = _balanced(scaled, signs * np.abs(gap.dual_point[:, 0]), shares)
     within = signs * balanced
-    if (within < -FEASIBILITY_TOLERANCE).any() or (within > shares + FEASIBILITY_TOLERANCE).any():
+    if (within < -PROGRAM_TOLERANCE).any() or (within > shares + PROGRAM_TOLERANCE).any():
         return None
     lower = float(within.sum())
     return None if upper - lower > NU_TOLERANCE else max(0.5 * (lower + upper), 0.0)

@@ -16,7 +16,6 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import unpenalised_columns
 
 RELEASED_SLOPE = 1e-9  # pulled-back dual of an unpenalised feature, per unit, above rounding
-PUBLISHED_ULPS = 3.0  # error of a published coefficient, by multiple, scale, shift; in roundoffs
 FAR_BEYOND = 1e30  # multiple of a rounding error that is outside any domain
 
 
@@ -131,7 +130,7 @@ def safe_multiple(
     loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
     if Trait.SMOOTH in loss.traits or loss.is_homogeneous or not coef.any():
         return 1.0, 0.0
-    error = scores.error + PUBLISHED_ULPS * UNIT * scores.sizes
+    error = scores.error + 3.0 * UNIT * scores.sizes
 
     @cache
     def worst(multiple: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,8 +23,6 @@ from proxmargin.runtime.memory import BLOCK_ENTRIES, Remembers, cached_property
 
 Ids = NDArray[np.intp]
 Indices = NDArray[np.signedinteger]
-
-# Hessian by BLAS, a block of curved samples at a time
 
 
 class CurvedSamples(NamedTuple):
@@ -138,9 +137,7 @@ class Block(ABC):
         """The Hessian of the smoothed loss over the pairs; only its lower triangle is valid."""
         hessian = np.zeros((pairs.size, pairs.size))
         few, places = curved.contrasts <= self.crowded * curved.inside.size, pairs.places
-        # a row of data, or a root for all classes of a support but one
-        wide = self.n_columns + 1 if few else pairs.size * curved.inside.shape[1]
-        step = max(GRAM_ROWS // 8, BLOCK_ENTRIES // max(wide, 1))
+        step = max(GRAM_ROWS, BLOCK_ENTRIES // max(self.n_columns + 1 if few else pairs.size, 1))
         for start in range(0, curved.samples.size, step):
             part = slice(start, start + step)
             some = CurvedSamples(curved.samples[part], curved.inside[part], curved.weights[part])
@@ -148,10 +145,19 @@ class Block(ABC):
                 parts = self.compressed(some.samples)
                 add_curvature(*parts, some.inside, some.weights, places, hessian)
             else:
-                roots = self.roots(some, pairs)
-                # in place: the product would be another matrix of the size of the Hessian
-                dsyrk(1.0, roots.T, beta=1.0, c=hessian.T, overwrite_c=1)
+                self._add_crowded(some, pairs, hessian)
         return hessian
+
+    def _add_crowded(self, curved: CurvedSamples, pairs: ColumnClassPairs, hessian: Array) -> None:
+        """Add the Hessian of some samples: a product for each class, less one of their means."""
+        used, at = np.unique(pairs.columns, return_inverse=True)
+        rows = self.rows(curved.samples, used)[:, at]
+        rows *= np.where(curved.inside, np.sqrt(curved.weights)[:, None], 0.0)[:, pairs.classes]
+        for first, last in pairwise(pairs.starts.tolist()):
+            hessian[first:last, first:last] += rows[:, first:last].T @ rows[:, first:last]
+        rows /= np.sqrt(curved.inside.sum(axis=1, keepdims=True))
+        # in place: the product would be another matrix of the size of the Hessian
+        dsyrk(-1.0, rows.T, beta=1.0, c=hessian.T, overwrite_c=1)
 
     def roots(self, curved: CurvedSamples, pairs: ColumnClassPairs) -> Array:
         """B with ``B'B`` the Hessian, (contrasts, pairs)."""

@@ -25,11 +25,11 @@ from proxmargin.solvers.shared.linear_algebra import (
     CG_STEPS,
     CG_TOLERANCE,
     LARGEST_SIDE,
+    SMALL_SIDE,
     conjugate_gradients,
     inverse_of,
 )
 
-SMALL_SIDE = 400  # dual coordinates up to which V is formed unless another way is far cheaper
 FAR_CHEAPER = 0.2  # its work over that of factoring V
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from proxmargin.compiled.clock import clock
+from proxmargin.compiled.rounding import ARMIJO_FRACTION
 from proxmargin.solvers.shared.line_search import END_SLOPE_FRACTION, LINE_SEARCH_STEPS
 
-# line search
-ARMIJO_FRACTION = 1e-4  # of the slope, by which the objective must fall
 NEWTON_STEPS = 60  # limit for one smoothed problem
 RETREAT = 4.0  # divisor of the penalty parameter after a line search that failed
 

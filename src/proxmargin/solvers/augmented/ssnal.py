@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.rounding import SLOPE_ROUNDING, SUM_ROUNDING
+from proxmargin.compiled.rounding import MIN_DAMPING, SLOPE_ROUNDING, SUM_ROUNDING
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
@@ -42,7 +42,6 @@ FIRST_RESIDUAL = 1e-2  # in units of a score
 RESIDUAL_REDUCTION = 0.3  # factor from one subproblem to the next
 # regularisation where the conjugate of the loss has no curvature, relative to the score step: the
 # residual, within
-MIN_DAMPING = 1e-9
 MAX_DAMPING = 0.5
 
 

@@ -16,7 +16,7 @@ from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.certificates.rounding_terms import is_dual_rounding
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.optimality.unpenalised import null_point
+from proxmargin.optimality.unpenalised import NEGLIGIBLE_LOSS, null_point
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.choice.rules import FALLBACK, FAPG, INTERIOR_POINT, Rule
 from proxmargin.solvers.loop.minimize import minimize
@@ -27,7 +27,6 @@ from proxmargin.solvers.loop.stopping import Stop
 
 PROVABLE_GAP = 4.0  # gap over its rounding, up to which no solver can be expected to reduce it
 STATIONARY = 1e-13  # relative gradient norm below which it is rounding
-NEGLIGIBLE_LOSS = 1e-8  # objective over that of zero coefficients, below which it counts as zero
 # gap over the cost of rounding its dual point to float64
 FEW_ROUNDINGS = 20.0  # up to which another solver is unlikely to reduce it much
 MANY_ROUNDINGS = 50.0  # up to which rounding explains the gap of the last solver

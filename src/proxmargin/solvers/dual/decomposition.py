@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import EPS
+from proxmargin.compiled.rounding import SLOPE_ROUNDING
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.data.designs.base import Index
 from proxmargin.data.kernels.checks import IndefiniteKernelError
@@ -61,7 +61,6 @@ SINGLE_RANGE = 1e20  # of kernel values, either way from one: float32 and their 
 DOUBLE_SAMPLES = 500  # up to which double precision is cheap: the square, 2 MB, stays in cache
 OVERSHOT = 0.6  # exact length of a step over its own, below which float32 has misled the block
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
-ROUNDING_ULPS = 16.0  # violation in ulps of the gradients, below which it is rounding
 PATIENCE = 50  # steps without progress between two certificates: each costs a product
 
 
@@ -161,7 +160,7 @@ class BlockDecomposition(Solver[Blocks]):
         terms, matrix = _terms(problem), _matrix(problem)
         gradient = state.product + terms.curvature * state.weights - terms.linear
         worst = max(high - low for _, low, high in _ends(terms, state.weights, gradient))
-        rounding = ROUNDING_ULPS * EPS * float(np.abs(state.product).max() + np.abs(gradient).max())
+        rounding = SLOPE_ROUNDING * float(np.abs(state.product).max() + np.abs(gradient).max())
         if worst <= rounding:
             return state.but(n_iter=state.n_iter + 1, finished=True)
         idle = state.idle + 1 if worst > 0.5 * state.violation else 0

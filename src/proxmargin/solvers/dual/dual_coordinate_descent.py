@@ -37,7 +37,7 @@ from proxmargin.solvers.loop.solver import (
     check_numbers,
 )
 from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.shared.linear_algebra import conjugate_gradients
+from proxmargin.solvers.shared.linear_algebra import CG_TOLERANCE, conjugate_gradients
 
 FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved for a free intercept
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
@@ -50,7 +50,6 @@ LEAST_PART = 1e-3  # of the weights in a class that is taken for that
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
-FACE_FORCING = 1e-3  # ratio of the residual that they reach
 TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
 DRIFT = 0.1  # of the multiplier, in margins, after which samples that were left out return
 RESTLESS = 4  # calls of the kernel that do not halve the gap, after which it has not settled
@@ -468,7 +467,7 @@ class _Face:
             return within(self.image(change, self.sums(change)) / roots)
 
         scaled = conjugate_gradients(
-            product, np.ones_like(a), within(right / roots), FACE_FORCING, limit
+            product, np.ones_like(a), within(right / roots), CG_TOLERANCE, limit
         )
         step += scaled / roots
         multiplier = 0.0

@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.rounding import DIAGONAL_SHIFT
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
@@ -18,8 +19,6 @@ from proxmargin.solvers.interior.box_program import (
     program_of,
 )
 from proxmargin.solvers.interior.crossover import (
-    AT_UPPER,
-    INSIDE,
     ROUNDING_TOLERANCE,
     Partition,
     dual_units,
@@ -32,14 +31,13 @@ from proxmargin.solvers.shared.linear_algebra import cholesky
 
 FULL_EXCHANGES = 3  # steps without fewer samples on wrong sides, before one is exchanged at a time
 NEAR = 1e-6  # distance of a margin of a start to its target, over the scores, that counts as zero
-PROXIMAL = 1e-13  # added to the diagonal of K, relative: repeated samples share their weight
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ActiveSetState(GapState):
     """The state of `ActiveSet`, in units of `BoxProgram`, for the samples with positive weight."""
 
-    # (n_samples,) of `AT_LOWER`, `INSIDE`, `AT_UPPER`; the face of the box for the next step
+    # (n_samples,); the face of the box for the next step
     partition: Partition
     signed: Array  # (n_samples,); the dual point v: ``w = X'v / l2``
     free: Array  # (n_free,); intercept and threshold, as far as the model has them
@@ -182,7 +180,7 @@ def _first_partition(problem: Problem, program: BoxProgram, start: Point) -> Par
     # the heavier class must not be at its upper bounds
     surplus = float(program.signs @ program.upper) if problem.fits_intercept else 0.0
     heavier = program.signs * surplus > ROUNDING_TOLERANCE * program.upper.sum()
-    return np.where(heavier, INSIDE, AT_UPPER).astype(np.int8)
+    return np.where(heavier, 0, 1).astype(np.int8)
 
 
 def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
@@ -191,7 +189,7 @@ def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     The surplus of the sum moves the intercept until the first margin reaches its target: that of a
     sample of the heavier class at its bound, or of the other class at zero.
     """
-    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(partition == INSIDE):
+    if program.pull.size != 1 or program.ridge[0] > 0 or np.any(partition == 0):
         return partition
     signed = _at_upper(program, partition)
     surplus = float(program.borders[:, 0] @ signed - program.pull[0])
@@ -201,13 +199,13 @@ def _with_balance(program: BoxProgram, partition: Partition) -> Partition:
     pulled = np.flatnonzero(upper == (surplus > 0))
     edge = edge[pulled] if surplus > 0 else -edge[pulled]
     freed = partition.copy()
-    freed[pulled[edge.argmin()]] = INSIDE
+    freed[pulled[edge.argmin()]] = 0
     return freed
 
 
 def _at_upper(program: BoxProgram, partition: Partition) -> Array:
     """The dual point at a corner."""
-    return np.where(partition == AT_UPPER, program.signs * program.upper, 0.0)
+    return np.where(partition > 0, program.signs * program.upper, 0.0)
 
 
 def _edges(
@@ -221,7 +219,7 @@ def _edges(
 
 def _solution_on_face(program: BoxProgram, partition: Partition) -> _FaceSolution | None:
     kernel, borders, l2 = program.design.outer_gram(), program.borders, program.l2
-    inside, signed = np.flatnonzero(partition == INSIDE), _at_upper(program, partition)
+    inside, signed = np.flatnonzero(partition == 0), _at_upper(program, partition)
     if not inside.size:
         return _solution_at_corner(program, partition, signed)
     level = float(np.trace(kernel)) / len(kernel)
@@ -231,7 +229,7 @@ def _solution_on_face(program: BoxProgram, partition: Partition) -> _FaceSolutio
     # definite
     lift = np.where(program.ridge == 0, level, 0.0)
     matrix = kernel[np.ix_(inside, inside)] + (part * lift) @ part.T
-    matrix.flat[:: inside.size + 1] += l2 * program.curvature[inside] + PROXIMAL * level
+    matrix.flat[:: inside.size + 1] += l2 * program.curvature[inside] + DIAGONAL_SHIFT * level
     factor = cholesky(matrix, overwrite=True)
     if factor is None:
         return None

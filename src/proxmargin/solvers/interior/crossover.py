@@ -12,11 +12,8 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 
 Partition = NDArray[np.int8]
-"""Where each dual coordinate is in its box: at its lower bound, inside, or at its upper bound."""
+"""Where each dual coordinate is in its box: -1 at its lower bound, 0 inside, 1 at its upper one."""
 
-AT_LOWER = -1
-INSIDE = 0
-AT_UPPER = 1
 # active-set iterations
 MAX_FACES = 8  # faces tried in one crossover
 # a face is given up if more samples change sides than the larger of these
@@ -25,7 +22,6 @@ MANY_CHANGES_FRACTION = 0.1  # of the free samples
 # proximal regularisation of a singular system
 PROXIMAL_WEIGHT = 1e-10  # relative to the curvature of the dual
 MIN_DISTANCE = 1e-2  # to the sides of the box over its width, in the scaling of the proximal term
-MIN_CURVATURE = 1e-10  # in units of the program, for data without variation
 PROXIMAL_STEPS = 12  # at most
 RESIDUAL_REDUCTION = 0.3  # ratio of residuals above which a step is the last one
 # violation that counts as rounding, over the upper bound for the box, over the scores for a margin
@@ -60,14 +56,12 @@ def implied_partition(
     program: BoxProgram, partition: Partition, signed: Array, scores: Array
 ) -> Partition:
     """What the solution on a face implies: the next face of an active-set method."""
-    dual, inside = program.signs * signed, partition == INSIDE
+    dual, inside = program.signs * signed, partition == 0
     missing = program.target - program.signs * scores - program.curvature * dual
     slack = ROUNDING_TOLERANCE * (np.abs(program.target) + float(np.abs(scores).max()))
     room = ROUNDING_TOLERANCE * dual_units(program, dual)
-    lower = np.where(inside, dual < -room, (partition == AT_LOWER) & (missing <= slack))
-    upper = np.where(
-        inside, dual > program.upper + room, (partition == AT_UPPER) & (missing >= -slack)
-    )
+    lower = np.where(inside, dual < -room, (partition < 0) & (missing <= slack))
+    upper = np.where(inside, dual > program.upper + room, (partition > 0) & (missing >= -slack))
     return partition_of(lower, upper)
 
 
@@ -80,7 +74,7 @@ def dual_units(program: BoxProgram, dual: Array) -> Array:
 def work_of(program: BoxProgram, partition: Partition) -> float:
     """Work of a linear system on this face, in iterations of the interior point method."""
     n, p = program.design.n_samples, program.design.n_features
-    count = np.count_nonzero(partition == INSIDE)
+    count = np.count_nonzero(partition == 0)
     if program.is_wide:
         return (1 + count) ** 3 / (1 + n) ** 3
     return (1 + count + p) / (1 + n + p)
@@ -127,12 +121,12 @@ class _FacePoint(NamedTuple):
 
 def _most_changes(partition: Partition) -> float:
     """The number of samples that may change sides before a face is given up."""
-    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(partition == INSIDE))
+    return max(MANY_CHANGES, MANY_CHANGES_FRACTION * np.count_nonzero(partition == 0))
 
 
 def _solved_face(program: BoxProgram, face: Face) -> _FacePoint | None:
     """Proximal steps until the conditions hold on the face; None if the face is a bad guess."""
-    inside, upper = face.partition == INSIDE, face.partition == AT_UPPER
+    inside, upper = face.partition == 0, face.partition > 0
     system = _proximal_system(program, face, inside)
     if system is None:
         return None
@@ -159,7 +153,7 @@ def _proximal_system(program: BoxProgram, face: Face, inside: NDArray[np.bool_])
     width = np.where(np.isfinite(program.upper), program.upper, max(float(face.dual.max()), TINY))
     share = np.clip(np.minimum(face.dual, program.upper - face.dual) / width, MIN_DISTANCE, 1.0)
     curvature = float(program.design.row_norms()[inside].mean()) if inside.any() else 1.0
-    curvature = max(curvature / program.l2, MIN_CURVATURE)
+    curvature = max(curvature / program.l2, PROXIMAL_WEIGHT)  # of data that vary
     theta = np.zeros_like(width)
     stiff = program.curvature[inside] + PROXIMAL_WEIGHT * curvature / share[inside] ** 2
     theta[inside] = 1.0 / stiff
@@ -181,7 +175,7 @@ def _proximal_step(
 
 def _exact_solution(program: BoxProgram, at: _FacePoint, partition: Partition) -> ExactSolution:
     dual = np.clip(program.signs * at.signed, 0.0, program.upper)
-    dual = np.where(partition == INSIDE, dual, np.where(partition == AT_UPPER, program.upper, 0.0))
+    dual = np.where(partition == 0, dual, np.where(partition > 0, program.upper, 0.0))
     scores = program.scores(at.coef) + program.borders @ at.free
     missing = program.target - program.signs * scores
     best = np.where(missing > 0, program.upper, 0.0)

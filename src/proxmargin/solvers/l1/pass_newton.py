@@ -32,6 +32,7 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_flags
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.shared.line_search import LINE_SEARCH_TOLERANCE
+from proxmargin.solvers.shared.margin_model import next_damping
 
 Index = NDArray[np.intp]
 
@@ -43,9 +44,6 @@ SLOW_RATE = 0.1  # gap over the one before, above which the next pass forms the 
 NEAR_STRENGTH = 0.8  # slope over l1 strength from which on a feature is among the active ones
 # regularisation of the Hessian by the share `damping` of the curvature bounds of coordinates
 FIRST_DAMPING = 1e-4
-DAMPING_FACTOR = 10.0  # on it after a step shorter than
-SHORT_STEP = 0.3  # this share of the full one
-LONG_STEP = 0.8  # and over it after a step longer than this share
 LEAST_DAMPING = 1e-8  # below which there is none
 # secant equations
 KEPT = 6  # last steps; earlier ones tell of another place
@@ -205,7 +203,7 @@ class PassNewton(Solver[PassState]):
                 np.append(coef - state.coef, intercept - state.intercept),
                 np.append(reached.slope - state.slope, reached.sums[0] - state.sums[0]),
             ),
-            damping=_next_damping(state.damping, length),
+            damping=next_damping(state.damping, length, LEAST_DAMPING),
             gap=state.gap,
             is_slow=state.is_slow,
             finished=length == 0.0 and state.gram is not None,
@@ -287,14 +285,6 @@ def _derivatives(
 ) -> tuple[Array, Array]:
     margins = signs * (scores + offset[0] if offset else scores)
     return -weights * signs * phi.descent(margins), weights * phi.curvature(margins)
-
-
-def _next_damping(before: float, length: float) -> float:
-    if length < SHORT_STEP:
-        return min(1.0, DAMPING_FACTOR * max(before, LEAST_DAMPING))
-    if length < LONG_STEP:
-        return before
-    return before / DAMPING_FACTOR if before > LEAST_DAMPING else 0.0
 
 
 def _eliminated(problem: Problem, sweep: Sweep, active: Index) -> Array:

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
+from proxmargin.compiled.rounding import DIAGONAL_SHIFT, OBJECTIVE_ROUNDING
 from proxmargin.data.designs.base import Array
 from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.functions.traits import Trait
@@ -44,7 +44,6 @@ from proxmargin.solvers.minimax.ellipsoids import (
 from proxmargin.solvers.shared.linear_algebra import inverse_of
 
 # Lanckriet's reweighted iteration, while the coefficients have no margin
-REWEIGHTED_REGULARISATION = 1e-14  # over the diagonal: the pooled covariance may be singular
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
 # Newton's method in the coefficients
 STALLED_STEPS = 2  # without progress: a class has nearly equal scores, continue in the levels
@@ -191,7 +190,7 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
     """A reweighted step towards a direction with a margin, or a proof that there is none."""
     at = _spread(problem, state)
     difference = at.mean_difference()
-    coef = at.solve_weighted(REWEIGHTED_REGULARISATION * at.curvatures(), difference)
+    coef = at.solve_weighted(DIAGONAL_SHIFT * at.curvatures(), difference)
     scores = at.scores_of(coef)
     reached = state.but(n_iter=state.n_iter + 1, coef=coef, scores=scores)
     u = at.weighted(at.form.deviations(scores)) / at.kappa

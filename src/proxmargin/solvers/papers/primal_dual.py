@@ -38,7 +38,6 @@ from proxmargin.solvers.loop.stopping import Stop
 POWER_ITERATIONS = 60  # for the estimate of |T|
 NORM_MARGIN = 1.02  # factor on that estimate, which is a lower bound
 RESTART_GAP = 0.3  # gap over that at the last restart, below which the method restarts
-BALANCE_SMOOTHING = 0.5  # weight of the new value in log(balance) at a restart
 
 
 class Primal(NamedTuple):
@@ -331,7 +330,7 @@ def _balance_of_distances(state: PrimalDualState) -> float:
     along = np.linalg.norm([np.linalg.norm(part) for part in dual])
     if across == 0 or along == 0:
         return state.balance
-    return float(state.balance * (across / along / state.balance) ** BALANCE_SMOOTHING)
+    return float(np.sqrt(state.balance * across / along))
 
 
 def _restarted(state: PrimalDualState, primal: Primal, dual: Dual, gap: float) -> PrimalDualState:

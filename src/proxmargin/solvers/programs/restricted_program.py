@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.functions.losses.base import Array
 
 Status = NDArray[np.int8]
-# HiGHS's codes of the status of a column or a row in a basis
-AT_LOWER = 0
-BASIC = 1
 FEASIBILITY_TOLERANCE = 1e-10  # primal and dual; the tightest that HiGHS accepts
-UNLIMITED_PIVOTS = 2**31 - 1  # the largest integer that HiGHS accepts
-ZERO_EFFECT = 1e-12  # largest effect of a column on a row of unit size, below which it is zero
+PROGRAM_TOLERANCE = 1e-9  # of sums and norms that follow from a solution, and of its ties
 
 logger = logging.getLogger("proxmargin")
 
@@ -31,9 +28,10 @@ class Basis(NamedTuple):
 
     def extended(self, columns: int, rows: int) -> Basis:
         """The basis with new columns at their lower bounds and new basic rows, appended."""
+        # codes of HiGHS: 0 at the lower bound, 1 basic
         return Basis(
-            np.concatenate([self.columns, np.full(columns, AT_LOWER, np.int8)]),
-            np.concatenate([self.rows, np.full(rows, BASIC, np.int8)]),
+            np.concatenate([self.columns, np.zeros(columns, np.int8)]),
+            np.concatenate([self.rows, np.ones(rows, np.int8)]),
         )
 
 
@@ -69,7 +67,7 @@ def solved(
     program: RestrictedProgram,
     basis: Basis | None,
     *,
-    pivots: int = UNLIMITED_PIVOTS,
+    pivots: int = np.iinfo(np.int32).max,
     deadline: float = np.inf,
 ) -> Vertex:
     """The optimal vertex, or the last one before ``pivots`` or the ``deadline`` were exhausted.
@@ -184,7 +182,7 @@ def _without_rounding(program: RestrictedProgram, columns: Array) -> Array:
     if filled.size:
         effects[filled] = np.maximum.reduceat(np.abs(program.matrix.data), starts[filled])
     effects *= np.abs(columns)
-    return np.where((program.lower == 0.0) & (effects <= ZERO_EFFECT), 0.0, columns)
+    return np.where((program.lower == 0.0) & (effects <= DOMAIN_ROUNDING), 0.0, columns)
 
 
 def _codes(statuses: Any) -> Status:

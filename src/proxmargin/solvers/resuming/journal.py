@@ -26,6 +26,7 @@ from scipy import sparse
 import proxmargin
 from proxmargin.data.designs import Design
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.memory import BLOCK_ENTRIES
 from proxmargin.solvers.callbacks.checkpoint import Checkpoint, CheckpointContent
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Solution, Status
@@ -39,8 +40,6 @@ FREE = frozenset(
 )
 # size up to which an array is written out, instead of digested
 LOOKED_AT = 256
-# bytes of dense data hashed at a time
-BLOCK = 1 << 24
 # characters of a digest
 DIGITS = 16
 # characters of a value in a message, around where it differs
@@ -186,7 +185,7 @@ def _digest(*arrays: NDArray[Any]) -> str:
     for array in arrays:
         found.update(f"{array.dtype.str} {array.shape} ".encode())
         lines = array if array.ndim else array[None]
-        step = max(1, BLOCK * max(len(lines), 1) // max(lines.nbytes, 1))
+        step = max(1, 8 * BLOCK_ENTRIES * max(len(lines), 1) // max(lines.nbytes, 1))
         for start in range(0, len(lines), step):  # memory maps are not read as a whole
             found.update(np.ascontiguousarray(lines[start : start + step]).tobytes())
     return found.hexdigest()[:DIGITS]

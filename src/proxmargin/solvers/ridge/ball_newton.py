@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS
 from proxmargin.data.designs.base import Array
 from proxmargin.data.designs.row_span import (
     AllFeatures,
@@ -21,8 +22,12 @@ from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.interior.ball import minimised_in_ball
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, at_least_one
 from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.shared.line_search import SECULAR_STEPS
-from proxmargin.solvers.shared.linear_algebra import RELATIVE_SHIFT, SHIFT_GROWTH, cholesky
+from proxmargin.solvers.shared.linear_algebra import (
+    RELATIVE_SHIFT,
+    SHIFT_GROWTH,
+    SMALL_SIDE,
+    cholesky,
+)
 from proxmargin.solvers.shared.margin_model import (
     MarginNewton,
     MarginNewtonState,
@@ -31,11 +36,9 @@ from proxmargin.solvers.shared.margin_model import (
     intercept_eliminated,
 )
 
-POLISH_SIDE = 400  # min(n_features, n_samples) up to which a polishing step is cheap
 FACTORS_PER_STEP = 4.0  # mean number of Cholesky factors for the multiplier of a step
 # the same for balls of other norms, whose models take an interior point method
 FACTORS_PER_CURVED_STEP = 40.0
-CURVED_TOLERANCE = 1e-14  # complementarity of the model, relative to its decrease
 # secular equation: relative error of the norm of the model's minimiser, before it is scaled to the
 # radius; an inexact Newton step saves a factor or two
 SECULAR_TOLERANCE = 1e-14  # the tightest
@@ -111,7 +114,7 @@ class BallNewton(MarginNewton[MarginNewtonState]):
         slope, tol = self.gradient(problem, at.dual), CLAIM_FRACTION * stop.tol
         begun = self.with_gap(problem, MarginNewtonState(inner=coef, at=at, slope=slope, tol=tol))
         # for large data the digits of a polishing step are not worth its cost
-        small = short_side(problem.design) <= POLISH_SIDE
+        small = short_side(problem.design) <= SMALL_SIDE
         return begun.but(unpolished=stop.polish and small, idle=0)
 
     def newton(self, problem: Problem, state: MarginNewtonState) -> NewtonStep:
@@ -126,7 +129,7 @@ class BallNewton(MarginNewton[MarginNewtonState]):
         if _is_euclidean(problem):
             step, multiplier = _minimise_in_ball(*model, state.multiplier, accuracy)
         else:
-            step = minimised_in_ball(*model, ball.p, max(CURVED_TOLERANCE, accuracy**2))
+            step = minimised_in_ball(*model, ball.p, max(OBJECTIVE_ROUNDING, accuracy**2))
             multiplier = 0.0
         move = -float(mean @ step)
         moved = design.scores(step[:, None])[:, 0] + move
@@ -192,7 +195,7 @@ def _minimise_in_ball(
     shift = RELATIVE_SHIFT * (float(np.trace(matrix)) + slant / radius)
     low, high = 0.0, float(np.linalg.norm(gradient - matrix @ at)) / radius
     mu = min(guess, high)
-    for _ in range(SECULAR_STEPS):
+    for _ in range(ROOT_STEPS):
         factor = cholesky(matrix, [shift + mu])
         if factor is None:
             shift *= SHIFT_GROWTH

@@ -20,28 +20,25 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import TINY, UNIT
+from proxmargin.compiled.rounding import RISE_ROUNDING, ROOT_STEPS, TINY, UNIT
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.data.designs.base import Array, Design, Index
 from proxmargin.functions.losses import MarginLoss
-from proxmargin.solvers.shared.line_search import SECULAR_STEPS, secular_multipliers
+from proxmargin.runtime.memory import BLOCK_ENTRIES
+from proxmargin.solvers.shared.line_search import secular_multipliers
 
 Mask = NDArray[np.bool_]
 
 # accelerated steps
 CHECK_EVERY = 5  # steps between two duality gaps, which cost half a step each
 MAX_STEPS = 2000  # after which a labeling is left unsolved
-GROWTH = 2.0  # of the curvature h where the majoriser is violated
 DECAY = 0.9  # of h after each step that it held for
-SLACK = 1e-12  # relative to the loss: below it a Bregman distance is rounding
 SECULAR_TOLERANCE = 1e-6  # relative, of the norm; the rest is scaled into the ball
 # sequential minimal optimisation: where fits one by one are slower, whatever C and nu
 LEAST_RANK = 2.0 / 3.0  # of the data, over the number of samples: of less, K is ill-conditioned
 MOST_SAMPLES = 500  # a descent takes more than linearly many steps, each over all samples
 FORCINGS = (1e-3, 1e-5, 1e-7, 1e-9, 1e-11)  # violations, relative, after which a face is solved
 PAIRS_PER_SAMPLE = 60  # limit of the steps to a face, beyond which a fit by itself is faster
-# spectra
-BLOCK_ENTRIES = 1 << 21  # of the covariances and of the weighted samples of a block: 16 MB each
 LEAST_EIGENVALUE = 1e-10  # over the largest; labelings with smaller ones are left unsolved
 
 
@@ -120,7 +117,7 @@ class Balls:
         mu, with ``u(mu) = pull / (curvature + mu)``.
         """
         mu = np.maximum(start, TINY)
-        for _ in range(SECULAR_STEPS):
+        for _ in range(ROOT_STEPS):
             inverse = 1.0 / (curvature + mu)
             u = pull * inverse
             squares = np.einsum("ij,ij->j", u, u)
@@ -257,7 +254,7 @@ def _stepped(loss: MarginLoss, axes: Axes, rank: int, batch: _Batch) -> _Batch:
     distance = loss.fenchel_young(batch.signs * scores, dual).mean(axis=0)
     way = scores - batch.ahead_scores
     bound = 0.5 * batch.curvature * np.einsum("ij,ij->j", way, way) / n
-    holds = distance <= bound + SLACK * loss.value(margins).mean(axis=0)
+    holds = distance <= bound + RISE_ROUNDING * loss.value(margins).mean(axis=0)
     restarts = np.einsum("ij,ij->j", way, scores - batch.scores) < 0.0
     following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * batch.weight**2))
     momentum = np.where(restarts, 0.0, (batch.weight - 1.0) / following)
@@ -273,7 +270,7 @@ def _stepped(loss: MarginLoss, axes: Axes, rank: int, batch: _Batch) -> _Batch:
     )
     if holds.all():
         return new
-    grown = replace(batch, curvature=batch.curvature * GROWTH)
+    grown = replace(batch, curvature=2.0 * batch.curvature)
     chosen = {
         name: np.where(holds, getattr(new, name), getattr(grown, name)) for name in _ARRAYS[2:]
     }

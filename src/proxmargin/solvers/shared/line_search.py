@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
 from proxmargin.data.designs.base import Array
 
 LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
 END_SLOPE_FRACTION = 0.8  # slope at the end of a step over the first, up to which it is kept
 LINE_SEARCH_STEPS = 100  # limit: more bisections than a step has bits
-SECULAR_STEPS = 200  # limit: bisections alone would exhaust the 53 bits of a multiplier
-SECULAR_TOLERANCE = 1e-15  # relative residual: some 5 ulp
 
 
 def increasing_root(slope: Callable[[float], float], tolerance: float, limit: int) -> float:
@@ -51,11 +50,11 @@ def secular_multipliers(values: Array, squares: Array, kappa: Array | float) -> 
     1 / root(mu)``, which is concave in mu, so that iterates stay left of the root.
     """
     mu = np.zeros(len(values))
-    for _ in range(SECULAR_STEPS):
+    for _ in range(ROOT_STEPS):
         shifted = values + mu[:, None]
         square = (squares * values / shifted**2).sum(axis=1)
         fall = (squares * values / shifted**3).sum(axis=1)
-        left = square > kappa**2 * (1.0 + SECULAR_TOLERANCE)
+        left = square > kappa**2 * (1.0 + SUM_ROUNDING)
         step = np.divide(square, fall, out=np.zeros_like(mu), where=left)
         moved = mu + (np.sqrt(square) / kappa - 1.0) * step
         if np.array_equal(moved, mu):

@@ -14,7 +14,8 @@ from proxmargin.data.designs.base import Array
 RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
 SHIFT_GROWTH = 100.0  # factor while Cholesky fails
 MAX_SHIFTS = 7  # the last one is 1e-3 of the diagonal
-# sides of matrices that are factored: 72 and 200 MB
+# sides of matrices that are factored: 1, 72 and 200 MB
+SMALL_SIDE = 400  # cheap, beside other work of a step
 MAX_SIDE = 3000  # if larger systems can be solved by conjugate gradients
 LARGEST_SIDE = 5000  # if there are only slower methods
 CG_STEPS = 500  # iteration limit

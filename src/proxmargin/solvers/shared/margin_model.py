@@ -29,8 +29,7 @@ from proxmargin.solvers.shared.line_search import (
 # convergence
 ZERO_OBJECTIVE = 1e-18  # absolute decrease that counts: certificates resolve no less
 # homotopy in the weight of the reweighted least-squares majoriser, controlled by the step length
-MAJORISER_DECREASE = 0.1  # factor after a good step
-MAJORISER_INCREASE = 10.0  # factor after a step that is not fair
+DAMPING_FACTOR = 10.0  # on it after a step that is not fair, over it after a good step
 GOOD_STEP_LENGTH = 0.5  # at least; one is the full Newton step
 FAIR_STEP_LENGTH = 0.1  # at least
 
@@ -61,7 +60,7 @@ def expanded(
     """The expansion of the loss at these scores, whose intercept is given, with the best one.
 
     ``majoriser`` is the weight of the reweighted least-squares majoriser where the loss has no
-    curvature (`_next_majoriser`).
+    curvature (`next_damping`).
     """
     loss, start = problem.loss, np.array([intercept])
     bare = (scores - intercept)[:, None]
@@ -193,7 +192,7 @@ class MarginNewton(Solver[S]):
     def step(self, problem: Problem, state: S) -> S:
         at, step = state.at, self.newton(problem, state)
         length = min(_line_search(problem, at, step), self.longest)
-        majoriser = _next_majoriser(state.majoriser, length)
+        majoriser = next_damping(state.majoriser, length, LEAST_WEIGHT)
         scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
         there = expanded(problem, scores, intercept, majoriser)
         slope = self.gradient(problem, there.dual)
@@ -261,15 +260,16 @@ def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> flo
     return length
 
 
-def _next_majoriser(before: float, step: float) -> float:
-    """The next weight of the majoriser: smaller after a good step, larger after a short one."""
-    if step >= GOOD_STEP_LENGTH:
-        return MAJORISER_DECREASE * before if before > LEAST_WEIGHT else 0.0
-    return (
-        before
-        if step >= FAIR_STEP_LENGTH
-        else min(1.0, MAJORISER_INCREASE * max(before, LEAST_WEIGHT))
-    )
+def next_damping(before: float, step: float, least: float) -> float:
+    """The next damping of the Hessian: less after a good step, more after a short one.
+
+    One of at most ``least`` vanishes after a good step, and grows from there after a short one.
+    """
+    if step < FAIR_STEP_LENGTH:
+        return min(1.0, DAMPING_FACTOR * max(before, least))
+    if step < GOOD_STEP_LENGTH:
+        return before
+    return before / DAMPING_FACTOR if before > least else 0.0
 
 
 def _curvatures(loss: MarginSum, scores: Array, majoriser: float) -> Array:

@@ -12,12 +12,11 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.augmented.class_system import BLAS_SPEEDUP
-from proxmargin.solvers.augmented.dual_newton_systems import SMALL_SIDE
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.loop.solver import Solver, State, check_numbers, check_solvers
 from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
-from proxmargin.solvers.shared.linear_algebra import LARGEST_SIDE
+from proxmargin.solvers.shared.linear_algebra import LARGEST_SIDE, SMALL_SIDE
 
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
