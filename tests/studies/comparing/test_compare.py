@@ -320,14 +320,14 @@ class TestSmallClasses:
         X, y = load_iris(return_X_y=True)
         keep = np.r_[0:50, 50:53, 100:150]
         result = compare(X[keep], y[keep], models=[QUICK], cv=5, progress=False)
-        assert result.setup.n_folds == 3
+        assert result.setup.protocol.folds == 3
         assert "the smallest class (1) has only 3 samples, so there are 3" in str(result)
 
     def test_two_samples_of_a_class_are_enough(self):
         X, y = load_iris(return_X_y=True)
         keep = np.r_[0:50, 50:52]
         result = compare(X[keep], y[keep], models=[QUICK], cv=5, progress=False)
-        assert result.setup.n_folds == 2
+        assert result.setup.protocol.folds == 2
         assert not np.isnan(result.table.score_mean.iloc[0])
 
     @pytest.mark.parametrize(

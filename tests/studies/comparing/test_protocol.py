@@ -82,7 +82,7 @@ class TestGroups:
     def test_a_splitter_of_groups_works(self, grouped):
         X, y, groups = grouped
         found = compare(X, y, groups=groups, models=[QUICK], cv=GroupKFold(3), progress=False)
-        assert found.setup.n_folds == 3
+        assert found.setup.protocol.folds == 3
 
     def test_few_groups_leave_a_note_or_an_error(self, grouped):
         X, y, _ = grouped
@@ -126,7 +126,7 @@ class TestRepeats:
     def test_passes_of_a_splitter_are_repeats(self, cancer):
         splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
         found = compare(*cancer, models=[QUICK], cv=splitter, progress=False)
-        assert (found.setup.n_folds, found.setup.protocol.repeats) == (3, 2)
+        assert (found.setup.protocol.folds, found.setup.protocol.repeats) == (3, 2)
         assert sorted(found.to_dict()["predictions"]["rows"]) == list(range(len(cancer[1])))
         assert found.setup.test_ratio == pytest.approx(0.5, rel=1e-2)
 
@@ -204,7 +204,7 @@ class TestModels:
         for each in quick:
             assert isinstance(each.search, AlphaPath | CPath)
         found = compare(*load_iris(return_X_y=True), models=[RIDGE], quick=True, progress=False)
-        assert found.setup.n_folds == 3
+        assert found.setup.protocol.folds == 3
         assert found.to_dict()["protocol"]["quick"] is True
 
     @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from proxmargin.studies.comparing.results import (
     feature_rows,
     mean,
 )
-from proxmargin.studies.comparing.setup import Setup
+from proxmargin.studies.comparing.setup import Setup, read_run
 from proxmargin.studies.comparing.work import LARGEST_WEIGHTS, PROBABILITIES, Outcome
 from proxmargin.studies.reports import text
 from proxmargin.studies.reports.text import first_screen
@@ -127,8 +127,6 @@ class Comparison(Ranking, Plots):
         ValueError
             It is no run directory, or of another version.
         """
-        from proxmargin.studies.comparing.setup import read_run
-
         setup, outcomes, complete = read_run(run_dir)
         bare = [o.model for o in outcomes if o.fold is None and o.estimator is None]
         notes = [f"models of other libraries are not in the directory: {', '.join(bare)}"]
@@ -374,7 +372,7 @@ def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
 def _fold_row(found: Comparison, outcome: Outcome) -> dict[str, Any]:
     """One model on one fold."""
     assert outcome.fold is not None
-    repeat, fold = divmod(outcome.fold, found.setup.n_folds)
+    repeat, fold = divmod(outcome.fold, found.setup.protocol.folds)
     return {
         "model": outcome.model,
         "repeat": repeat,

@@ -405,7 +405,8 @@ class Performance:
 
     def _in_time(self, tasks: Iterable[FoldTask], shown: ProgressBar) -> Iterator[FoldTask]:
         """The tasks until the time limit, and the first in any case; shows what begins."""
-        limit, folds = np.inf if self.time_limit is None else self.time_limit, self.setup.n_folds
+        limit = np.inf if self.time_limit is None else self.time_limit
+        folds = self.setup.protocol.folds
         started = time.perf_counter()
         for number, task in enumerate(tasks):
             if number and time.perf_counter() - started > limit:

@@ -115,10 +115,6 @@ class Setup:
         return len(self.feature_names)
 
     @property
-    def n_folds(self) -> int:
-        return self.protocol.folds
-
-    @property
     def row_ids(self) -> list[Any]:
         """The name of each sample, or its number in the caller's data."""
         return list(self.ids or self.numbers or range(self.n_samples))
