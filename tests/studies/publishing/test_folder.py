@@ -126,7 +126,10 @@ def test_groups_of_one_class_each_are_published_without_a_test(
     command = ["publish", str(tmp_path / "t.csv"), "--target", "diagnosis", "--groups", "patient"]
     command += ["-o", str(tmp_path / "o"), "--models", "L2SVC", "--quick", "--quiet"]
     assert main(command) == 0
-    assert "no permutation test" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "no permutation test" in told.err
+    assert "No other model was compared with it." in told.out
+    assert "Every other model" not in told.out
     assert tests == [None]
     assert folder.can_permute(y, np.arange(30) // 6)
 

@@ -1,5 +1,6 @@
-"""The methods paragraph of a comparison with its numbers, the TRIPOD+AI checklist, and a PDF
-of both with the pictures, drawn by matplotlib: no browser is needed.
+"""The methods paragraph of a comparison with its numbers, the TRIPOD+AI checklist, and a PDF.
+
+The PDF has both and the pictures, drawn by matplotlib: no browser is needed.
 
 Collins et al. (2024), TRIPOD+AI statement: updated guidance for reporting clinical prediction
 models that use regression or machine learning methods. BMJ 385, e078378.

@@ -277,6 +277,8 @@ def power(facts: Row) -> str:
 
 def _choice(facts: Row, main: Standings, models: Mapping[str, Any], name: str) -> str:
     """Why the model is recommended."""
+    if len(models) == 1:
+        return "No other model was compared with it."
     best, price = main.models[0], facts.get("price_of_half_the_features")
     if best["name"] == name:
         return (
@@ -306,6 +308,8 @@ def _meaning(main: Standings, numbers: Mapping[str, Any]) -> str:
 
 def _equals(facts: Mapping[str, Any], name: str) -> str:
     others = [each for each in facts.get("equivalent") or () if each != name]
+    if len(facts["models"]) == 1:
+        return ""
     if not others:
         return "Every other model is distinguishably worse on these data."
     if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
