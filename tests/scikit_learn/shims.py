@@ -10,6 +10,7 @@ import sklearn.linear_model
 import sklearn.svm
 
 import proxmargin
+from proxmargin.functions.penalties import ElasticNet
 
 __all__ = ["SHIMS"]
 
@@ -72,7 +73,7 @@ class LogisticRegression(_Shim, proxmargin.SparseLogisticRegression):
 
     def _penalty(self, targets: Any, design: Any) -> Any:
         alpha = 1.0 / (self.C * targets.total)
-        return self._weighted(alpha, float(self.l1_ratio or 0.0), targets, design)
+        return ElasticNet.from_mixture(alpha, float(self.l1_ratio or 0.0))
 
 
 SHIMS = {each.__name__: each for each in (SVC, LinearSVC, LogisticRegression)}
