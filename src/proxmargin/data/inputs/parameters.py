@@ -222,14 +222,19 @@ def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
     """
     if isinstance(random_state, np.random.Generator):
         return [int(seed) for seed in random_state.integers(below, size=count)]
+    source = checked_random_state(random_state)
+    return [int(seed) for seed in source.randint(below, size=count, dtype=np.uint64)]
+
+
+def checked_random_state(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's, with a ValueError that names the parameter."""
     try:
-        source = check_random_state(random_state)
+        return check_random_state(random_state)
     except ValueError as error:
         raise ValueError(
             "random_state must be an int from 0 to 2**32 - 1, a numpy.random.Generator, a "
             f"RandomState or None, got {shown(random_state)}"
         ) from error
-    return [int(seed) for seed in source.randint(below, size=count, dtype=np.uint64)]
 
 
 def seeded_model(estimator: Any, seed: int) -> Any:

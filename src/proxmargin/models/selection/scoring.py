@@ -43,7 +43,13 @@ from sklearn.utils.validation import (
 from proxmargin.data.designs import Design
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
-from proxmargin.data.inputs.parameters import SEEDS, check_folds, drawn_seeds, is_number_of_folds
+from proxmargin.data.inputs.parameters import (
+    SEEDS,
+    check_folds,
+    checked_random_state,
+    drawn_seeds,
+    is_number_of_folds,
+)
 from proxmargin.data.inputs.row_order import warn_of_row_order
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import offset_argument
@@ -57,13 +63,14 @@ DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 def splitter_of(cv: Any, y: Any, groups: Any = None, random_state: Any = 0) -> Any:
     """The splitter of a value of ``cv``. A number means stratified folds, shuffled by
     ``random_state`` because rows of files are ordered, and keeps ``groups`` whole. ValueError:
-    ``cv`` is none of these, or there are fewer groups than folds."""
+    ``cv`` is none of these, ``random_state`` no seed, or there are fewer groups than folds."""
     check_folds("cv", cv)
     if not is_number_of_folds(cv):
         return check_cv(cv, y, classifier=True)
     folds = DEFAULT_FOLDS if cv is None else int(cv)
     if isinstance(random_state, np.random.Generator):
         (random_state,) = drawn_seeds(random_state, 1, below=SEEDS)
+    checked_random_state(random_state)
     if groups is None:
         return StratifiedKFold(folds, shuffle=True, random_state=random_state)
     count = np.unique(np.asarray(groups)).size
