@@ -21,6 +21,8 @@ from proxmargin.studies.comparing.evidence import (
 )
 from proxmargin.studies.comparing.metrics import basis_of
 from proxmargin.studies.comparing.run import repeats_of
+from proxmargin.studies.reports.standings import main_of
+from proxmargin.studies.reports.text import answer_of
 
 NAMES = ("a", "b", "c")
 
@@ -142,6 +144,48 @@ def test_three_choices_are_shown_with_what_each_costs(small: Comparison) -> None
         assert row["cost"] == pytest.approx(best - row["mean"])
     assert found["recommended"]["model"] != "MulticlassSVC"
     assert small.setup.protocol.repeats == 5
+
+
+def test_the_simplest_uses_the_fewest_features_as_they_are_shown(small: Comparison) -> None:
+    found = {row["role"]: row for row in small.choices()}
+    final = {each["name"]: each["final"]["n_features"] for each in small.facts["models"]}
+    assert found["simplest"]["n_features"] == min(final[name] for name in small.equivalent_)
+    assert all(row["n_features"] == final[row["model"]] for row in found.values())
+
+
+def chosen(recommended: str, **models: tuple[float, float]) -> str:
+    """The sentence on a choice among models of two classes, (mean score, features); the first has
+    the best mean."""
+    best, _ = next(iter(models.values()))
+    rows = [
+        {
+            "name": name,
+            "n_features": features,
+            "metrics": {"accuracy": {"mean": mean, "difference": mean - best}},
+        }
+        for name, (mean, features) in models.items()
+    ]
+    protocol = {"metrics": [{"name": "accuracy", "label": "accuracy", "larger_is_better": True}]}
+    facts: dict[str, Any] = {
+        "models": rows,
+        "best": rows[0]["name"],
+        "recommended": recommended,
+        "protocol": {"scoring": "accuracy", **protocol},
+        "price_of_half_the_features": 0.006,
+        "unit": 1.0,
+        "majority": {"accuracy": 0.5},
+        "data": {"n_features": 9, "classes": []},
+    }
+    return answer_of(facts, main_of(facts)).choice
+
+
+def test_fewer_features_are_the_reason_only_where_they_are_fewer() -> None:
+    assert "fewer features are worth it" in chosen("b", a=(0.9, 8), b=(0.89, 2))
+    same = chosen("b", a=(0.9, 1), b=(0.9, 1))
+    assert "fewer features" not in same
+    assert "probabilities of its own" in same
+    assert "several classes" in chosen("b", MulticlassSVC=(0.93, 8), b=(0.9, 8))
+    assert "no model with half" in chosen("a", a=(0.9, 8), b=(0.89, 2))
 
 
 def test_what_would_be_missed_and_who_disagrees_is_told(small: Comparison) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from hashlib import sha256
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from proxmargin import compare, load_model
 from proxmargin.cli import main
+from proxmargin.studies.comparing.candidates import CANDIDATES
 from proxmargin.studies.publishing import folder
 from proxmargin.studies.publishing.methods import permutation_sentence
 
@@ -75,8 +77,12 @@ def test_its_numbers_agree(published) -> None:
     assert f"{found['auc']['value']:.3f}" in text
     for row in read(published / "tables" / "features.csv"):
         assert 0 <= float(row["auc"]) <= 1
-        assert row["partners"] == "–" or row["partners"].endswith(")")
+        assert row["partners"] == "" or row["partners"].endswith(")")
+    folds = read(published / "tables" / "folds.csv")
+    assert {row["fold"] for row in folds} == {row["fold"] for row in rows} == {"1", "2", "3"}
+    assert {row["repeat"] for row in folds} == {"1"}
     assert "permutations of the labels scored as high" in text
+    assert "best of 2 models is a little optimistic" in text
     asked = (published / "tripod-ai.md").read_text()
     assert asked.count("\n| ") == 1 + 52
     model = load_model(published / "model.pmz")
@@ -105,6 +111,7 @@ def test_three_classes_without_a_positive_one_have_no_clinical_numbers(tmp_path)
     assert "tables/thresholds.csv" not in files
     assert "tables/coefficients.csv" in files
     assert "Permutation" not in (tmp_path / "methods.md").read_text()
+    assert "thresholds.csv" not in (tmp_path / "tripod-ai.md").read_text()
 
 
 def test_an_unfinished_comparison_is_not_published(tmp_path) -> None:
@@ -142,3 +149,25 @@ def test_a_test_says_how_many_permutations_reached_the_accuracy() -> None:
     test = folder.pipeline_test(found, x, y, permutations=19, progress=False)
     assert test.chooses
     assert f"p = {round(20 * test.pvalue)}/20" in permutation_sentence(vars(test))
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
+    found = compare(X, Y, models=["HuberizedSVC"], cv=2, progress=False, quick=quick)
+    candidate = CANDIDATES["HuberizedSVC"]
+    search = (candidate.hurried() if quick else candidate).search
+    protocol, model = found.setup.protocol, found.models_["HuberizedSVC"]
+    chooser, chooses = folder._choosing("HuberizedSVC", model, protocol)
+    assert chooses
+    assert (chooser.alphas, chooser.l1_ratios) == (search.n_alphas, search.l1_ratios)
+    assert (chooser.cv, chooser.scoring) == (3, "balanced_accuracy")
+
+
+def test_an_interrupted_test_says_that_the_comparison_is_kept(table, tmp_path, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        return SimpleNamespace(interrupted=True)
+
+    monkeypatch.setattr(folder, "permutation_test", interrupted)
+    command = ["publish", str(table), "--id", "patient", "-o", str(tmp_path / "out"), *MODELS]
+    assert main([*command, "--permutations", "9"]) != 0
+    assert "the comparison is kept" in capsys.readouterr().err

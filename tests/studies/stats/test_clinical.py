@@ -68,6 +68,12 @@ def test_net_benefit_is_that_of_the_counts() -> None:
     assert len(FOUND.thresholds) == THRESHOLDS.size
 
 
+@pytest.mark.parametrize("threshold", [1.0, 1.5, -0.1, np.nan])
+def test_a_threshold_without_a_net_benefit_is_refused(threshold) -> None:
+    with pytest.raises(ValueError, match="thresholds must be numbers from 0 to below 1"):
+        clinical_summary(["a", "b"], [0.1, 0.2], "a", thresholds=[0.5, threshold])
+
+
 def test_misclassified_rows_are_listed_by_name_the_surest_first() -> None:
     ids = [f"P{k}" for k in range(4)]
     shares, y = [0.9, 0.2, 0.6, 0.4], ["a", "b", "b", "b"]

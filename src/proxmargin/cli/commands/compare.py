@@ -61,8 +61,8 @@ def register(commands: options.Commands) -> None:
         "--save",
         choices=SAVED,
         default=RECOMMENDED,
-        help="which model --output saves: the recommended one, the simplest of those not "
-        "distinguishable from the best (default), or the one with the best mean",
+        help="which model --output saves: the recommended one (default), or the one with "
+        "the best mean",
     )
     add("--report", metavar="FILE", help="write a report: one page of HTML")
     output.add_plot(
@@ -97,8 +97,8 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
         "--repeats",
         type=int,
         metavar="N",
-        help="with new random folds each (default: 5 below 200 samples, 3 below 500, else 1; with "
-        "--quick or --folds 1)",
+        help="with new random folds each (default: 5 below 200 samples, 3 below 500, else 1; 1 "
+        "with --quick or --folds)",
     )
     add(
         "--scoring",

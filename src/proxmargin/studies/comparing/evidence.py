@@ -20,8 +20,10 @@ from proxmargin.studies.comparing.metrics import MetricRange
 from proxmargin.studies.stats import holm
 from proxmargin.studies.stats.scores import (
     CONFIDENCE,
+    FEWER,
     ROPE,
     SAME,
+    TIE,
     Floats,
     ScoreTable,
     Student,
@@ -280,8 +282,6 @@ Flags = NDArray[np.bool_]
 # classes
 ONE_HALVING = ROPE / 2  # what half the features may cost where the scores are exact
 TYPICAL = 3 * ROPE  # standard deviation of the true scores of the models of one data set
-TIE = ROPE / 10  # costs closer than this are equal
-FEWER = 0.5  # share of the features of the best from which another model is simpler
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,13 +180,17 @@ class Ranking:
         distinguishable from the best, with what each costs in mean score; and the recommended."""
         evidence = self.evidence()
         results = {each.model: each for each in self.results}
-        known = {name: each for name, each in results.items() if name in evidence.equivalent}
-        stable = [name for name in known if known[name].stability == known[name].stability]
+        # the recommended one first, as it is named among equals
+        known = sorted(evidence.equivalent, key=lambda name: name != evidence.recommended)
+        stable = [name for name in known if not np.isnan(results[name].stability)]
+        # of the model that one gets, where it is finished
+        final = {name: each.features_used for name, each in self.finals.items()}
+        features = {name: final.get(name, each.features_used) for name, each in results.items()}
         roles = {
             "recommended": evidence.recommended,
             "most accurate": evidence.best,
-            "simplest": min(known, key=lambda name: known[name].features_used, default=None),
-            "most stable": max(stable, key=lambda name: known[name].stability, default=None),
+            "simplest": min(known, key=lambda name: features[name], default=None),
+            "most stable": max(stable, key=lambda name: results[name].stability, default=None),
         }
         sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
         return [
@@ -195,7 +199,7 @@ class Ranking:
                 "model": name,
                 "mean": evidence.row(name)["mean"],
                 "cost": -sign * evidence.row(name)["difference"] + 0.0,  # no negative zero
-                "n_features": results[name].features_used,
+                "n_features": features[name],
                 "stability": results[name].stability,
             }
             for role, name in roles.items()

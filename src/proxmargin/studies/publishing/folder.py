@@ -28,6 +28,7 @@ from proxmargin.studies.comparing.candidates import CANDIDATES
 from proxmargin.studies.comparing.comparison import Comparison
 from proxmargin.studies.comparing.rows import INNER_FOLDS
 from proxmargin.studies.comparing.searches import AlphaPath, CPath
+from proxmargin.studies.comparing.setup import Protocol
 from proxmargin.studies.publishing.methods import checklist, methods, write_paper
 from proxmargin.studies.reports import check_libraries
 from proxmargin.studies.reports.details import partners
@@ -35,6 +36,8 @@ from proxmargin.studies.reports.details import partners
 PERMUTATIONS = 200
 PAGE, PAPER, MODEL = "report.html", "report.pdf", "model.pmz"
 TABLES, PREDICTIONS, RECORD = "tables", "predictions.csv", "provenance.json"
+# metrics by which parameters are chosen again; others need scores or probabilities of their own
+OF_LABELS = ("balanced_accuracy", "accuracy", "matthews_corrcoef")
 KEPT_TEST = "permutations.json"  # in the folder of the run: a test that is not done again
 
 
@@ -90,7 +93,7 @@ def pipeline_test(
     name = str(comparison.recommended_)
     model = comparison.models_[name]
     inner = model.model if isinstance(model, Preprocessed) else model
-    estimator, chooses = _choosing(name, inner)
+    estimator, chooses = _choosing(name, inner, comparison.setup.protocol)
     if isinstance(model, Preprocessed):
         estimator = Preprocessed.of(clone(model.transformer), estimator)
     with warnings.catch_warnings():
@@ -109,20 +112,34 @@ def pipeline_test(
             verbose=int(progress),
         )
     if found.interrupted:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("the comparison is kept: the same command goes on with its test")
     return PipelineTest(name, found.statistic, found.pvalue, found.sentence, chooses)
 
 
-def _choosing(name: str, model: Any) -> tuple[Any, bool]:
+def _choosing(name: str, model: Any, protocol: Protocol) -> tuple[Any, bool]:
     """A classifier that chooses the parameters as a comparison does, and whether there are some."""
-    plain, search = clone(model), getattr(CANDIDATES.get(name), "search", None)
+    plain, candidate = clone(model), CANDIDATES.get(name)
+    if candidate is not None and protocol.quick:
+        candidate = candidate.hurried()
+    search = getattr(candidate, "search", None)
+    scoring = protocol.scoring.name if protocol.scoring.name in OF_LABELS else "accuracy"
     if isinstance(search, AlphaPath):
-        return getattr(proxmargin, f"{name}CV")(standardize=model.standardize), True
+        found = getattr(proxmargin, f"{name}CV")(
+            alphas=search.n_alphas,
+            l1_ratios=search.l1_ratios,
+            eps=search.eps,
+            cv=INNER_FOLDS,
+            scoring=scoring,
+            standardize=model.standardize,
+            tol=search.tol,
+        )
+        return found, True
     grid = {"C": search.values} if isinstance(search, CPath) else getattr(search, "values", {})
     if not grid:
         return plain, False
     folds = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
-    return GridSearchCV(plain, {n: list(each) for n, each in grid.items()}, cv=folds), True
+    values = {n: list(each) for n, each in grid.items()}
+    return GridSearchCV(plain, values, scoring=scoring, cv=folds), True
 
 
 def publish(
@@ -207,12 +224,12 @@ def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
     name = str(comparison.recommended_)
     found = {
         "scores": comparison.table,
-        "folds": comparison.folds.set_index(["model", "repeat", "fold"]),
+        "folds": _counted_from_one(comparison.folds).set_index(["model", "repeat", "fold"]),
         "differences": comparison.tests(),
     }
     features = facts["features"].get(name)
     if features:
-        rows = [{**row, "partners": partners(row)} for row in features]
+        rows = [{**row, "partners": partners(row) if row["partners"] else ""} for row in features]
         found["features"] = frame(rows).set_index("feature")
     if hasattr(comparison.models_[name], "coef_"):
         found["coefficients"] = comparison.models_[name].coefficients().set_index("feature")
@@ -222,6 +239,11 @@ def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
         columns = ["id", "true", "predicted", "probability"]
         found["misclassified"] = frame(clinical["misclassified"], columns=columns).set_index("id")
     return {f"{TABLES}/{key}.csv": each for key, each in found.items()}
+
+
+def _counted_from_one(folds: Any) -> Any:
+    """Repetitions and folds with the numbers that they have in predictions and messages."""
+    return folds.assign(repeat=folds["repeat"] + 1, fold=folds["fold"] + 1)
 
 
 def _flat(columns: Mapping[str, Any], frame: Callable[..., Any]) -> Any:

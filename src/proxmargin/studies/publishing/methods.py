@@ -60,14 +60,16 @@ def _how(facts: Facts, record: Facts) -> str:
 
 def _found(facts: Facts, record: Facts) -> str:
     found, clinical = answer_of(facts, main_of(facts)), clinical_of(facts)
-    stability = _of(facts)["stability"]
+    stability, count = _of(facts)["stability"], len(facts["models"])
     told = [
         f"The recommended model is {found.model}: {found.label} {found.score} (95 % interval "
         f"{found.interval}), features used {found.features} {found.of_features}.",
         found.choice,
         found.equals,
         power(facts),
-        "" if clinical is None else _clinical(clinical),
+        found.caution,
+        f"The mean of the best of {count} models is a little optimistic." if count > 1 else "",
+        "" if clinical is None else _clinical(clinical, facts["protocol"]["repeats"]),
         ""
         if stability is None or stability != stability
         else f"Stability of the selected features over the folds {stability:.2f} (Nogueira et al. "
@@ -77,18 +79,20 @@ def _found(facts: Facts, record: Facts) -> str:
     return " ".join(each for each in told if each)
 
 
-def _clinical(found: Facts) -> str:
+def _clinical(found: Facts, repeats: int) -> str:
     point = found["predicted"]
+    first = f" (first of {repeats} repetitions of the folds)" if repeats > 1 else ""
     rates = ("sensitivity", "specificity", "ppv", "npv")
     words = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")
     shown = "; ".join(
         f"{word} {estimate(point[name])}" for name, word in zip(rates, words, strict=True)
     )
     return (
-        f"Of {found['n']} held-out samples, {found['events']} of the class {found['positive']}: "
-        f"area under the ROC curve {estimate(found['auc'])}; where the model predicts the class "
-        f"({point['tp']} right, {point['fp']} wrong, {point['fn']} missed) {shown}. Calibration "
-        f"slope {estimate(found['slope'], 2)}, intercept {estimate(found['intercept'], 2)}, "
+        f"Of {found['n']} held-out samples{first}, {found['events']} of the class "
+        f"{found['positive']}: area under the ROC curve {estimate(found['auc'])}; where the "
+        f"model predicts the class ({point['tp']} right, {point['fp']} wrong, {point['fn']} "
+        f"missed) {shown}. Calibration slope {estimate(found['slope'], 2)}, intercept "
+        f"{estimate(found['intercept'], 2)}, "
         f"{found['expected']:.1f} events expected; Brier score {found['brier']:.3f}. "
         f"{found['method']}"
     )
@@ -159,7 +163,8 @@ def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
     yield "12g", f"model.pmz. {_of(facts)['probabilities']['sentence']}"
     chosen = protocol["metrics"][0]["label"]
     yield "13", f"Models are chosen by {chosen}; no class was resampled."
-    yield "15", "Predicted class and probability of each class; thresholds: tables/thresholds.csv."
+    points = "" if clinical is None else "; thresholds: tables/thresholds.csv"
+    yield "15", f"Predicted class and probability of each class{points}."
     yield "18f", f"`{record['command'] or 'proxmargin.compare'}`; versions in provenance.json."
     yield "21", _size(data)
     yield "22", "model.pmz (settings, coefficients); tables/coefficients.csv for linear models."

@@ -236,8 +236,8 @@ def _about_columns(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         features = _counted(missing["count"], "feature", "features")
         yield (
             f"{_counted(missing['entries'], 'entry is', 'entries are')} missing, in {features}.",
-            "Fill them in by an imputer that learns from training samples only, or leave these "
-            "features out.",
+            "What fills them in must learn from training samples only, as an imputer given to "
+            "compare does; or leave these features out.",
         )
     if constant["count"]:
         yield (

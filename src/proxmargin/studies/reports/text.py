@@ -27,7 +27,7 @@ from proxmargin.studies.reports.standings import (
     used,
     word_column,
 )
-from proxmargin.studies.stats.scores import INTERVAL
+from proxmargin.studies.stats.scores import FEWER, INTERVAL, TIE
 
 TOP_FEATURES = 10
 LINES = 20  # of `short`
@@ -276,20 +276,32 @@ def power(facts: Row) -> str:
 
 
 def _choice(facts: Row, main: Standings, models: Mapping[str, Any], name: str) -> str:
-    """Why the model is recommended."""
+    """Why the model is recommended (`comparing.evidence.recommended`)."""
     if len(models) == 1:
         return "No other model was compared with it."
-    best, price = main.models[0], facts.get("price_of_half_the_features")
+    best, price = models[str(facts["best"])], facts.get("price_of_half_the_features")
     if best["name"] == name:
-        return (
-            "It has the best mean, and no model with half of its features is worth what it loses."
-        )
+        worth = ", and no model with half of its features is worth what it loses"
+        return f"It has the best mean{worth if known(price) else ''}."
     ours = main.of(models[name])
     lost = interval(ours.get("difference_low"), ours.get("difference_high"))
-    worth = f" (each halving may cost {price:.2g})" if known(price) else ""
+    unit, difference = facts.get("unit"), ours.get("difference")
+    if models[name]["n_features"] <= FEWER * best["n_features"]:
+        halving = f" (each halving may cost {price:.2g})" if known(price) else ""
+        why = f"and fewer features are worth it{halving}"
+    elif known(unit) and known(difference) and abs(difference) <= TIE * unit:
+        why = (
+            "so that other things decide: a stable selection of features, then probabilities of "
+            "its own, then no kernel"
+        )
+    else:
+        why = (
+            f"and {best['name']} is for several classes: it is recommended for two only where the "
+            "scores tell it from a model for two"
+        )
     return (
         f"{best['name']} has the best mean ({score(main.of(best)['mean'])}); the difference is "
-        f"{score(ours.get('difference'))} ({lost}), and fewer features are worth it{worth}."
+        f"{score(difference)} ({lost}), {why}."
     )
 
 

@@ -202,19 +202,23 @@ def clinical_summary(
     test_ratio : float, optional
         Test rows of a fold by its training rows; by default these are the rows of all other folds.
     thresholds : sequence of float, optional
-        Probabilities from 0 to 1 from which on rows are called positive; by default .01 to .99.
+        Probabilities from 0 to below 1 from which on rows are called positive; by default .01 to
+        .99.
 
     Raises
     ------
     ValueError
-        Another length; probabilities outside [0, 1]; all rows are positive, or none; one fold
-        without ``test_ratio``.
+        Another length; probabilities outside [0, 1], or thresholds outside [0, 1); all rows are
+        positive, or none; one fold without ``test_ratio``.
     """
     labels, shares = np.asarray(y), np.asarray(probabilities, np.float64)
     if labels.ndim != 1 or shares.shape != labels.shape:
         raise ValueError(f"probabilities must have shape {labels.shape} as y, got {shares.shape}")
     if not ((shares >= 0) & (shares <= 1)).all():
         raise ValueError("probabilities must be numbers from 0 to 1")
+    beyond = [t for t in thresholds if not 0 <= t < 1]
+    if beyond:
+        raise ValueError(f"thresholds must be numbers from 0 to below 1, got {beyond[0]:g}")
     is_positive = labels == positive
     events = int(np.count_nonzero(is_positive))
     if not 0 < events < labels.size:

@@ -17,6 +17,8 @@ from proxmargin.compiled.rounding import levels
 CONFIDENCE: Final = 0.95  # of intervals; tests are at the level 1 - CONFIDENCE
 # in units of a score: smaller differences do not matter in practice (Corani and Benavoli 2015)
 ROPE: Final = 0.01
+TIE = ROPE / 10  # costs of models (features and score) closer than this are equal
+FEWER = 0.5  # share of the features of the best from which another model is simpler
 MAJORITY: Final = "majority class"  # the model that always predicts the largest class
 
 
