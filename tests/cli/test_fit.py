@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
+import proxmargin
 from proxmargin import HuberizedSVC, HuberizedSVCCV, LogisticRegressionCV, load_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import FAILED, OK, USAGE
@@ -28,6 +29,23 @@ class TestFit:
         assert fitted.standardize
         assert fitted.certificate_.converged
         assert list(fitted.feature_names_in_) == [f"f{j}" for j in range(COLUMNS)]
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["SparseLogisticRegression"],
+            ["HuberizedSVC", "--alpha", "auto", "--no-intercept"],
+            ["SVC", "--kernel", "rbf", "--no-standardize", "--set", "random_state=3"],
+            ["MulticlassSVC", "--penalty", "l1", "-q"],
+        ],
+    )
+    def test_the_printed_expression_fits_the_same_model(self, words, training, capsys):
+        assert main(["fit", str(training), "--json", "--model", *words]) == OK
+        told = json.loads(capsys.readouterr().out)
+        table = proxmargin.read_data(training)
+        again = eval(told["python"], dict(vars(proxmargin))).fit(table.X, table.y)
+        primal = told["model"]["certificate"]["primal"]
+        assert again.certificate_.primal == pytest.approx(primal, rel=1e-9)
 
     @pytest.mark.parametrize(
         ("words", "scaled"),

@@ -101,10 +101,21 @@ class TestWhatCannotBeRead:
         assert "problem" not in again
         assert again["rows"] == facts["rows"]
 
+    def test_no_sample_is_a_header_where_its_name_was_typed(self, told):
+        lines = [f",PT_{k},{k * 37 % 11}.5,{k * 53 % 7}.25,{k % 2}" for k in range(1, 21)]
+        content = "\n".join(lines) + "\n"
+        facts, _ = told(content, "--ignore", "PT_1")
+        assert facts["rows"] == len(lines)
+        assert "--no-header" in facts["problem"]
+        assert "--ignore 1" in facts["then"]
+        again, _ = told(content, "--no-header", "--ignore", "0", "--ignore", "1")
+        assert again["rows"] == len(lines)
+        assert "problem" not in again
+
     def test_genes_in_rows_are_recognised(self, told):
         rows = "".join(f"g{k},{k}.5,{k * k}.25,3.5\n" for k in range(20))
         facts, _ = told("gene,s1,s2,s3\n" + rows)
-        assert facts["table"] == "20 rows, 4 columns"
+        assert (facts["rows"], facts["columns"]) == (20, 4)
         assert "--transpose" in facts["doubt"]
         assert facts["read_with"].endswith("--transpose --labels FILE")
 

@@ -422,6 +422,15 @@ def shown_settings(model: Any) -> str:
     return ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
 
 
+def in_python(model: Any) -> str:
+    """The expression that makes the estimator again: its parameters that are no defaults."""
+    settings = model.get_params(deep=False)
+    if "callbacks" in settings:  # those of the command show its progress
+        settings["callbacks"] = ()
+    plain = type(model)(**settings)
+    return " ".join(plain.__repr__(N_CHAR_MAX=10_000).split())
+
+
 def grouping(estimator: Any, groups: Any) -> dict[str, Any]:
     """What a fit is told of groups: of a search, whose folds keep them whole."""
     return {} if groups is None or not hasattr(estimator, "strength") else {"groups": groups}

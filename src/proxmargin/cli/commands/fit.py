@@ -123,7 +123,8 @@ def _print(
     if arguments.json:
         told = {} if held_out is None else {"held_out": asdict(held_out)}
         accuracy = {"training_accuracy": training, **told}
-        output.print_json({"data": table.describe(), "model": facts, **accuracy, "saved": saved})
+        of = {"data": table.describe(), "model": facts, "python": options.in_python(model)}
+        output.print_json({**of, **accuracy, "saved": saved})
         return
     advice = "" if held_out else " (on the samples it was fitted to: --cv 5 holds some out)"
     named = output.top_features(model)
@@ -131,6 +132,7 @@ def _print(
     output.print_facts(
         {
             "model": f"{facts['estimator']}({options.shown_settings(model)})",
+            "in Python": options.in_python(model),
             **{n: f"{getattr(model, n):.6g}, {how}" for n in options.to_choose(arguments)},
             **_sizes(table, facts),
             **({"largest": named} if named else {}),

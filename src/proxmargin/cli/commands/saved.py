@@ -335,6 +335,7 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
 
     used, typed, problem = arguments, list[str](), ""
     seen: dict[str, Any] = {}
+    rest: dict[str, str] = {}  # what is wrong after the options that are named
     with suppress(ValueError):  # what cannot be opened may be so with an option that is named
         seen = survey(arguments.data, options.dialect_of(arguments))
     table: Table | None = None
@@ -345,11 +346,17 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         used, typed = failures.remedied(arguments, problem, seen.get("target_candidates", []))
         if not (typed or seen):
             raise
-        with suppress(ValueError):  # the last message names nothing to be typed
+        try:
             table = options.table_of(used)
+        except ValueError as last:  # which names nothing to be typed
+            rest = {"then": failures.as_options(str(last))} if typed else {}
         seen = seen or survey(used.data, options.dialect_of(used))
+    rows, columns = seen.pop("rows", 0), seen.pop("columns", 0)
     if table is not None:
         output.warn_of_leaks(table)
+        seen = {"table": f"{rows} rows, {columns} columns", **seen} if rows else seen
+    elif rows:
+        seen = {"rows": rows, "columns": columns, **seen}
     doubt = {"doubt": failures.as_options(seen["doubt"])} if "doubt" in seen else {}
     given = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
     command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
@@ -358,6 +365,7 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         command = " ".join([command, *turned]) if doubt else UNREADABLE
     return {
         **({"problem": problem} if problem else {}),
+        **rest,
         **({} if table is None else table.describe()),
         **seen,
         **doubt,

@@ -362,7 +362,7 @@ class NamedColumns:
             raise DataError(
                 f"{self.source}: there is no column {given!r}; the columns are "
                 f"{listed(self.called)}{_separator_hint(self.names)}: name one of them "
-                f"({option}=NAME){self._turning_hint(given)}."
+                f"({option}=NAME){self._where_it_occurs(given, option)}."
             ) from None
         if not -len(self.names) <= position < len(self.names):
             raise DataError(
@@ -371,8 +371,14 @@ class NamedColumns:
             )
         return position % len(self.names)
 
-    def _turning_hint(self, given: str | int) -> str:
-        """What to type where a row has the name of a column."""
+    def _where_it_occurs(self, given: str | int, option: str) -> str:
+        """What to type where the name of a column is a cell: of a row, or of a first line that is
+        no header."""
+        every = range(len(self.names))
+        if self.names == [str(j) for j in every]:
+            line = self.load(every, every).iloc[0].fillna("")
+            place = next((j for j in every if line[j] == given), None)
+            return "" if place is None else f" or, as it is in the first row, {option}={place}"
         first = self.load([0], {0})[0]
         turn = " or, as a row has that name, turn the table (transpose=True)"
         return turn if (first == given).any() else ""

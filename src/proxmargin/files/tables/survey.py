@@ -29,7 +29,8 @@ def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> dict[str
     candidates = _candidates(frame.iloc[:, [j for j in positions if j not in ids]])
     text = [n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype)]
     facts = {
-        "table": f"{len(frame)} rows, {len(positions)} columns",
+        "rows": len(frame),
+        "columns": len(positions),
         "text_columns": [name for name in text if name not in names],
         "missing_cells": {name: int(count) for name, count in gaps.items() if count},
         "names_of_samples": names,
