@@ -208,6 +208,9 @@ class TestLabels:
             read_data(genes)
         with pytest.raises(DataError, match=r"genes.csv are called so: turn it \(transpose=True\)"):
             read_data(genes, labels=self.clinic(written, SAMPLES))
+        repeated = written("\n".join([content, content.partition("\n")[2]]), "genes.csv")
+        with pytest.raises(DataError, match=r"genes.csv are called so: turn it \(transpose=True\)"):
+            read_data(repeated, labels=self.clinic(written, SAMPLES))
 
     def test_matrices_name_no_samples(self, written, expressions):
         with pytest.raises(DataError, match="a matrix names no samples"):

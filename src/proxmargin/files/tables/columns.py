@@ -203,7 +203,8 @@ class NamedColumns:
         if ids is None:
             raise DataError(
                 f"{samples.source}: no column names the samples, by which {self.source} could be "
-                f"joined; the columns are {listed(samples.called)}: name it (ids=NAME)."
+                f"joined; the columns are {listed(samples.called)}"
+                f"{self._way_to(samples, ': name it (ids=NAME).')}"
             )
         wanted = ids.str.strip()
         place = self._key(wanted, request.ids, samples)
@@ -249,17 +250,18 @@ class NamedColumns:
         best = int(np.argmax(shares))
         if shares[best]:
             return best
-        headed = frame.apply(lambda column: column.str.strip().isin(samples.called).mean())
-        turn = headed.max() > 0.5
         raise DataError(
             f"{self.source}: no column has names of the samples of {samples.source}, which are "
-            f"{listed(wanted)}"
-            + (
-                f"; the columns of {samples.source} are called so: turn it (transpose=True)."
-                if turn
-                else ": name the column there (ids=NAME)."
-            )
+            f"{listed(wanted)}{self._way_to(samples, ': name the column there (ids=NAME).')}"
         )
+
+    def _way_to(self, samples: NamedColumns, named: str) -> str:
+        """What to type where a column here has the names of columns there; else ``named``."""
+        every = list(range(len(self.names)))
+        frame = self.load(every, every)
+        headed = frame.apply(lambda column: column.str.strip().isin(samples.called).mean())
+        turn = f"; the columns of {samples.source} are called so: turn it (transpose=True)."
+        return turn if headed.max() > 0.5 else named
 
     @cached_property
     def _index_first(self) -> bool:
