@@ -88,6 +88,9 @@ class TestWhatCannotBeRead:
             ("a,a,y\n1,2,p\n2,2,q\n3,1,p\n", "--duplicates suffix"),
             ("a,y\n1,p\n2,q\n3,\n4,q\n", "--unlabelled drop"),
             ("b,x\nu,1.5\nv,2.5\nu,3.25\nv,4.5\n", "--target b"),
+            ("a;y\n1,5;p\n2,5;q\n3,5;p\n4,5;q\n", "--decimal ,"),
+            ("a;y\n1.001,5;p\n2.002,5;q\n3.003,5;p\n4.004,5;q\n", "--decimal , --thousands ."),
+            ("a,y\n1,p\n2,q\n3,p\n4,q\nTotal,\n", "--unlabelled drop"),
             ("a,a,b,y\n1,,u,p\n2,2,v,q\n3,1,u,\n", None),
         ],
     )

@@ -16,6 +16,10 @@ from proxmargin.cli.failures import as_options
         ("name it (encoding=).", "name it (--encoding)."),
         ("give n_pairs >= 5 or q <= 3.", "give --pairs of at least 5 or --q of at most 3."),
         ("name it (ids=NAME)", "name it (--id NAME)"),
+        (
+            "their marks: decimal=',' with thousands='.'.",
+            "their marks: --decimal ',' with --thousands '.'.",
+        ),
         ("(tol=1e-05)", "(--tol 1e-05)"),
         ("SVC(shrinking=True), x_nu=1", "SVC(shrinking=True), x_nu=1"),
     ],

@@ -126,7 +126,11 @@ def as_options(sentence: str) -> str:
 
 def _option(found: re.Match[str]) -> str:
     name, word, value = found.groups()
-    return f"{_FLAGS[name]} {shlex.quote(word or value)}" if word or value else _FLAGS[name]
+    if not (word or value):
+        return _FLAGS[name]
+    # a shell takes a mark as it is, but in a sentence it would look like one of punctuation
+    mark = word and not any(map(str.isalnum, word))
+    return f"{_FLAGS[name]} {repr(word) if mark else shlex.quote(word or value)}"
 
 
 def _options(found: re.Match[str]) -> str:

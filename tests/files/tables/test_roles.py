@@ -163,6 +163,19 @@ class TestRows:
         with pytest.raises(DataError, match="no class 'P'; classes are 'p', 'q', 'rare'"):
             read_data(written(self.CONTENT), unlabelled="drop", drop_classes="P")
 
+    @pytest.mark.parametrize("name", ["data.csv", "data.xlsx"])
+    @pytest.mark.parametrize(("first", "last"), [("", "Total,,"), ("years,kg,\n", "")])
+    def test_columns_without_totals_and_units_are_numbers(self, written, name, first, last):
+        path = written(f"age,w,y\n{first}60,1.5,p\n70,2.5,q\n80,3.5,p\n{last}\n")
+        if name == "data.xlsx":
+            pytest.importorskip("openpyxl")
+            frame = pd.read_csv(path)
+            path = path.replace(".csv", ".xlsx")
+            frame.to_excel(path, index=False)
+        table = read_data(path, unlabelled="drop")
+        assert table.feature_names == ["age", "w"]
+        np.testing.assert_array_equal(table.X, [[60, 1.5], [70, 2.5], [80, 3.5]])
+
     def test_rows_keep_their_numbers(self, written):
         with pytest.raises(DataError, match="row 3, column 'x'"):
             read_data(written("x,y\n1,\n2,p\n,q\n"), unlabelled="drop")

@@ -66,6 +66,8 @@ class NamedColumns:
     tells_text: bool = True
     notes: Sequence[str] = ()  # how the file was read; complete once columns are loaded
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
+    # callable (frame of some rows) -> the frame, with the numbers that its words are now
+    reread: Callable[[Any], Any] = lambda frame: frame
 
     @cached_property
     def called(self) -> list[str]:
@@ -85,7 +87,7 @@ class NamedColumns:
         if labels is not None:
             more, said = labels.joined(ids, request, self)
             found, notes = found | more, [*notes, *said]
-        target = found.get("target")
+        target, read = found.get("target"), len(frame)
         if target is not None and request.labelled and request.unlabelled == "drop":
             kept = target.notna()
             if not kept.all():
@@ -96,6 +98,8 @@ class NamedColumns:
             kept = _other_classes(y, request.drop_classes, self.source)
             frame, ids, found = _rows(kept, frame, ids, found)
             y = y[kept]
+        if len(frame) < read:
+            frame = self.reread(frame)
         if request.normalize_levels:
             frame = joined_levels(frame)
         if request.encode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import Dialect, assembled, is_text, numbers_or_text
+from proxmargin.files.tables.contents import Dialect, is_text, numbers_or_text
 from proxmargin.files.tables.layout import (
     COMMENTS,
     DOUBTFUL,
@@ -54,16 +55,27 @@ def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumn
         frame, said = _frame(path, dialect, layout, text)
         # columns may be loaded more than once
         notes.extend(note for note in said if note not in notes)
-        written = {j: _as_written(frame.pop(j), dialect) for j in positions if j in text}
-        typed = [j for j in positions if j not in written]
-        if typed != frame.columns.tolist():
-            frame = frame[typed]
-        words = {j: frame.pop(j) for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"}
+        if frame.columns.tolist() != list(positions):
+            frame = frame[list(positions)]
+        kinds = frame.dtypes.items()
+        words = {j: frame[j] for j, type_ in kinds if type_.kind not in "fiub" and j not in text}
         others = numbers_among(words, layout.names, str(path), dialect, notes)
-        return assembled(frame, others | written, positions)
+        others |= {j: _as_written(frame[j], dialect) for j in positions if j in text}
+        for (
+            j,
+            column,
+        ) in others.items():  # in place: the numbers of a wide table stay where they are
+            frame[j] = column
+        return frame
 
     return NamedColumns(
-        str(path), layout.names, load, tells_text=False, notes=notes, index_first=layout.index_first
+        str(path),
+        layout.names,
+        load,
+        tells_text=False,
+        notes=notes,
+        index_first=layout.index_first,
+        reread=partial(numbers_left, source=str(path), dialect=dialect, notes=notes),
     )
 
 
@@ -97,6 +109,15 @@ def numbers_among(
         if note not in notes:
             notes.append(note)
     return found
+
+
+def numbers_left(frame: Any, source: str, dialect: Dialect, notes: list[str]) -> Any:
+    """Some of the rows, where columns may be numbers without the words of the others, such as a
+    last row of totals."""
+    names = frame.columns.tolist()
+    words = {j: frame.iloc[:, j] for j, dtype in enumerate(frame.dtypes) if is_text(dtype)}
+    found = numbers_among(words, names, source, dialect, notes)
+    return frame.assign(**{names[j]: column for j, column in found.items()})
 
 
 def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str]]:

@@ -345,7 +345,9 @@ def refuse_unusable_cells(
     1) and column name."""
     if not blanks:
         _refuse_cells(frame.isna(), source, "missing", way_out)
-    floats = frame.select_dtypes("floating")
+    floats = frame
+    if any(dtype.kind != "f" for dtype in frame.dtypes):
+        floats = frame.select_dtypes("floating")
     strips = (floats.iloc[:, at : at + _STRIP] for at in range(0, floats.shape[1], _STRIP))
     if any(np.isinf(strip.to_numpy()).any() for strip in strips):
         infinite = pandas().DataFrame(np.isinf(floats.to_numpy()), frame.index, floats.columns)

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from proxmargin.files.tables.contents import USUAL, Dialect, assembled, numbers_
 from proxmargin.files.tables.delimited import (
     columns_of_text,
     numbers_among,
+    numbers_left,
     numbers_meant,
     read_delimited,
 )
@@ -153,7 +155,7 @@ def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
                 )
             chosen = names if asked is None else [asked]
             options = {"header": None, "keep_default_na": False, "na_values": [""]}
-            sheets = {name: book.parse(name, **options) for name in chosen}
+            sheets = {name: pd.read_excel(book, sheet_name=name, **options) for name in chosen}
     filled = {n: s.dropna(how="all").dropna(how="all", axis=1) for n, s in sheets.items()}
     filled = {name: sheet for name, sheet in filled.items() if not sheet.empty}
     if not filled:
@@ -188,7 +190,8 @@ def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
         numbers = numbers_among(words, columns, str(path), dialect, notes)
         return pd.DataFrame({j: numbers.get(j, numbers_or_text(cells[j])) for j in positions})
 
-    return NamedColumns(str(path), columns, load, notes=notes)
+    reread = partial(numbers_left, source=str(path), dialect=dialect, notes=notes)
+    return NamedColumns(str(path), columns, load, notes=notes, reread=reread)
 
 
 # -- features in rows --------------------------------------------------------------------------
