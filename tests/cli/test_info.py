@@ -122,6 +122,16 @@ class TestWhatCannotBeRead:
         assert "--transpose" in facts["doubt"]
         assert facts["read_with"].endswith("--transpose --labels FILE")
 
+    def test_samples_of_different_names_may_be_alike(self, tmp_path, capsys):
+        path = tmp_path / "d.csv"
+        path.write_text(
+            "sample,a,y\n" + "".join(f"s{k},{k % 5}.5,{'pq'[k % 2]}\n" for k in range(20))
+        )
+        assert main(["info", str(path)]) == OK
+        assert "repeat earlier ones" not in capsys.readouterr().err
+        assert main(["info", str(path), "--ignore", "sample"]) == OK
+        assert "repeat earlier ones" in capsys.readouterr().err
+
     def test_gaps_ids_and_candidates_are_listed(self, told):
         rows = "".join(f"s{k},{k % 3 or ''},{'uv'[k % 2]},{k}.5\n" for k in range(12))
         facts, _ = told("sample,a,b,c\n" + rows)

@@ -333,7 +333,9 @@ def add_model_options(parser: argparse.ArgumentParser, *, required: bool = True)
         required=required,
         help=f"one of {', '.join(sorted(model_names()))}",
     )
-    group = parser.add_argument_group("parameters of the model (defaults: those of the class)")
+    group = parser.add_argument_group(
+        "parameters of the model (defaults: those of the class, where none is given)"
+    )
     for name, (kind, told) in OPTIONS.items():
         group.add_argument(flag_of(name), dest=name, type=kind, help=told, metavar="VALUE")
     add_scaling(group)

@@ -195,7 +195,8 @@ def warn_of_leaks(table: Table) -> None:
         return
     from proxmargin.studies.reports.card import leak_signs
 
-    grouped = table.groups is not None
+    # samples of different names may be alike
+    grouped = table.groups is not None or (table.ids is not None and table.ids.is_unique)
     found = leak_signs(table.X, table.y, table.feature_names, grouped=grouped)
     if found:
         warnings.warn(f"{table.source}: {'; '.join(found)}.", UserWarning, stacklevel=2)

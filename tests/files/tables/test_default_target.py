@@ -17,6 +17,19 @@ def table(tmp_path, header: str, last) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize("named", [["p", "q"], ["0", "1"]])
+def test_another_outcome_is_named(tmp_path, named):
+    path = tmp_path / "d.csv"
+    rows = "".join(f"{k}.5,{named[k % 2]},{k % 3}\n" for k in range(12))
+    path.write_text("x,diagnosis,batch\n" + rows)
+    with pytest.warns(UserWarning, match=r"'batch' is taken .* 'diagnosis' for a feature.*target="):
+        assert read_data(path, encode=True).target_name == "batch"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_data(path, encode=True, target="batch")
+        read_data(path, encode=True, ignore="diagnosis")
+
+
 @pytest.mark.parametrize(
     ("last", "words"),
     [(lambda k: k, "'age' is taken for the target, and has 30 classes, 30 of them with one"),

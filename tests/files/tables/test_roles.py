@@ -138,6 +138,17 @@ class TestDuplicates:
             read_data(written(self.CONTENT), groups="g")
 
 
+@pytest.mark.parametrize("cell", ["{:.1f} kg", "{:.1f}%", "<{:.2f}", "{:.0f} mg/l", "{:.0f}:30"])
+def test_measurements_name_no_samples(written, cell):
+    cells = [f"{cell.format(k + 0.01)},{value(k)},{kind(k)}\n" for k in range(ROWS)]
+    path = written("w,b,y\n" + "".join(cells))
+    with pytest.raises(DataError, match=r"'w' .*numbers with a unit.*ignore=NAME"):
+        read_data(path)
+    with pytest.warns(UserWarning, match="'w' holds times or numbers with a unit"):
+        assert read_data(path, encode=True).ids is None
+    assert read_data(path, ignore="w").feature_names == ["b"]
+
+
 class TestRows:
     CONTENT = "x,y\n1,NA\n2,p\n3,q\n9,\n4,p\n5,rare\n"
 

@@ -41,7 +41,10 @@ from proxmargin.files.tables.levels import (
 )
 from proxmargin.files.tables.matrices import same_width
 
-_USE_ENCODE = "correct them, encode them as one feature per level (encode=True), or leave them out"
+_USE_ENCODE = (
+    "correct them, encode them as one feature per level (encode=True), or leave them out "
+    "(ignore=NAME)"
+)
 _OR_TARGET = "; if one of them has the labels, name it (target=NAME)"
 _DUPLICATES = (
     "number them (duplicates='suffix'), take their mean (duplicates='mean') or the first "

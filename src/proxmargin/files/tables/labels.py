@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
+# what else columns of classes are called, of which none is a feature without a warning
+_OUTCOMES = TARGET_NAMES | {"diagnosis", "outcome", "status", "response", "disease", "event"}
 # classes above which the last column is hardly the target, if no one has named it
 MANY_CLASSES = 20
 
@@ -82,6 +84,15 @@ def warn_of_default_target(table: Table, source: str) -> None:
     name = table.target_name
     if table.y is None or name is None:
         return
+    others = [] if name.lower() in _OUTCOMES else _outcomes(table.feature_names or ())
+    if others:
+        warnings.warn(
+            f"{source}: the last column {name!r} is taken for the target, and {listed(others)} for "
+            "a feature; name the one that has the labels (target=NAME).",
+            UserWarning,
+            stacklevel=users_level(),
+        )
+        return
     classes, counts = np.unique(table.y, return_counts=True)
     if classes.size > MANY_CLASSES or (classes.size > 2 and counts.min() == 1):
         place = "column" if name.lower() in TARGET_NAMES else "last column"
@@ -92,6 +103,12 @@ def warn_of_default_target(table: Table, source: str) -> None:
             UserWarning,
             stacklevel=users_level(),
         )
+
+
+def _outcomes(features: Iterable[str]) -> list[str]:
+    """The columns of features, ``column=level`` for text, that are called as labels are."""
+    columns = dict.fromkeys(name.partition("=")[0] for name in features)
+    return [column for column in columns if column.lower() in _OUTCOMES]
 
 
 def group_names(column: Any, source: str) -> NDArray[Any]:

@@ -198,9 +198,7 @@ def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
             shares = sum(alike) / max(len(alike), 1), sum(fits) / len(fits)
             found[mark] = *shares, len(rows[0]) == width
     sure = {
-        mark: fits
-        for mark, (alike, *fits) in found.items()
-        if alike >= _CONSISTENT or fits[0] == 1
+        mark: fits for mark, (alike, *fits) in found.items() if alike >= _CONSISTENT or fits[0] == 1
     }
     best = max(sure, key=lambda mark: (mark != " ", sure[mark]), default=None)
     return best or (usual if usual in found else None)

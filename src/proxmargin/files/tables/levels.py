@@ -22,6 +22,10 @@ _UNKNOWN = frozenset(
     {"", "?", "-", ".", "*", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "missing"}
 )
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
+# times, and numbers with a unit or the sign of a limit: 12.5 mg, 12 %, <0.5
+_MEASURED = re.compile(
+    r"[<>≤≥~=\s]*[+-]?(\d+[.,]\d+|\d+(?=\s|%|$))\s*%?([^\W\d_]\S*)?\s*|\d{1,2}:\d\d(:\d\d)?"
+)
 _ID_NAME = re.compile(
     r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
     r"|^(sample|patient|subject|specimen|gene|probe)s?)$|[a-z](ID|Id|No|Nr)$"
@@ -116,18 +120,22 @@ def is_id_name(name: str) -> bool:
 
 
 def are_ids(column: Any) -> bool:
-    """Whether a column of text names the rows: all cells differ, and are no numbers or dates."""
+    """Whether a column of text names the rows: all cells differ, and are words."""
     if not is_text(column.dtype) or not column.is_unique or column.hasnans or len(column) < 2:
         return False
     if len(column) < _MANY_ROWS and not is_id_name(column.name):
         return False
     numbers = np.mean([is_number(cell, ",") for cell in column])
-    return bool(numbers < _MOSTLY and not _holds_dates(column))
+    return bool(numbers < _MOSTLY and not _measured(column))
 
 
-def _holds_dates(column: Any) -> bool:
-    cells = column.dropna()
-    return bool(len(cells) and cells.str.strip().str.fullmatch(_DATE).mean() > _MOSTLY)
+def _measured(column: Any) -> str:
+    """What most cells of a column of text are that are no levels; empty if they are words."""
+    cells = column.dropna().str.strip()
+    kinds = {"dates": _DATE, "times or numbers with a unit": _MEASURED}
+    words = cells[~cells.map(is_number).astype(bool)]
+    shares = {kind: words.str.fullmatch(form).mean() for kind, form in kinds.items()}
+    return next((kind for kind, share in shares.items() if share > _MOSTLY), "")
 
 
 def warn_of_id_numbers(frame: Any, source: str) -> None:
@@ -168,8 +176,8 @@ def warn_of_levels(frame: Any, source: str) -> None:
         words = slips(sorted(column.dropna().unique()))
         if words:
             doubts.append(f"of {column.name!r}, {listed(words, quote=False)}")
-        elif _holds_dates(column):
-            doubts.append(f"{column.name!r} holds dates")
+        elif kind := _measured(column):
+            doubts.append(f"{column.name!r} holds {kind}")
     if doubts:
         warnings.warn(
             f"{source}: levels that are hardly meant: {listed(doubts, quote=False)}; each becomes "
@@ -331,7 +339,7 @@ def example_of(column: Any) -> str:
     """The first cell that is no number; where there are others, how many cells are numbers."""
     present, numbers = _numbers_among(column)
     row = int(present[numbers.argmin()])
-    kind = "; dates" if _holds_dates(column) else ""
+    kind = f"; {kind}" if (kind := _measured(column)) else ""
     mixed = numbers.any() and not numbers.all()
     others = f"; {numbers.sum()} of {present.size} cells are numbers" if mixed else ""
     cell = column.iloc[row][:40]
