@@ -88,3 +88,27 @@ def test_a_file_sorted_by_class_is_told_by_every_command(frame, told, command) -
     assert "sorted by class: folds of your own must be shuffled" in told(
         frame.sort_values("y"), *command
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("compare", ("--models", "SquaredHingeSVC", "--quick")),
+        ("cv", ("--model", "SquaredHingeSVC", "--n-strengths", "2")),
+        ("fit", ("--model", "SquaredHingeSVC", "--cv", "2")),
+    ],
+)
+def test_folds_that_part_rows_of_one_id_are_told_once(frame, told, command, options) -> None:
+    parted = frame.assign(patient=[f"p{j // 3}" for j in range(ROWS)])
+    columns = ("--target", "y", "--id", "patient", "--quiet")
+    err = told(parted, command, *options, *columns)
+    assert err.count("40 of 60 rows have the id of an earlier one (patient)") == 1
+    assert "keep them together (--groups patient)" in err
+    grouped = told(parted, command, *options, *columns, "--groups", "patient")
+    assert "have the id" not in grouped
+
+
+def test_a_fit_without_folds_parts_no_rows(frame, told) -> None:
+    parted = frame.assign(patient=[f"p{j // 3}" for j in range(ROWS)])
+    columns = ("--target", "y", "--id", "patient", "--quiet")
+    assert told(parted, "fit", "--model", "SquaredHingeSVC", *columns) == ""

@@ -173,3 +173,11 @@ def test_a_saved_model_is_tested_with_its_parameters(tmp_path, capsys) -> None:
     assert "--model is not for the model of a file" in capsys.readouterr().err
     assert main(["permute", "wine", "-q"]) == 2
     assert "permute model.pmz DATA" in capsys.readouterr().err
+
+
+def test_a_scorer_is_a_statistic_of_held_out_samples(capsys) -> None:
+    command = ["permute", "breast_cancer", "--model", "L2SVC", "--permutations", "3", "-q"]
+    assert main([*command, "--statistic", "balanced_accuracy", "--folds", "2", "--json"]) == OK
+    told = json.loads(capsys.readouterr().out)
+    assert (told["statistic"], told["folds"]) == ("balanced_accuracy", 2)
+    assert told["pvalue"] == 0.25

@@ -188,6 +188,13 @@ def _value(row: dict[str, Any], with_class: bool) -> str:
     return f"{row['class']} {number}" if with_class else number
 
 
+def warn_of_parted(table: Table) -> None:
+    """Warn of rows of one sample, which folds part."""
+    from proxmargin.models.selection.scoring import warn_of_repeated_ids
+
+    warn_of_repeated_ids(table.ids, table.groups, getattr(table.ids, "name", None))
+
+
 def warn_of_leaks(table: Table) -> None:
     """Warn, once, of columns and rows of a file that give the classes away; embedded data sets are
     known, and not searched."""

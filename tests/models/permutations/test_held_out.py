@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -18,11 +20,12 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
     cross_val_score,
+    permutation_test_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from proxmargin import DWD, SVC, permutation_test
+from proxmargin import DWD, SVC, CalibratedMargin, permutation_test
 from proxmargin.models.permutations.measures import EVEN, KnownFolds, Part
 
 
@@ -211,3 +214,50 @@ def test_known_folds_tell_the_first_class_that_a_training_part_lacks() -> None:
     folds = KnownFolds([Part(np.arange(4), np.arange(4, 6)), Part(np.arange(2), np.arange(2, 6))])
     assert folds.lack(np.array([0, 1, 0, 1, 0, 1])) is None
     assert folds.lack(np.array([0, 0, 1, 1, 0, 1])) == (1, 1)
+
+
+@pytest.mark.parametrize("scorer", ["balanced_accuracy", "roc_auc", "neg_log_loss", "f1_macro"])
+def test_scorers_of_scikit_learn_give_the_pvalue_of_its_own_test(scorer) -> None:
+    X, y = noise(40, shift=0.6)
+    y = np.array(["well", "sick"])[y]
+    folds, model = StratifiedKFold(4, shuffle=True, random_state=1), LogisticRegression()
+    found = permutation_test(model, X, y, statistic=scorer, cv=folds, n_permutations=99)
+    score, _, pvalue = permutation_test_score(
+        model, X, y, scoring=scorer, cv=folds, n_permutations=99, random_state=0
+    )
+    assert (found.name, found.statistic) == (scorer, pytest.approx(score))
+    assert found.pvalue == pytest.approx(pvalue, abs=0.1)  # of other permutations
+
+
+def test_each_permutation_is_scored_as_scikit_learn_does() -> None:
+    X, y = np.array([[0.0], [2.0], [1.0], [3.0], [4.0], [1.5]]), np.array([0, 1, 0, 1, 1, 0])
+    folds, model = StratifiedKFold(2), LogisticRegression()
+    found = permutation_test(model, X, y, statistic="roc_auc", cv=folds)
+    assert found.exact
+    orders = {tuple(each) for each in permutations(y.tolist())}
+    scores = [
+        cross_val_score(model, X, np.array(each), cv=folds, scoring="roc_auc").mean()
+        for each in orders
+    ]
+    np.testing.assert_allclose(np.sort(found.null), np.sort(scores))
+    assert found.pvalue == np.mean(np.array(scores) >= found.statistic - 1e-9)
+
+
+def test_a_loss_of_comparisons_is_negated_and_needs_probabilities() -> None:
+    X, y = noise(shift=1.0)
+    options = {"n_permutations": 3, "cv": 3}
+    found = permutation_test(LogisticRegression(), X, y, statistic="log_loss", **options)
+    assert found.name == "neg_log_loss"
+    assert found.statistic < 0
+    words = np.array(["a", "b"])[y]
+    for scorer in ("brier", "f1", "average_precision"):
+        model, options["statistic"] = LogisticRegression(), scorer
+        numbered = permutation_test(model, X, y, **options)
+        assert permutation_test(model, X, words, **options).statistic == numbered.statistic
+    del options["statistic"]
+    with pytest.raises(ValueError, match=r"SVC has none: .*CalibratedMargin"):
+        permutation_test(SVC(), X, y, statistic="brier", **options)
+    calibrated = CalibratedMargin(SVC(), cv=3)
+    assert permutation_test(calibrated, X, y, statistic="brier", **options).statistic < 0
+    with pytest.raises(ValueError, match="statistic must be one of"):
+        permutation_test(SVC(), X, y, statistic="r2", **options)

@@ -267,7 +267,7 @@ def test_fits_that_end_early_are_counted_in_one_warning() -> None:
         ({"estimator": StandardScaler()}, TypeError, "must be a classifier"),
         ({"estimator": SVC(C=-1.0)}, ValueError, "C must be"),
         ({"estimator": make_pipeline(SVC())}, TypeError, "standardize=True"),
-        ({"statistic": "accuracy", "cv": 13}, ValueError, "the smallest has 12"),
+        ({"statistic": "accuracy", "cv": 13}, ValueError, "only 12 of a, 12 of b"),
     ],
 )
 def test_what_is_wrong_is_named(change, error, words) -> None:

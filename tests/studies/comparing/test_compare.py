@@ -12,6 +12,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 from scipy import sparse
@@ -308,11 +309,27 @@ class TestShown:
             for _, part in frame.groupby("fold")
         ]
         assert len(right) == 3
+        assert set(frame["fold"]) == set(found.folds["fold"]) == {0, 1, 2}
         assert frame["SquaredHingeSVC: 1"].between(0, 1).all()
 
     def test_ids_are_of_all_samples(self, cancer):
         with pytest.raises(ValueError, match="ids must be one name a sample, 569 here, got 2"):
             compare(*cancer, ids=["a", "b"])
+
+    def test_repeated_ids_without_groups_are_counted(self, cancer):
+        X, y = (each.iloc[::8] for each in cancer)
+        patients = pd.Series(np.arange(len(X)) // 2, X.index, name="patient")
+        options = {"models": [QUICK], "cv": 2, "progress": False}
+        message = rf"^{len(X) // 2} of {len(X)} rows .*groups=patient\)"
+        with pytest.warns(UserWarning, match=message) as told:
+            compare(X, y, ids=patients, **options)
+        assert sum("rows have the id" in str(each.message) for each in told) == 1
+        with pytest.warns(UserWarning, match=r"groups=X.index\)"):
+            compare(X.set_axis(patients.to_numpy()), y.to_numpy(), **options)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", ".*rows have the id")
+            compare(X, y, ids=patients, groups=patients, **options)
+            compare(X, y, ids=patients, **{**options, "cv": [(np.arange(36), np.arange(36, 72))]})
 
 
 class TestSmallClasses:

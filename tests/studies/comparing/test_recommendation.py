@@ -22,7 +22,7 @@ from proxmargin.studies.comparing.evidence import (
 from proxmargin.studies.comparing.metrics import basis_of
 from proxmargin.studies.comparing.run import repeats_of
 from proxmargin.studies.reports.standings import main_of
-from proxmargin.studies.reports.text import answer_of
+from proxmargin.studies.reports.text import answer_of, power
 
 NAMES = ("a", "b", "c")
 
@@ -202,6 +202,22 @@ def test_what_would_be_missed_and_who_disagrees_is_told(small: Comparison) -> No
     assert first["model_alone"] == int(np.sum((ours != true) & (theirs == true)))
     text = str(small)
     assert "Not distinguishable is therefore not equal." in " ".join(text.split())
+
+
+def test_data_that_tell_nothing_apart_say_so(small: Comparison) -> None:
+    facts = small.to_dict()
+    assert facts["missed"]["largest"] == 1.0
+
+    def told(once: float, several: float, largest: float | None = 1.0) -> str:
+        known = {"difference": once, "difference_of_all": several, "largest": largest}
+        return power({"missed": {**facts["missed"], **known}})
+
+    assert "(0.4 for any pair of these 3)" in told(0.2, 0.4)
+    assert "cannot" not in told(0.2, 0.4)
+    assert "below about 0.5 more often" in told(0.5, 1.0)
+    assert "cannot tell any two of the 3 models apart" in told(0.5, 1.0)
+    assert "would mostly miss every difference. These data cannot" in told(1.3, 2.0)
+    assert "(2 for any pair of these 3)" in told(1.3, 2.0, None)
 
 
 def test_missing_labels_are_told_as_labels() -> None:

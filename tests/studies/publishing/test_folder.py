@@ -82,6 +82,7 @@ def test_its_numbers_agree(published) -> None:
     assert {row["fold"] for row in folds} == {row["fold"] for row in rows} == {"1", "2", "3"}
     assert {row["repeat"] for row in folds} == {"1"}
     assert "permutations of the labels scored as high" in text
+    assert f"Permutation test of the balanced accuracy of {name}, its parameters" in text
     assert "best of 2 models is a little optimistic" in text
     asked = (published / "tripod-ai.md").read_text()
     assert asked.count("\n| ") == 1 + 52
@@ -157,10 +158,31 @@ def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
     candidate = CANDIDATES["HuberizedSVC"]
     search = (candidate.hurried() if quick else candidate).search
     protocol, model = found.setup.protocol, found.models_["HuberizedSVC"]
-    chooser, chooses = folder._choosing("HuberizedSVC", model, protocol)
+    chooser, chooses = folder._choosing("HuberizedSVC", model, protocol, "roc_auc")
     assert chooses
     assert (chooser.alphas, chooser.l1_ratios) == (search.n_alphas, search.l1_ratios)
-    assert (chooser.cv, chooser.scoring) == (3, "balanced_accuracy")
+    assert (chooser.cv, chooser.scoring) == (3, "roc_auc")
+
+
+@pytest.mark.parametrize(
+    ("model", "scoring", "load", "label"),
+    [
+        ("L2SVC", "log_loss", load_breast_cancer, "negated log loss"),
+        ("LogisticRegression", "brier", load_breast_cancer, "negated Brier score"),
+        ("L2SVC", "roc_auc", load_iris, "roc auc ovr"),
+    ],
+)
+def test_a_test_is_by_the_metric_of_the_comparison(model, scoring, load, label) -> None:
+    x, y = load(return_X_y=True)
+    x, y = x[::3, :3], np.array(["no", "yes", "so"])[y[::3]]
+    found = compare(x, y, models=[model], scoring=scoring, cv=2, progress=False, quick=True)
+    test = folder.pipeline_test(found, x, y, permutations=2, progress=False)
+    assert test.metric.replace("-", " ") == label
+    assert test.pvalue == pytest.approx(1 / 3)
+    score = found.folds["score"].mean()
+    assert test.score == pytest.approx(-score if scoring in ("log_loss", "brier") else score, 0.2)
+    sentence = permutation_sentence(vars(test))
+    assert f"test of the {test.metric} of {model}, its parameters chosen" in sentence
 
 
 def test_an_interrupted_test_says_that_the_comparison_is_kept(table, tmp_path, monkeypatch, capsys):

@@ -122,6 +122,7 @@ def facts_of(
             "difference": 0.021,
             "models": len(order),
             "difference_of_all": 0.034,
+            "largest": 1.0,
         },
         "majority": {
             "balanced_accuracy": 1 / len(classes),

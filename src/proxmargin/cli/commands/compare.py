@@ -184,7 +184,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         baselines=arguments.baselines,
         standardize=options.STANDARDIZE[arguments.standardize],
         groups=table.groups,
-        ids=None if table.ids is None else table.ids.to_numpy(),
+        ids=table.ids,
         sample_weight=table.weights,
         n_jobs=arguments.jobs,
         random_state=arguments.seed,

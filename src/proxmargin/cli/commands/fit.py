@@ -49,6 +49,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
     raw = options.table_of(arguments)
     table, imputer = options.filled(raw, arguments)
     output.warn_of_leaks(table)
+    if chooses or arguments.calibrate or arguments.cv is not None:
+        output.warn_of_parted(table)
     held_out = None
     if arguments.cv is not None:  # first, as a fit that is interrupted is to be saved at once
 
@@ -275,6 +277,7 @@ def run_cv(arguments: argparse.Namespace) -> int:
     output.check_plot(arguments.plot)
     model = _search(arguments)
     table, imputer = options.filled_table_of(arguments)
+    output.warn_of_parted(table)
     try:
         options.suited(model, table.X, arguments).fit(
             table.X,

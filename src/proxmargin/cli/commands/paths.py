@@ -287,8 +287,9 @@ def register_permute(commands: options.Commands) -> None:
     add = parser.add_argument_group("permutation test").add_argument
     add(
         "--statistic",
-        help="'mean-difference' (default), 't' or 'auc' of the projections, or 'accuracy' (default "
-        "where a strength is 'auto': it is chosen again for each permutation)",
+        help="'mean-difference' (default), 't' or 'auc' of the projections, or a score of held-out "
+        "samples: 'accuracy' (default where a strength is 'auto': it is chosen again for each "
+        "permutation), or a scorer of scikit-learn such as 'balanced_accuracy' or 'roc_auc'",
     )
     add(
         "--permutations",
@@ -296,7 +297,7 @@ def register_permute(commands: options.Commands) -> None:
         metavar="N",
         help=f"how many (default: {PERMUTATIONS}, and {CHOOSING} where a strength is chosen)",
     )
-    add("--folds", type=int, default=5, help="for the accuracy (default: 5)")
+    add("--folds", type=int, default=5, help="for a held-out score (default: 5)")
     options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
     output.add_plot(parser, "the null distribution")
@@ -304,6 +305,8 @@ def register_permute(commands: options.Commands) -> None:
 
 
 def run_permute(arguments: argparse.Namespace) -> int:
+    from proxmargin.models.permutations.labelings import OF_PROJECTIONS
+
     output.check_plot(arguments.plot)
     estimator, table = _permuted(arguments)
     chooses = options.to_choose(arguments)
@@ -332,7 +335,7 @@ def run_permute(arguments: argparse.Namespace) -> int:
                 "parameters": {name: v for name, v in parameters.items() if name not in OF_RUNS},
                 "answer": test.sentence,
                 "groups": arguments.groups,
-                "folds": arguments.folds if arguments.statistic.startswith("accuracy") else None,
+                "folds": None if test.name in OF_PROJECTIONS else arguments.folds,
                 "seed": arguments.seed,
                 "statistic": test.name,
                 "value": test.statistic,

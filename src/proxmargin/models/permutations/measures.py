@@ -14,7 +14,7 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     StratifiedGroupKFold,
@@ -32,7 +32,7 @@ from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.permutations.labelings import Codes, Statistic
-from proxmargin.models.selection.scoring import splitter_of
+from proxmargin.models.selection.scoring import of_second_class, splitter_of
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.shared.batched_labels import Axes, principal_axes
 
@@ -242,8 +242,8 @@ class KnownFolds:
 
 
 @dataclass(frozen=True, eq=False)
-class CrossValidatedAccuracy:
-    """The accuracy of a classifier on held-out samples, for each labeling."""
+class CrossValidatedScore:
+    """A score of a classifier on held-out samples, for each labeling."""
 
     estimator: Any
     X: Any
@@ -251,6 +251,7 @@ class CrossValidatedAccuracy:
     cv: Any  # a splitter of scikit-learn
     # (n_samples,), for splitters that keep groups together, and estimators that ask for them
     groups: Any
+    scoring: str  # a scorer of scikit-learn
     block: ClassVar[int] = 10
     in_processes: ClassVar[bool] = True
 
@@ -258,10 +259,11 @@ class CrossValidatedAccuracy:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RowOrderWarning)
+            warnings.simplefilter("ignore", UndefinedMetricWarning)  # NaN is refused
             # permuted labels have nothing to learn
-            warnings.filterwarnings("ignore", "the chosen .* penalty of its grid")
-            accuracies = until_interrupted(self._accuracy, codes)
-        return LabelingStatistics(np.array(accuracies), np.full(len(accuracies), np.nan))
+            warnings.filterwarnings("ignore", "the (chosen .* penalty of its grid|map of the held)")
+            scores = until_interrupted(self._score, codes)
+        return LabelingStatistics(np.array(scores), np.full(len(scores), np.nan))
 
     def check(self, codes: Codes, permuted: Iterator[Codes]) -> None:
         """Raise ValueError unless all folds, of the given and of ``permuted`` labels, train on all
@@ -271,7 +273,7 @@ class CrossValidatedAccuracy:
         empty = [fold for fold, part in enumerate(folds.parts) if not part.test.size]
         if empty or not folds.parts:
             what = f"fold {empty[0]} holds out no samples" if empty else "there are no folds"
-            raise ValueError(f"cv: {what} to compute an accuracy of")
+            raise ValueError(f"cv: {what} to score")
         lack = folds.lack(codes)
         if lack is not None:
             raise ValueError(f"cv: {self._objection(lack)}")
@@ -286,8 +288,8 @@ class CrossValidatedAccuracy:
             found += [] if lack is None else [lack]
         if found:
             raise ValueError(
-                f"cv: {len(found)} permutations of the labels have no accuracy; of the first, "
-                f"{self._objection(found[0])}"
+                f"cv: {len(found)} permutations of the labels have no {self.scoring}; of the "
+                f"first, {self._objection(found[0])}"
             )
 
     def _objection(self, lack: tuple[int, int]) -> str:
@@ -314,7 +316,7 @@ class CrossValidatedAccuracy:
             parts.append(Part(*rows))
         return KnownFolds(parts)
 
-    def _accuracy(self, codes: Codes) -> float:
+    def _score(self, codes: Codes) -> float:
         folds = self._folds(codes)
         lack = folds.lack(codes)
         if lack is not None:  # of a splitter that drew other folds for `check`
@@ -326,14 +328,14 @@ class CrossValidatedAccuracy:
                 self.X,
                 self.classes[codes],
                 cv=folds,
-                scoring="accuracy",
+                scoring=of_second_class(self.scoring, self.classes),
                 params={"groups": self.groups} if asked else None,
                 error_score="raise",
             )
         return float(scores.mean())
 
 
-Measure: TypeAlias = OneByOne | SideBySide | CrossValidatedAccuracy
+Measure: TypeAlias = OneByOne | SideBySide | CrossValidatedScore
 
 
 def seeded_folds(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:

@@ -19,7 +19,6 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
 from proxmargin.data.inputs.parameters import (
     SEEDS,
-    check_choice,
     check_number,
     drawn_seeds,
     seeded_model,
@@ -36,14 +35,19 @@ from proxmargin.models.permutations.labelings import (
     spread_of_t,
 )
 from proxmargin.models.permutations.measures import (
-    CrossValidatedAccuracy,
+    CrossValidatedScore,
     LabelingStatistics,
     Measure,
     OneByOne,
     SideBySide,
     seeded_folds,
 )
-from proxmargin.models.selection.scoring import warn_of_ordered_rows
+from proxmargin.models.selection.scoring import (
+    HELD_OUT,
+    held_out_scorer,
+    needs_probabilities,
+    warn_of_ordered_rows,
+)
 from proxmargin.runtime.brief import html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
@@ -52,7 +56,6 @@ from proxmargin.runtime.threads import Carried, quiet_threads
 Array = NDArray[np.float64]
 
 ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how
-STATISTICS = (*OF_PROJECTIONS, *ACCURACY)
 TIE = 1e-7  # relative difference of statistics that are equal up to rounding: mirrored labelings
 PILED = 0.1  # spread within classes over the difference of their means: overfitting, if permuted
 EXACT_PILE = 1e-3  # the same, of the order of what solvers leave of zero
@@ -157,11 +160,13 @@ def permutation_test(
         direction is that in standardised features.
     X : (n_samples, n_features) array, data frame, or CSR / CSC matrix
     y : (n_samples,) labels
-        Of two classes, unless the statistic is an accuracy.
-    statistic : {'mean-difference', 't', 'auc', 'accuracy'}
+        Of two classes, unless the statistic is one of held-out folds.
+    statistic : {'mean-difference', 't', 'auc', 'accuracy'} or a name of a scorer
         Of the projections: the difference of the class means, Welch's t, or the area under the ROC
         curve (1 for all labels that can be separated: of no use with more features than samples).
-        'accuracy' (also called 'accuracy-cv') is the mean accuracy on held-out folds. Where samples
+        'accuracy' (also called 'accuracy-cv') is the mean accuracy on held-out folds, and so is any
+        scorer of classifiers that `sklearn.metrics.get_scorer_names` lists, larger being better:
+        'balanced_accuracy' where one class is much larger, 'roc_auc', 'neg_log_loss'. Where samples
         pile up on the margins (`SVC` with large C, `MarginFDA`, other models with more features
         than samples) t is large for any labels, and larger for random ones: use 'mean-difference'.
     n_permutations : int >= 1, default 1000
@@ -170,8 +175,8 @@ def permutation_test(
         Labels are permuted within each group only: pairs, batches, centres. Splitters get them too,
         and with metadata routing estimators that ask for them.
     cv : int or splitter, default 5
-        Folds for 'accuracy': a number means stratified, shuffled ones, and of whole groups where
-        there are groups. Every training part has to hold all classes, also of permuted labels.
+        Folds of held-out scores: a number means stratified, shuffled ones, and of whole groups
+        where there are groups. Every training part has to hold all classes, of permuted labels too.
     n_jobs : int, optional
         Parallel jobs. The result does not depend on it.
     random_state : int, numpy.random.Generator, RandomState or None, default 0
@@ -189,7 +194,8 @@ def permutation_test(
     ValueError
         Invalid parameters or data, named in the message; one class, or more than two for a
         statistic of projections; groups of one class each, so that there is no other labeling;
-        folds that train on some classes only; a statistic that is not finite.
+        folds that train on some classes only; a statistic that is not finite, or of probabilities
+        that the estimator does not have.
     TypeError
         The estimator is no classifier.
 
@@ -215,17 +221,17 @@ def permutation_test(
     >>> test.pvalue < 0.01
     True
     """
-    check_choice("statistic", statistic, STATISTICS)
     check_number("n_permutations", n_permutations, low=1, integer=True)
     n_permutations = int(n_permutations)
     groups = by_sample("groups", groups, X)
-    estimator, X, codes, classes = _checked(estimator, X, y, statistic)
+    estimator, X, codes, classes, statistic = _checked(estimator, X, y, statistic)
+    is_held_out = statistic not in OF_PROJECTIONS
     groups, blocks = checked_groups(groups, codes.size)
     distinct = count_labelings(codes, blocks, n_permutations)
     if distinct == 1:
         raise ValueError("groups hold samples of one class each: no other labeling is possible")
     exact = distinct <= n_permutations
-    warn_of_ordered_rows(cv if statistic in ACCURACY else None, groups, X, codes)
+    warn_of_ordered_rows(cv if is_held_out else None, groups, X, codes)
     (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
     model = seeded_model(estimator, seed)
 
@@ -235,12 +241,12 @@ def permutation_test(
         return drawn_labelings(codes, blocks, n_permutations, seed, block)
 
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
-        if statistic in ACCURACY:
+        if is_held_out:
             of_folds = int(random_state) if isinstance(random_state, Integral) else seed
             cv = seeded_folds(cv, classes[codes], None if groups is None else blocks, of_folds)
         measure = _measure(model, X, codes, classes, statistic, cv, groups)
         block = _block(measure, codes.size)
-        if isinstance(measure, CrossValidatedAccuracy):
+        if isinstance(measure, CrossValidatedScore):
             measure.check(codes, others(block))
         count = distinct - 1 if exact else n_permutations
         label = f"{type(estimator).__name__}, {statistic}: permuted labels" if verbose else None
@@ -276,9 +282,15 @@ def _block(measure: Measure, samples: int) -> int:
 
 def _checked(
     estimator: Any, X: Any, y: Any, statistic: str
-) -> tuple[Any, Any, Codes, NDArray[Any]]:
-    """The estimator for the validated features, these, and labels as class indices with the
-    classes."""
+) -> tuple[Any, Any, Codes, NDArray[Any], str]:
+    """The estimator for the validated features, these, labels as class indices with the classes,
+    and the statistic by scikit-learn's name."""
+    if not isinstance(statistic, str) or statistic not in (*OF_PROJECTIONS, *ACCURACY, *HELD_OUT):
+        raise ValueError(
+            f"statistic must be one of {', '.join(map(repr, (*OF_PROJECTIONS, *ACCURACY)))}, or a "
+            "scorer of scikit-learn for classifiers such as 'balanced_accuracy', 'roc_auc' or "
+            f"'neg_log_loss', got {statistic!r}"
+        )
     if not is_classifier(estimator):
         raise TypeError(f"estimator must be a classifier, got {estimator!r}")
     if isinstance(estimator, MarginEstimator):
@@ -299,7 +311,14 @@ def _checked(
             f"statistic={statistic!r} compares two classes, and y holds {classes.size}: choose "
             "two, or statistic='accuracy'"
         )
-    return estimator, X, codes.astype(np.min_scalar_type(-classes.size)), classes
+    if statistic in HELD_OUT:
+        statistic = held_out_scorer(statistic, classes.size)
+        if needs_probabilities(statistic) and not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"statistic={statistic!r} judges probabilities, and {type(estimator).__name__} has "
+                "none: take a model that has, such as CalibratedMargin of it"
+            )
+    return estimator, X, codes.astype(np.min_scalar_type(-classes.size)), classes, statistic
 
 
 def _measure(
@@ -311,8 +330,9 @@ def _measure(
     cv: Any,
     groups: Any = None,
 ) -> Measure:
-    if statistic in ACCURACY:
-        return CrossValidatedAccuracy(estimator, X, classes, cv, groups)
+    if statistic not in OF_PROJECTIONS:
+        scoring = "accuracy" if statistic in ACCURACY else statistic
+        return CrossValidatedScore(estimator, X, classes, cv, groups, scoring)
     single = OneByOne(estimator, X, classes, OF_PROJECTIONS[statistic])
     return SideBySide.of(single, codes)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
@@ -94,6 +94,20 @@ def warn_of_ordered_rows(cv: Any, groups: Any, X: Any, codes: Any, names: Any = 
         has_numbers = isinstance(getattr(X, "dtype", None), np.dtype) and X.ndim == 2
         has_numbers = has_numbers and X.dtype.kind in "biuf"
         warn_of_row_order(X if has_numbers else None, np.asarray(codes), names)
+
+
+def warn_of_repeated_ids(ids: Any, groups: Any, name: Any) -> None:
+    """Where several rows have one id, and no groups keep them on one side of a split, say so.
+    ``ids``: (n_samples,) or None. ``name``: of what holds them."""
+    repeats = 0 if ids is None or groups is not None else len(ids) - len(set(ids))
+    if repeats:
+        given = name if str(name).replace(".", "").isidentifier() else repr(str(name))
+        warnings.warn(
+            f"{repeats} of {len(ids)} rows have the id of an earlier one ({name}), and rows of one "
+            "sample on both sides of a split make scores too good: keep them together "
+            f"(groups={given})",
+            stacklevel=users_level(),
+        )
 
 
 def check_disjoint(folds: Iterable[tuple[Any, Any]], count: int) -> None:
@@ -281,6 +295,42 @@ def _balanced_accuracy(models: Models, scores: Array, rows: HeldOutRows) -> Arra
 OF_CLASSES: Mapping[str, Judge] = {"accuracy": _accuracy, "balanced_accuracy": _balanced_accuracy}
 # scikit-learn's name, and the deviance of statistics and glmnet: minus twice the log-likelihood
 _OF_LIKELIHOOD = {"neg_log_loss": 1.0, "deviance": 2.0}
+
+
+# losses of comparisons by the names of scikit-learn's scorers, of which larger is better
+OF_LOSSES: Mapping[str, str] = {"log_loss": "neg_log_loss", "brier": "neg_brier_score"}
+_OF_CLASSIFIERS = ("sklearn.metrics._classification", "sklearn.metrics._ranking")
+HELD_OUT = frozenset(OF_LOSSES).union(
+    name
+    for name in get_scorer_names()
+    if getattr(get_scorer(name)._score_func, "__module__", "") in _OF_CLASSIFIERS
+)
+"""Names of scores of classifiers on held-out rows."""
+
+
+def held_out_scorer(name: str, n_classes: int) -> str:
+    """scikit-learn's scorer for one of `HELD_OUT`; the area under the curve of several classes is
+    the mean of one against the rest, as comparisons have it."""
+    several = name == "roc_auc" and n_classes > 2
+    return "roc_auc_ovr" if several else OF_LOSSES.get(name, name)
+
+
+def of_second_class(scorer: str, classes: NDArray[Any]) -> Any:
+    """The scorer; where it asks for a positive one of two classes that it cannot know, one with the
+    second of them."""
+    found = get_scorer(scorer)
+    asks = "pos_label" in signature(found._score_func).parameters
+    by_class = found._kwargs.get("average", "binary") == "binary"
+    if classes.size > 2 or not asks or not by_class:
+        return scorer
+    if scorer != OF_LOSSES["brier"] and 1 in classes.tolist():  # the default of scikit-learn
+        return scorer
+    found._kwargs = {**found._kwargs, "pos_label": classes[1]}
+    return found
+
+
+def needs_probabilities(scorer: Any) -> bool:
+    return bool(get_scorer(scorer)._response_method == "predict_proba")
 
 
 @dataclass(frozen=True)

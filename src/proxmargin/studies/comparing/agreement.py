@@ -101,6 +101,7 @@ class Agreement:
             "difference": float(np.median(of())),
             "models": len(self.names),
             "difference_of_all": float(np.median(of(pairs))),
+            "largest": basis.high - basis.low,  # difference of two scores
         }
 
 

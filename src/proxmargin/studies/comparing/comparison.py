@@ -189,12 +189,13 @@ class Comparison(Ranking, Plots):
     @property
     def predictions(self) -> Any:
         """Predictions for samples that a model was not fitted to, of the first repeat: a data frame
-        with the index of X, with ``true``, ``fold``, the class by each model, and where it has
-        probabilities ``"model: class"`` for each class, of two for the second."""
+        with the index of X, with ``true``, ``fold`` (from 0, as in `folds`), the class by each
+        model, and where it has probabilities ``"model: class"`` for each class, of two for the
+        second."""
         held, labels = _held_out(self), np.array(self.setup.classes, object)
         columns: dict[str, Any] = {
             "true": labels[held["true"]],
-            "fold": [k + 1 for k, fold in enumerate(self.setup.rows) for _ in fold],
+            "fold": [k for k, fold in enumerate(self.setup.rows) for _ in fold],
         }
         for name in (each for each in self.names if each in held):
             codes = np.array([-1 if k is None else k for k in held[name]["label"]])

@@ -16,6 +16,7 @@ from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
+from proxmargin.models.selection.scoring import OF_LOSSES
 
 Array = NDArray[np.float64]
 
@@ -150,7 +151,7 @@ _OWN = (
 )
 METRICS: Mapping[str, Metric] = MappingProxyType({each.name: each for each in _OWN})
 # names of scikit-learn for the same numbers, with another sign
-_NEGATED = {"neg_log_loss": "log_loss", "neg_brier_score": "brier"}
+_NEGATED = {scorer: loss for loss, scorer in OF_LOSSES.items()}
 
 
 def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:

@@ -30,6 +30,7 @@ from proxmargin.data.inputs.parameters import (
 from proxmargin.data.inputs.preprocessing import Preprocessed, described
 from proxmargin.data.inputs.row_order import RowOrderWarning, drift, told
 from proxmargin.models.classifiers.elastic_net import HuberizedSVC
+from proxmargin.models.selection.scoring import warn_of_repeated_ids
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
 from proxmargin.solvers.resuming.journal import Identity
@@ -220,6 +221,9 @@ def compare(
     outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
     if repeats is None:
         repeats = 1 if quick or cv is not FOLDS else repeats_of(data.n_samples)
+    if is_number_of_folds(cv) or data.in_time:  # other splitters may keep samples whole
+        of, called = (X.index, "X.index") if ids is None and data.ids is not None else (ids, "ids")
+        warn_of_repeated_ids(data.ids, data.groups, getattr(of, "name", None) or called)
     splits, notes = outer_splits(data, folds, repeats, outer_seed)
     moves = drift(shown.X, np.unique(data.y, return_inverse=True)[1])
     if moves is not None and data.groups is None and is_number_of_folds(cv):

@@ -21,11 +21,18 @@ import proxmargin
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
 from proxmargin.models.permutations import permutation_test
+from proxmargin.models.selection.calibration import CalibratedMargin
+from proxmargin.models.selection.scoring import (
+    held_out_scorer,
+    needs_probabilities,
+    of_second_class,
+)
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 from proxmargin.studies.comparing.candidates import CANDIDATES
 from proxmargin.studies.comparing.comparison import Comparison
+from proxmargin.studies.comparing.metrics import metric_of
 from proxmargin.studies.comparing.rows import INNER_FOLDS
 from proxmargin.studies.comparing.searches import AlphaPath, CPath
 from proxmargin.studies.comparing.setup import Protocol
@@ -36,8 +43,6 @@ from proxmargin.studies.reports.details import partners
 PERMUTATIONS = 200
 PAGE, PAPER, MODEL = "report.html", "report.pdf", "model.pmz"
 TABLES, PREDICTIONS, RECORD = "tables", "predictions.csv", "provenance.json"
-# metrics by which parameters are chosen again; others need scores or probabilities of their own
-OF_LABELS = ("balanced_accuracy", "accuracy", "matthews_corrcoef")
 KEPT_TEST = "permutations.json"  # in the folder of the run: a test that is not done again
 
 
@@ -56,10 +61,11 @@ def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Any) -> dict[str
 
 @dataclass(frozen=True)
 class PipelineTest:
-    """A permutation test of the accuracy of a model, the choice of its parameters inside."""
+    """A permutation test of the scores of a model, the choice of its parameters inside."""
 
     model: str
-    accuracy: float
+    metric: str  # its label
+    score: float
     pvalue: float
     answer: str  # in a sentence
     chooses: bool  # whether parameters are chosen again for each permutation
@@ -86,14 +92,20 @@ def pipeline_test(
 ) -> PipelineTest:
     """Whether the recommended model predicts better than models of permuted labels.
 
-    Its score is the accuracy on held-out rows, whatever the models are compared by. Permuted labels
-    go through cross-validation, the choice of the parameters by folds inside each training part
+    Its score is what the models are compared by, on held-out rows, negated if less of it is better;
+    of probabilities that the model does not have itself those by its scores. Permuted labels go
+    through cross-validation, the choice of the parameters by folds inside each training part
     included.
     """
     name = str(comparison.recommended_)
     model = comparison.models_[name]
     inner = model.model if isinstance(model, Preprocessed) else model
-    estimator, chooses = _choosing(name, inner, comparison.setup.protocol)
+    protocol, classes = comparison.setup.protocol, np.unique(y)
+    statistic = held_out_scorer(protocol.scoring.name, classes.size)
+    scorer = of_second_class(statistic, classes)
+    estimator, chooses = _choosing(name, inner, protocol, scorer)
+    if needs_probabilities(statistic) and not hasattr(estimator, "predict_proba"):
+        estimator = CalibratedMargin(estimator, cv=INNER_FOLDS, ensemble=False)
     if isinstance(model, Preprocessed):
         estimator = Preprocessed.of(clone(model.transformer), estimator)
     with warnings.catch_warnings():
@@ -104,25 +116,28 @@ def pipeline_test(
             estimator,
             X,
             y,
-            statistic="accuracy",
+            statistic=statistic,
             n_permutations=permutations,
             groups=groups,
             n_jobs=n_jobs,
-            random_state=comparison.setup.protocol.random_state,
+            random_state=protocol.random_state,
             verbose=int(progress),
         )
     if found.interrupted:
         raise KeyboardInterrupt("the comparison is kept: the same command goes on with its test")
-    return PipelineTest(name, found.statistic, found.pvalue, found.sentence, chooses)
+    label = metric_of(statistic).label
+    return PipelineTest(name, label, found.statistic, found.pvalue, found.sentence, chooses)
 
 
-def _choosing(name: str, model: Any, protocol: Protocol) -> tuple[Any, bool]:
-    """A classifier that chooses the parameters as a comparison does, and whether there are some."""
+def _choosing(name: str, model: Any, protocol: Protocol, scorer: Any) -> tuple[Any, bool]:
+    """A classifier that chooses the parameters as a comparison does, and whether there are some;
+    by the accuracy where it has no probabilities for the scorer."""
     plain, candidate = clone(model), CANDIDATES.get(name)
     if candidate is not None and protocol.quick:
         candidate = candidate.hurried()
     search = getattr(candidate, "search", None)
-    scoring = protocol.scoring.name if protocol.scoring.name in OF_LABELS else "accuracy"
+    is_known = hasattr(plain, "predict_proba") or not needs_probabilities(scorer)
+    scoring = scorer if is_known else "accuracy"
     if isinstance(search, AlphaPath):
         found = getattr(proxmargin, f"{name}CV")(
             alphas=search.n_alphas,
@@ -206,7 +221,8 @@ def publish(
     save_model(comparison.models_[name], path / MODEL)
     comparison.to_html(path / PAGE)
     write_paper(path / PAPER, facts, methods(**told), rows)
-    frames = {PREDICTIONS: comparison.predictions.rename_axis("id"), **_tables(comparison, facts)}
+    held_out = _counted_from_one(comparison.predictions).rename_axis("id")
+    frames = {PREDICTIONS: held_out, **_tables(comparison, facts)}
     for file, frame in frames.items():
         _write(path / file, lambda f=frame: f.to_csv().encode())  # type: ignore[misc]
     _write(path / "methods.md", text.encode)
@@ -241,9 +257,9 @@ def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{TABLES}/{key}.csv": each for key, each in found.items()}
 
 
-def _counted_from_one(folds: Any) -> Any:
-    """Repetitions and folds with the numbers that they have in predictions and messages."""
-    return folds.assign(repeat=folds["repeat"] + 1, fold=folds["fold"] + 1)
+def _counted_from_one(frame: Any) -> Any:
+    """Repetitions and folds with the numbers that they have in pages and messages."""
+    return frame.assign(**{n: frame[n] + 1 for n in ("repeat", "fold") if n in frame})
 
 
 def _flat(columns: Mapping[str, Any], frame: Callable[..., Any]) -> Any:

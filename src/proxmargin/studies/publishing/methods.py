@@ -115,8 +115,8 @@ def permutation_sentence(test: Facts | None) -> str:
         else ""
     )
     return (
-        f"Permutation test of the accuracy of {test['model']}{again}: {test['accuracy']:.3f} on "
-        f"held-out samples; {test['answer']}."
+        f"Permutation test of the {test['metric']} of {test['model']}{again}: {test['score']:.3f} "
+        f"on held-out samples; {test['answer']}."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import inf
 from typing import Any
 
 from proxmargin.runtime.brief import Listing
@@ -267,11 +268,23 @@ def power(facts: Row) -> str:
     repeats, models = missed["repeats"], missed["models"]
     passes = "one repetition" if repeats == 1 else f"{repeats} repetitions"
     any_pair = f" ({several:g} for any pair of these {models})" if models > 2 else ""
+    largest = missed["largest"] if known(missed["largest"]) else inf
+    hopeless = ""
+    if several >= largest:
+        any_pair = ""
+        hopeless = (
+            f" These data cannot tell any two of the {models} models apart: no difference of this "
+            f"metric is larger than {largest:g}."
+        )
+    found = (
+        f" would miss a difference of two models named beforehand below about {once:g}{any_pair} "
+        "more often than one time in five"
+    )
     return (
         f"With {missed['rows']} rows, on {missed['disagreement'] * missed['rows']:.0f} of which "
-        f"two models typically disagree, {passes} would miss a difference of two models named "
-        f"beforehand below about {once:g}{any_pair} more often than one time in five. Not "
-        "distinguishable is therefore not equal."
+        f"two models typically disagree, {passes}"
+        f"{found if once < largest else ' would mostly miss every difference'}."
+        f"{hopeless} Not distinguishable is therefore not equal."
     )
 
 
