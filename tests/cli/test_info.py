@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from proxmargin import load_model
@@ -110,7 +111,10 @@ class TestWhatCannotBeRead:
         facts, _ = told(content, "--ignore", "PT_1")
         assert facts["rows"] == len(lines)
         assert "--no-header" in facts["problem"]
-        assert "--ignore 1" in facts["then"]
+        assert facts["read_with"].endswith(" --no-header --ignore 1 --impute median")
+        assert "PT_1" not in facts["read_with"]
+        facts, _ = told(content, "--id=PT_1")
+        assert facts["read_with"].endswith("d.csv --no-header --id 1 --impute median")
         again, _ = told(content, "--no-header", "--ignore", "0", "--ignore", "1")
         assert again["rows"] == len(lines)
         assert "problem" not in again
@@ -121,6 +125,26 @@ class TestWhatCannotBeRead:
         assert (facts["rows"], facts["columns"]) == (20, 4)
         assert "--transpose" in facts["doubt"]
         assert facts["read_with"].endswith("--transpose --labels FILE")
+        facts, path = told("gene,s1,s2,s3\n" + rows, "--transpose")
+        assert facts["read_with"] == f"proxmargin compare {path} --transpose --labels FILE"
+
+    def test_a_table_without_labels_asks_for_them(self, told, tmp_path):
+        rows = "".join(f"s{k},{k * 7 % 12}.5,{k * k % 11}.25\n" for k in range(12))
+        facts, path = told("sample,a,b\n" + rows)
+        assert facts["read_with"].endswith("--labels FILE")
+        clinic = tmp_path / "clinic.csv"
+        lines = "".join(f"s{k},{'uv'[k % 2]},{k * 5 % 12}.5\n" for k in range(12))
+        clinic.write_text("id,kind,weight\n" + lines)
+        facts, path = told("sample,a,b\n" + rows, "--labels", str(clinic))
+        typed = f"--labels {clinic} --target kind"
+        assert facts["read_with"] == f"proxmargin compare {path} {typed}"
+
+    def test_columns_of_lists_are_left_out(self, tmp_path, capsys):
+        path = tmp_path / "d.parquet"
+        frame = {"a": range(4), "many": [[1], [2], [3], [4]], "y": ["u", "v"] * 2}
+        pd.DataFrame(frame).to_parquet(path)
+        assert main(["info", str(path), "--json"]) == OK
+        assert json.loads(capsys.readouterr().out)["read_with"].endswith(" --ignore many")
 
     def test_samples_of_different_names_may_be_alike(self, tmp_path, capsys):
         path = tmp_path / "d.csv"

@@ -140,6 +140,7 @@ def _options(found: re.Match[str]) -> str:
 
 
 AT_MOST = 8  # options
+_NO_COLUMN = re.compile("there is no column '([^']*)'")
 OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,.)(]+))?")
 PLACEHOLDERS = frozenset({"NAME", "FILE", "COL", "POSITION"})
 
@@ -148,7 +149,8 @@ def remedied(
     arguments: argparse.Namespace, sentence: str, candidates: list[str]
 ) -> tuple[argparse.Namespace, list[str]]:
     """The arguments with the options, which follow, that ``sentence`` and the messages after it
-    name, until there is none. ``candidates``: columns that may be the target."""
+    name, in the place of wrong ones, until there is none. ``candidates``: columns that may be the
+    target."""
     reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     options.add_columns(reader)
     typed: list[str] = []
@@ -158,7 +160,11 @@ def remedied(
         if more is None:
             break
         typed += more
-        used = reader.parse_args(more, copy(used))
+        used = copy(used)
+        wrong = _NO_COLUMN.search(sentence)
+        if wrong and more[0] == "--ignore":
+            used.ignore = [each for each in used.ignore if each != wrong[1]]
+        used = reader.parse_args(more, used)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

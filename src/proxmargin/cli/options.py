@@ -168,10 +168,17 @@ def add_elsewhere(parser: argparse.ArgumentParser, option: str, why: str) -> Non
     parser.add_argument(option, nargs="?", action=Elsewhere, const=why, help=argparse.SUPPRESS)
 
 
+def _seed(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"a whole number from 0 to 2**32 - 1, and not {text!r}")
+    return int(text)
+
+
 def add_seed(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--seed",
-        type=int,
+        type=_seed,
+        metavar="N",
         default=0,
         help="of what is drawn by chance: folds, halves, permutations (default: 0)",
     )

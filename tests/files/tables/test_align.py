@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
+from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.table import read_for_model
 from tests.files.model_files import read_columns
 
@@ -39,6 +40,17 @@ def test_the_training_file_gives_the_training_matrix(new_csv):
     again = read_columns(path, trained.feature_names, trained.X.shape[1])
     np.testing.assert_array_equal(again.X, trained.X)
     np.testing.assert_array_equal(again.y, trained.y)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+def test_a_table_that_is_turned_the_wrong_way_is_told(new_csv, transpose):
+    genes, samples = "gene,s1,s2\nsize,1,2\nweight,3,4\n", "n,size,weight\ns1,1,3\ns2,2,4\n"
+    path = new_csv(samples if transpose else genes)
+    model = SimpleNamespace(feature_names_in_=["size", "weight"], n_features_in_=2)
+    with pytest.raises(DataError, match=r"not in the file: 'size', 'weight';.*transpose=True"):
+        read_for_model(path, model, dialect=Dialect(transpose=transpose))
+    right = read_for_model(path, model, dialect=Dialect(transpose=not transpose))
+    np.testing.assert_array_equal(right.X, [[1, 3], [2, 4]])
 
 
 class TestUnseenLevels:

@@ -23,6 +23,7 @@ from proxmargin import read_data
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables import matrices
 from proxmargin.runtime.optional import how_to_install
+from tests.files.model_files import read_columns
 
 
 class TestSvmlight:
@@ -132,7 +133,7 @@ class TestColumnar:
 
     def test_lists_are_refused_by_name(self, tmp_path, name):
         frame = pd.DataFrame({"a": [1, 2], "many": [[1], [2, 3]], "y": [0, 1]})
-        with pytest.raises(DataError, match="lists or records cannot be used: 'many'"):
+        with pytest.raises(DataError, match=r"lists or records .*: 'many'; .*ignore='many'"):
             read_data(self.write(tmp_path, name, frame), encode=True)
 
     def test_no_rows_are_refused(self, tmp_path, name):
@@ -162,10 +163,53 @@ def rng():
     return np.random.default_rng(0)
 
 
-def test_the_row_index_of_a_data_frame_is_no_feature(tmp_path):
-    frame = pd.DataFrame({"a": [1, 2], "y": [0, 1]}, index=[10, 20])
+@pytest.mark.parametrize(
+    ("index", "name"),
+    [
+        (pd.Index([10, 20]), "Unnamed: 0"),
+        (pd.Index(["10", "20"], name="patient"), "patient"),
+        (pd.RangeIndex(10, 30, 10, name="patient"), "patient"),
+    ],
+)
+def test_the_row_index_of_a_data_frame_names_the_samples(tmp_path, index, name):
+    frame = pd.DataFrame({"a": [1, 2], "y": [0, 1]}, index=index)
     frame.to_parquet(tmp_path / "d.parquet")
-    assert read_data(tmp_path / "d.parquet").feature_names == ["a"]
+    table = read_data(tmp_path / "d.parquet")
+    assert table.feature_names == ["a"]
+    assert (table.ids.name, table.ids.tolist()) == (name, ["10", "20"])
+    again = read_columns(tmp_path / "d.parquet", ["a"], 1)
+    assert (again.ids.name, again.ids.tolist()) == (name, ["10", "20"])
+
+
+def test_levels_of_a_row_index_are_left_out_and_told(tmp_path):
+    index = pd.MultiIndex.from_tuples([("p", 1), ("q", 1)], names=["patient", "visit"])
+    pd.DataFrame({"a": [1, 2], "y": [0, 1]}, index=index).to_parquet(tmp_path / "d.parquet")
+    table = read_data(tmp_path / "d.parquet")
+    assert table.feature_names == ["a"]
+    assert any("'patient'" in note and "'visit'" in note for note in table.notes)
+
+
+def test_samples_of_matrices_are_left_out(tmp_path):
+    y = np.array([0.0, 1, np.nan, 2, 1])
+    np.savez(tmp_path / "d.npz", X=np.arange(10.0).reshape(5, 2), y=y)
+    table = read_data(tmp_path / "d.npz", unlabelled="drop", drop_classes=["2"])
+    assert table.y.tolist() == [0, 1, 1]
+    assert table.X[:, 0].tolist() == [0, 2, 8]
+    assert "1 row without a label" in table.notes[0]
+    assert set(read_data("iris", drop_classes=["setosa"]).y) == {"versicolor", "virginica"}
+    with pytest.raises(DataError, match="no class 'Setosa'"):
+        read_data("iris", drop_classes=["Setosa"])
+
+
+def test_binary_files_that_are_not_read_say_what_to_do(tmp_path):
+    np.save(tmp_path / "d.npy", np.eye(2))
+    with pytest.raises(DataError, match=r"one array of NumPy.*np\.savez"):
+        read_data(tmp_path / "d.npy")
+    pd.DataFrame({"a": [1, 2], "y": [0, 1]}).to_parquet(tmp_path / "d.parquet")
+    packed = tmp_path / "d.parquet.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "d.parquet").read_bytes()))
+    with pytest.raises(DataError, match="unpack it"):
+        read_data(packed)
 
 
 def test_folder_names_add_no_columns_to_a_parquet_file(tmp_path):

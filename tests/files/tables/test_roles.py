@@ -10,6 +10,7 @@ import pytest
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
+from proxmargin.files.tables.contents import Dialect
 
 ROWS = 12
 
@@ -224,6 +225,44 @@ class TestLabels:
         with pytest.raises(DataError, match="must name each sample once, and has 's3' more than"):
             read_data(expressions, labels=self.clinic(written, [*SAMPLES, "s3"]))
 
+    def test_numbers_of_samples_are_joined_however_they_are_written(self, written, tmp_path):
+        numbered = written("id,g1\n" + rows(lambda k: f"{k + 1:03d}", value), "genes.csv")
+        clinic = pd.DataFrame({"no": range(1, ROWS + 1), "kind": [kind(k) for k in range(ROWS)]})
+        for name, dtype in (("int.csv", int), ("float.csv", float)):
+            clinic.astype({"no": dtype}).to_csv(tmp_path / name, index=False)
+        clinic.to_parquet(tmp_path / "int.parquet")
+        clinic.set_index("no").to_parquet(tmp_path / "index.parquet")
+        for name in ("int.csv", "float.csv", "int.parquet", "index.parquet"):
+            table = read_data(numbered, ids="id", labels=tmp_path / name, target="kind")
+            assert table.y.tolist() == clinic["kind"].tolist()
+            assert any("12 names written otherwise" in note for note in table.notes)
+        apart = written("id,g1\n01,1.5\n1,2.5\n", "genes.csv")
+        with pytest.raises(DataError, match=r"no row for 1 sample of .*: '01'"):
+            read_data(apart, ids="id", labels=tmp_path / "int.csv", target="kind")
+
+    def test_the_names_may_have_a_column_of_another_name_there(self, written, expressions):
+        path = self.clinic(written, SAMPLES)
+        table = read_data(expressions, labels=path, ids="sample_id")
+        assert table.y.tolist() == [k % 2 for k in range(ROWS)]
+        assert table.ids.name == "sample"
+
+    def test_no_sample_with_a_label_is_refused(self, written, expressions):
+        path = self.clinic(written, SAMPLES)
+        other = written("sex,outcome\nf,0\nm,1\n", "other.csv")
+        with pytest.raises(DataError, match=r"'sex' has 'f', .*: name another column \(ids=NAME"):
+            read_data(expressions, labels=other, ids="sex", unlabelled="drop")
+        with pytest.raises(DataError, match=r"no row has a label in 'y'.*target=NAME"):
+            read_data(written("x,y\n1,\n2,\n"), target="y", unlabelled="drop")
+        with pytest.raises(DataError, match="no sample is of another class"):
+            read_data(path, ignore="sample_id", encode=True, drop_classes=["0", "1"])
+
+    def test_a_target_that_both_tables_have_is_no_feature(self, written):
+        expressions = written("sample,g1,outcome\n" + rows(sample, value, lambda k: k % 2), "g.csv")
+        path = self.clinic(written, SAMPLES)
+        with pytest.raises(DataError, match=r"'outcome' of .* here, too: .*ignore='outcome'"):
+            read_data(expressions, labels=path)
+        assert read_data(expressions, labels=path, ignore="outcome").feature_names == ["g1"]
+
     def test_genes_in_rows_are_told(self, written):
         lines = ([f"g{k}", *(value(k + j) for j in range(ROWS))] for k in range(30))
         content = "\n".join(",".join(map(str, line)) for line in [["gene", *SAMPLES], *lines])
@@ -235,6 +274,10 @@ class TestLabels:
         repeated = written("\n".join([content, content.partition("\n")[2]]), "genes.csv")
         with pytest.raises(DataError, match=r"genes.csv are called so: turn it \(transpose=True\)"):
             read_data(repeated, labels=self.clinic(written, SAMPLES))
+        turned = Dialect(transpose=True)
+        with pytest.raises(DataError, match=r"from another table \(labels=FILE") as caught:
+            read_data(written(content, "genes.csv"), dialect=turned)
+        assert "transpose" not in str(caught.value)
 
     def test_matrices_name_no_samples(self, written, expressions):
         with pytest.raises(DataError, match="a matrix names no samples"):

@@ -343,14 +343,19 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         table = options.table_of(arguments)
     except ValueError as error:
         problem = failures.as_options(str(error))
-        used, typed = failures.remedied(arguments, problem, seen.get("target_candidates", []))
+        beside = seen
+        if arguments.labels:
+            with suppress(ValueError):
+                beside = survey(arguments.labels)
+        used, typed = failures.remedied(arguments, problem, beside.get("target_candidates", []))
         if not (typed or seen):
             raise
         try:
             table = options.table_of(used)
         except ValueError as last:  # which names nothing to be typed
             rest = {"then": failures.as_options(str(last))} if typed else {}
-        seen = seen or survey(used.data, options.dialect_of(used))
+        with suppress(ValueError):  # a column that is left out may be one that cannot be opened
+            seen = seen or survey(used.data, options.dialect_of(used))
     rows, columns = seen.pop("rows", 0), seen.pop("columns", 0)
     if table is not None:
         output.warn_of_leaks(table)
@@ -358,11 +363,15 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     elif rows:
         seen = {"rows": rows, "columns": columns, **seen}
     doubt = {"doubt": failures.as_options(seen["doubt"])} if "doubt" in seen else {}
-    given = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
+    reason = rest.get("then", problem)
+    if table is None and not doubt and "--labels FILE" in reason:
+        rest, typed = {}, []  # which turned a table for nothing
+    given = _still_given(arguments, used, typed)
     command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
     if table is None:
         turned = [o for o in ("--transpose", "--labels FILE") if o not in command]
-        command = " ".join([command, *turned]) if doubt else UNREADABLE
+        turned = turned if doubt else ["--labels FILE"] if "--labels FILE" in reason else []
+        command = " ".join([command, *turned]) if turned else UNREADABLE
     return {
         **({"problem": problem} if problem else {}),
         **rest,
@@ -371,6 +380,20 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         **doubt,
         "read_with": command,
     }
+
+
+def _still_given(arguments: Any, used: Any, typed: list[str]) -> list[str]:
+    """The words that were typed for `info`, without its own and options that ``typed`` corrects."""
+    words = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
+    for flag, name in (("--ignore", "ignore"), ("--id", "ids"), ("--target", "target")):
+        kept = getattr(used, name)
+        kept = kept if isinstance(kept, list) else [kept]
+        for at in reversed(range(len(words)) if flag in typed else ()):
+            if words[at].startswith(f"{flag}=") and words[at].partition("=")[2] not in kept:
+                del words[at]
+            elif words[at] == flag and words[at + 1] not in kept:
+                del words[at : at + 2]
+    return words
 
 
 def _shown(value: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from proxmargin.files.tables.labels import (
     TARGET_NAMES,
     class_labels,
     group_names,
+    other_classes,
     refuse_too_wide,
     sample_weights,
     warn_of_default_target,
@@ -28,11 +29,13 @@ from proxmargin.files.tables.levels import (
     NOT_FILLED,
     Feature,
     are_ids,
+    as_text,
     feature_matrix,
     features_of,
     is_id_name,
     joined_levels,
     known_levels,
+    normal_forms,
     refuse_text,
     refuse_unusable_cells,
     text_columns,
@@ -50,6 +53,11 @@ _DUPLICATES = (
     "number them (duplicates='suffix'), take their mean (duplicates='mean') or the first "
     "(duplicates='first'), or leave them out (ignore=NAME)"
 )
+_TURN = (
+    "; if the samples are the columns, turn the table (transpose=True) and take the labels from "
+    "another one (labels=FILE)"
+)
+_TAKE = "; take the labels from another table (labels=FILE)"
 _RANGE = re.compile(r"(\d+)-(\d+)")
 
 Found = dict[str, Any]  # Series by the role of their column
@@ -68,6 +76,7 @@ class NamedColumns:
     # whether the file tells text from numbers, as typed formats do; otherwise the cells do
     tells_text: bool = True
     notes: Sequence[str] = ()  # how the file was read; complete once columns are loaded
+    turned: ClassVar[bool] = False  # whether the samples are columns of the file
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
     # callable (frame of some rows) -> the frame, with the numbers that its words are now
     reread: Callable[[Any], Any] = lambda frame: frame
@@ -80,6 +89,9 @@ class NamedColumns:
     def table(self, request: TableRequest, labels: NamedColumns | None = None) -> Table:
         """All columns but the target and those of other roles as features, and the target as
         labels; ``labels``: the table that has them, joined by the names of the samples."""
+        asked = request.ids
+        if labels is not None and asked not in self.called and asked in labels.called:
+            request = replace(request, ids=None)  # of the labels alone
         ignored = self._matching(request.ignore)
         beside = ("groups", "weights") if labels is None else ()
         roles = self._roles(request, ignored, beside, has_target=labels is None)
@@ -88,17 +100,28 @@ class NamedColumns:
         frame, found = self._load(list(names), roles, names)
         frame, ids, notes = self._without_names(frame, found.get("ids"), request.ids)
         if labels is not None:
-            more, said = labels.joined(ids, request, self)
+            more, said = labels.joined(ids, replace(request, ids=asked), self)
             found, notes = found | more, [*notes, *said]
         target, read = found.get("target"), len(frame)
+        if labels is not None and target is not None and target.name in frame.columns:
+            raise DataError(
+                f"{self.source}: the target {target.name!r} of {labels.source} is a column here, "
+                f"too: leave it out (ignore={target.name!r})."
+            )
         if target is not None and request.labelled and request.unlabelled == "drop":
             kept = target.notna()
+            if not kept.any():
+                raise DataError(
+                    f"{self.source}: no row has a label in {target.name!r}; name the column with "
+                    "the labels (target=NAME)."
+                )
             if not kept.all():
                 notes.append(f"{self.source}: {plural(int((~kept).sum()), 'row')} without a label")
                 frame, ids, found = _rows(kept, frame, ids, found)
-        y = self._labels(found.get("target"), request)
+        elsewhere = "" if labels is not None else _TAKE if self.turned else _TURN
+        y = self._labels(found.get("target"), request, elsewhere)
         if y is not None and request.drop_classes:
-            kept = _other_classes(y, request.drop_classes, self.source)
+            kept = other_classes(y, request.drop_classes, self.source)
             frame, ids, found = _rows(kept, frame, ids, found)
             y = y[kept]
         if len(frame) < read:
@@ -141,7 +164,7 @@ class NamedColumns:
         ids = None
         if place is not None:
             # which may be a feature, as numbers, too
-            ids = self.load([place], {place})[place].rename(self.called[place])
+            ids = as_text(self.load([place], {place})[place]).rename(self.called[place])
             if asked is None and not (place == 0 and self._index_first) and not are_ids(ids):
                 place = ids = None
         table = self._for_model(wanted, place)
@@ -167,7 +190,11 @@ class NamedColumns:
                 self._refuse_repeated(needed)
         else:
             places = self._distinct(every, wanted.duplicates)
-        features = matching_features(wanted.feature_names, list(places.values()), self.source)
+        try:
+            features = matching_features(wanted.feature_names, list(places.values()), self.source)
+        except DataError as error:
+            way = self._way_to_rows(wanted.feature_names)
+            raise DataError(f"{str(error)[:-1]}{way}.") from None
         levelled = {feature.column for feature in features if feature.level is not None}
         columns = dict.fromkeys(feature.column for feature in features)
         order = {name: at for at, name in enumerate(columns)}
@@ -215,6 +242,7 @@ class NamedColumns:
             )
         wanted = ids.str.strip()
         place = self._key(wanted, request.ids, samples)
+        words = wanted
         own = replace(request, ids=place)
         roles = self._roles(own, (), ("groups", "weights"), has_target=True)
         _, found = self._load([], roles, {})
@@ -223,25 +251,40 @@ class NamedColumns:
         if len(repeated):
             raise DataError(
                 f"{self.source}: the column {self.called[place]!r} must name each sample once, and "
-                f"has {listed(repeated)} more than once."
+                f"has {listed(repeated)} more than once; remove the other rows, or name another "
+                "column (ids=NAME)."
             )
+        written = key
+        key, wanted = normal_forms(key, wanted)
         notes = []
-        others = key[key.notna() & ~key.isin(wanted)]
+        others = written[key.notna() & ~key.isin(wanted)]
         if len(others):
             notes.append(
                 f"{self.source}: {plural(len(others), 'row')} without a sample in "
                 f"{samples.source}: {listed(others)}"
             )
-        lost = wanted[~wanted.isin(key)]
+        lost = words[~wanted.isin(key)]
         if len(lost):
             what = f"{self.source}: no row for {plural(len(lost), 'sample')} of {samples.source}"
             notes.append(f"{what}: {listed(lost)}")
+            if len(lost) == len(wanted):
+                raise DataError(
+                    f"{notes[-1]}; its column {self.called[place]!r} has "
+                    f"{listed(written.dropna())}: name another column (ids=NAME)."
+                )
             if request.unlabelled == "error" and request.labelled:
                 raise DataError(
                     f"{notes[-1]}; leave these samples out (unlabelled='drop'), or name other "
                     "columns (ids=NAME)."
                 )
         rows = pandas().Index(key).get_indexer(wanted)
+        partners = written.take(rows.clip(0)).set_axis(words.index)
+        other = (rows >= 0) & (partners != words).fillna(False).to_numpy()
+        if other.any():
+            notes.append(
+                f"{self.source}: {plural(int(other.sum()), 'name')} written otherwise: "
+                f"{partners[other].iloc[0]!r} is {words[other].iloc[0]!r}"
+            )
         picked = {role: column.take(rows.clip(0)) for role, column in found.items()}
         for column in picked.values():
             column.index = ids.index
@@ -252,10 +295,13 @@ class NamedColumns:
         if isinstance(given, str) and given in self.called:
             return self._position(given, "ids")
         every = list(range(len(self.names)))
-        frame = self.load(every, every)
-        shares = [float(frame[j].str.strip().isin(wanted).sum()) for j in every]
-        best = int(np.argmax(shares))
-        if shares[best]:
+        frame = self.load(every, every).apply(as_text)
+        shared = []
+        for j in every:
+            column, names = normal_forms(frame[j].str.strip(), wanted)
+            shared.append(column[column.isin(names)].nunique())
+        best = int(np.argmax(shared))
+        if shared[best]:
             return best
         raise DataError(
             f"{self.source}: no column has names of the samples of {samples.source}, which are "
@@ -265,10 +311,19 @@ class NamedColumns:
     def _way_to(self, samples: NamedColumns, named: str) -> str:
         """What to type where a column here has the names of columns there; else ``named``."""
         every = list(range(len(self.names)))
-        frame = self.load(every, every)
+        frame = self.load(every, every).apply(as_text)
         headed = frame.apply(lambda column: column.str.strip().isin(samples.called).mean())
         turn = f"; the columns of {samples.source} are called so: turn it (transpose=True)."
         return turn if headed.max() > 0.5 else named
+
+    def _way_to_rows(self, names: Collection[str]) -> str:
+        """What to type where the first column has names of features."""
+        first = as_text(self.load([0], {0})[0])
+        if not first.str.strip().isin(names).any():
+            return ""
+        if self.turned:
+            return "; columns are called so as the table is written: leave out transpose=True"
+        return f"; {self.called[0]!r} has such names in its rows: turn the table (transpose=True)"
 
     @cached_property
     def _index_first(self) -> bool:
@@ -431,6 +486,8 @@ class NamedColumns:
         words = {j for role, j in roles.items() if role != "weights"}
         frame = self.load([*used, *dict.fromkeys(roles.values())], {*text, *words})
         found = {role: frame[j].rename(self.called[j]) for role, j in roles.items()}
+        if "ids" in found:  # numbers of typed tables
+            found["ids"] = as_text(found["ids"])
         features = frame.iloc[:, : len(used)].set_axis([names[j] for j in used], axis=1)
         if not features.columns.is_unique:
             features = self._averaged(features)
@@ -497,13 +554,15 @@ class NamedColumns:
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)
 
-    def _labels(self, column: Any, request: TableRequest) -> NDArray[Any] | None:
+    def _labels(
+        self, column: Any, request: TableRequest, elsewhere: str = ""
+    ) -> NDArray[Any] | None:
         # a target column with gaps waits for its predictions
         if column is None or (column.isna().any() and not request.labelled):
             return None
         if not self.tells_text:
             column = written_labels(column)
-        return class_labels(column.to_numpy(), column.name, self.source, column.index)
+        return class_labels(column.to_numpy(), column.name, self.source, column.index, elsewhere)
 
     def _target(
         self,
@@ -526,19 +585,6 @@ def _rows(kept: Any, frame: Any, ids: Any, found: Found) -> tuple[Any, Any, Foun
     """Some of the rows, which keep their numbers."""
     others = {role: column[kept] for role, column in found.items()}
     return frame[kept], None if ids is None else ids[kept], others
-
-
-def _other_classes(y: NDArray[Any], names: Sequence[str], source: str) -> NDArray[np.bool_]:
-    """Which samples are of none of these classes."""
-    words = y.astype(str)
-    unknown = sorted(set(map(str, names)) - set(words.tolist()))
-    if unknown:
-        classes = np.unique(words)
-        raise DataError(
-            f"{source}: there is no class {listed(unknown)}; classes are {listed(classes)} "
-            "(drop_classes=NAME)."
-        )
-    return ~np.isin(words, list(map(str, names)))
 
 
 def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:

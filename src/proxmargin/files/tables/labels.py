@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,13 @@ def written_labels(column: Any) -> Any:
     return pandas().Series(words.astype(np.int64)[places], column.index, name=column.name)
 
 
-def class_labels(labels: NDArray[Any], name: str, source: str, rows: Any = None) -> NDArray[Any]:
+def class_labels(
+    labels: NDArray[Any], name: str, source: str, rows: Any = None, elsewhere: str = ""
+) -> NDArray[Any]:
     """The labels, one per sample: str, bool or integers (also of whole floats); other numbers as
     they are. DataError: one is missing or infinite, or they are measurements; ``rows``: the numbers
-    of the samples in the file. Warns once of classes that differ in blanks, case or the way a
-    number is written only, or are words for a missing value."""
+    of the samples in the file; ``elsewhere``: where they may be instead. Warns once of classes that
+    differ in blanks, case or the way a number is written only, or are words for a missing value."""
     way_out = (
         ", leave them out (unlabelled='drop'), take words such as NA for classes (na_labels=True), "
         "or choose another target column (target=NAME)"
@@ -54,16 +56,16 @@ def class_labels(labels: NDArray[Any], name: str, source: str, rows: Any = None)
         classes = np.unique(words).tolist()
         # beyond 2**53 no number has a fraction
         if all(map(is_number, classes)) and any(float(word) % 1 > 0 for word in classes):
-            _refuse_measurements(words.astype(np.float64), name, source)
+            _refuse_measurements(words.astype(np.float64), name, source, elsewhere)
         _warn_of_slips(classes, name, source)
         return words
-    _refuse_measurements(labels, name, source)
+    _refuse_measurements(labels, name, source, elsewhere)
     exact = labels.astype(np.float64)  # half precision has no number as large
     whole = np.all(np.abs(exact) < _EXACT_INTEGERS) and np.all(exact == np.trunc(exact))
     return labels.astype(np.int64) if labels.dtype.kind == "f" and whole else labels
 
 
-def _refuse_measurements(labels: NDArray[Any], name: str, source: str) -> None:
+def _refuse_measurements(labels: NDArray[Any], name: str, source: str, elsewhere: str) -> None:
     # numbers beyond the integers are compared with integers, and scikit-learn warns when most
     # labels are distinct: small tables are allowed to be
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
@@ -73,10 +75,25 @@ def _refuse_measurements(labels: NDArray[Any], name: str, source: str) -> None:
         raise DataError(
             f"{source}: the target {name!r} holds {plural(len(np.unique(labels)), 'value')} "
             "that are not whole numbers, which looks like a measurement and not like classes; "
-            "choose another target column (target=NAME), or turn the values into classes first; if "
-            "the samples are the columns, turn the table (transpose=True) and take the labels from "
-            "another one (labels=FILE)."
+            "choose another target column (target=NAME), or turn the values into classes "
+            f"first{elsewhere}."
         )
+
+
+def other_classes(y: NDArray[Any], names: Sequence[str], source: str) -> NDArray[np.bool_]:
+    """Which samples are of none of these classes."""
+    words = y.astype(str)
+    unknown = sorted(set(map(str, names)) - set(words.tolist()))
+    if unknown:
+        classes = np.unique(words)
+        raise DataError(
+            f"{source}: there is no class {listed(unknown)}; classes are {listed(classes)} "
+            "(drop_classes=NAME)."
+        )
+    kept: NDArray[np.bool_] = ~np.isin(words, list(map(str, names)))
+    if not kept.any():
+        raise DataError(f"{source}: no sample is of another class (drop_classes=NAME).")
+    return kept
 
 
 def warn_of_default_target(table: Table, source: str) -> None:

@@ -40,6 +40,15 @@ def normal_form(level: str) -> str:
     return repr(float(text)) if is_number(text) else text
 
 
+def normal_forms(first: Any, second: Any) -> tuple[Any, Any]:
+    """Two columns of names in their normal forms, if these tell apart all that differ."""
+    forms = [column.map(normal_form, na_action="ignore") for column in (first, second)]
+    pairs = zip(forms, (first, second), strict=True)
+    if all(form.nunique() == column.nunique() for form, column in pairs):
+        return forms[0], forms[1]
+    return first, second
+
+
 def slips(words: Iterable[str]) -> list[str]:
     """Which of distinct words are hardly meant to be different, and which to be words."""
     words = list(words)

@@ -24,7 +24,7 @@ from proxmargin.files.tables.contents import (
     TableRequest,
     Wanted,
 )
-from proxmargin.files.tables.labels import class_labels, refuse_too_wide
+from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
 from proxmargin.runtime.memory import shortage
 
 NUMBERS = frozenset("fiub")
@@ -150,10 +150,24 @@ class PlainMatrix:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")
             return Table(self.X, None, self.feature_names, None, self.source)
-        y = class_labels(self.y, "y", self.source)
+        X = self.X
+        notes: tuple[str, ...] = ()
+        kept = np.arange(len(self.y))
+        if request.labelled and request.unlabelled == "drop" and self.y.dtype.kind == "f":
+            kept = np.flatnonzero(~np.isnan(self.y))
+            unlabelled = len(self.y) - len(kept)
+            if not len(kept):
+                raise DataError(f"{self.source}: no row has a label.")
+            notes = (f"{self.source}: {plural(unlabelled, 'row')} without a label",)[:unlabelled]
+        y = class_labels(self.y[kept], "y", self.source, kept)
+        if request.drop_classes:
+            others = other_classes(y, request.drop_classes, self.source)
+            kept, y = kept[others], y[others]
+        if len(kept) < len(self.y):
+            X = X[kept]
         if request.labelled:
-            refuse_too_wide(self.source, int(self.X.shape[1]), y, self.last_feature)
-        return Table(self.X, y, self.feature_names, "y", self.source)
+            refuse_too_wide(self.source, int(X.shape[1]), y, self.last_feature)
+        return Table(X, y, self.feature_names, "y", self.source, notes=notes)
 
     def for_model(self, wanted: Wanted) -> Table:
         """The columns by name where both sides have names, otherwise all, if as many."""

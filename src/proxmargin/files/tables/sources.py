@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ TableSource: TypeAlias = NamedColumns | PlainMatrix
 # others: bytes of a cell in the table and in the features.
 _CELL_BYTES = 16
 _XML_BYTES = 8  # bytes of memory for a byte of a workbook's text
+_NO_NAME = re.compile(r"__index_level_\d+__")  # as pandas calls a row index without a name
 _TOLD_BY = 80  # lines from which a kind of text is told
 
 
@@ -85,12 +87,20 @@ def _read_arrow(path: Path) -> NamedColumns:
 
 def _arrow_columns(path: Path, kind: str, table: Any) -> NamedColumns:
     table.validate(full=True)  # offsets of a damaged file may point anywhere
-    # without a row index that pandas wrote along
+    # the row index that pandas wrote along names the rows
     metadata = table.schema.pandas_metadata or {}
     index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    table = table.select([j for j, name in enumerate(table.column_names) if name not in index])
-    if not table.num_columns:
+    for each in metadata.get("index_columns", []):
+        if isinstance(each, dict) and each.get("name") is not None:  # 1, 2, ... are not stored
+            numbers = range(each["start"], each["stop"], each["step"])
+            table = table.add_column(0, str(each["name"]), [list(numbers)])
+            index.add(str(each["name"]))
+    places = [j for j, name in enumerate(table.column_names) if name in index]
+    others = [j for j, name in enumerate(table.column_names) if name not in index]
+    if not others:
         raise DataError(f"{path}: the file has no columns.")
+    notes = [f"{path}: levels of the row index are left out: {listed(index)}"]
+    table = table.select([*places, *others] if len(places) == 1 else others)
     if not table.num_rows:
         raise DataError(f"{path}: there are columns but no data rows.")
     types = library("pyarrow").types
@@ -100,13 +110,21 @@ def _arrow_columns(path: Path, kind: str, table: Any) -> NamedColumns:
         nested = [table.field(j).name for j in positions if types.is_nested(table.field(j).type)]
         if nested:
             raise DataError(
-                f"{path}: columns of lists or records cannot be used: {listed(nested)}."
+                f"{path}: columns of lists or records cannot be used: {listed(nested)}; leave them "
+                f"out: {' '.join(f'ignore={name!r}' for name in nested)}."
             )
         with _readable(path, kind):
             columns = {j: numbers_or_text(table.column(j).to_pandas()) for j in positions}
             return pandas().DataFrame(columns)
 
-    return NamedColumns(str(path), table.column_names, load)
+    names = ["" if _NO_NAME.fullmatch(name) else name for name in table.column_names]
+    return NamedColumns(
+        str(path),
+        names,
+        load,
+        notes=notes if len(places) > 1 else (),
+        index_first=len(places) == 1,
+    )
 
 
 def _read_arff(path: Path) -> NamedColumns:
@@ -200,6 +218,8 @@ def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
 @dataclass(frozen=True)
 class Transposed(NamedColumns):
     """A table whose samples are columns of the file."""
+
+    turned = True
 
 
 def transposed(
@@ -305,6 +325,7 @@ _TYPED: dict[str, Callable[[Path], TableSource]] = {
     ".arff": _read_arff,
 }
 _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"FEA1": ".feather"}
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _WORKBOOKS = (".xlsx", ".xlsm")
 _GEO = ("!Series_", "!Sample_", "!series_matrix")
 
@@ -321,7 +342,7 @@ def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Tab
     if not dialect.transpose or isinstance(opened, Transposed):
         return opened
     if isinstance(opened, PlainMatrix):
-        raise DataError(f"{path}: a matrix is not read with samples in columns (transpose=).")
+        raise DataError(f"{path}: a matrix has its samples in rows: leave out transpose=True.")
     return transposed(opened, dialect)
 
 
@@ -339,11 +360,18 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             suffix = ".npz"
         elif len(members) == 1:
             suffix = _suffix(members[0])
+    if head.startswith(b"\x93NUMPY"):
+        raise DataError(
+            f"{path}: one array of NumPy, without labels: save both by np.savez('data.npz', X=X, "
+            "y=y)."
+        )
     if head.startswith(b"\xd0\xcf\x11\xe0"):
         raise DataError(f"{path}: an old Excel workbook (.xls): save it as .xlsx or CSV.")
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), suffix)
     if kind in _TYPED:
         _refuse_dialect(str(path), dialect)
+        if kind != ".arff" and head.startswith(_PACKED) and suffix != ".npz":
+            raise DataError(f"{path}: a compressed file of a binary format: unpack it.")
         return _TYPED[kind](path)
     if kind in _SVMLIGHT and dialect.separator is None:
         _refuse_dialect(str(path), dialect)
