@@ -146,6 +146,20 @@ class TestWhatCannotBeRead:
         assert main(["info", str(path), "--json"]) == OK
         assert json.loads(capsys.readouterr().out)["read_with"].endswith(" --ignore many")
 
+    @pytest.mark.parametrize("labels", ["", "s0,p\ns1,q\ns2,p\n"])
+    def test_rows_without_a_label_are_told_once(self, tmp_path, capsys, labels):
+        path, given = tmp_path / "d.csv", []
+        path.write_text(
+            "sample,a,y\n" + "".join(f"s{k},{k}.5,{'pq'[k % 2] if k else ''}\n" for k in range(20))
+        )
+        if labels:
+            (tmp_path / "l.csv").write_text("sample,y\n" + labels)
+            given = ["--labels", str(tmp_path / "l.csv"), "--ignore", "y"]
+        assert main(["info", str(path), *given]) == OK
+        captured = capsys.readouterr()
+        assert "--unlabelled drop" in captured.out
+        assert "label" not in captured.err.replace(str(tmp_path), "")
+
     def test_samples_of_different_names_may_be_alike(self, tmp_path, capsys):
         path = tmp_path / "d.csv"
         path.write_text(

@@ -400,6 +400,10 @@ class TestFinding:
         with pytest.raises(DataError, match="empty"):
             read_data(tmp_path / name)
 
+    def test_text_under_the_name_of_a_workbook_is_read(self, tmp_path):
+        (tmp_path / "d.xlsx").write_text("a,y\n1,p\n2,q\n3,p\n")
+        np.testing.assert_array_equal(read_data(tmp_path / "d.xlsx").X, [[1], [2], [3]])
+
     @pytest.mark.parametrize("name", ["d.parquet", "d.arrow", "d.feather", "d.npz"])
     def test_foreign_bytes_are_refused(self, tmp_path, name):
         (tmp_path / name).write_bytes(bytes(range(256)) * 4)

@@ -188,6 +188,12 @@ class TestRows:
         assert table.feature_names == ["age", "w"]
         np.testing.assert_array_equal(table.X, [[60, 1.5], [70, 2.5], [80, 3.5]])
 
+    def test_empty_cells_beyond_the_header_are_none(self, written):
+        path = written("x,y\n1,p\n2,q,,\n3,p,\n")
+        np.testing.assert_array_equal(read_data(path).X, [[1], [2], [3]])
+        with pytest.raises(DataError, match="line 3 has 4"):
+            read_data(written("x,y\n1,p\n2,q,,r\n3,p,\n"))
+
     def test_rows_keep_their_numbers(self, written):
         with pytest.raises(DataError, match="row 3, column 'x'"):
             read_data(written("x,y\n1,\n2,p\n,q\n"), unlabelled="drop")

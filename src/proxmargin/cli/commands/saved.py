@@ -11,8 +11,9 @@ import csv
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -351,7 +352,8 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         if not (typed or seen):
             raise
         try:
-            table = options.table_of(used)
+            table = options.table_of(argparse.Namespace(**{**vars(used), "quiet": True}))
+            options.tell(replace(table, notes=_untold(table.notes, str(error), typed)), used)
         except ValueError as last:  # which names nothing to be typed
             rest = {"then": failures.as_options(str(last))} if typed else {}
         with suppress(ValueError):  # a column that is left out may be one that cannot be opened
@@ -394,6 +396,13 @@ def _still_given(arguments: Any, used: Any, typed: list[str]) -> list[str]:
             elif words[at] == flag and words[at + 1] not in kept:
                 del words[at : at + 2]
     return words
+
+
+def _untold(notes: Sequence[str], problem: str, typed: Sequence[str]) -> tuple[str, ...]:
+    """The notes of which neither the problem nor the option against it speaks."""
+    counted = "--unlabelled" in typed
+    others = (note for note in notes if note not in problem)
+    return tuple(note for note in others if not (counted and note.endswith("without a label")))
 
 
 def _shown(value: Any) -> str:

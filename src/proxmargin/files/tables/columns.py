@@ -99,8 +99,9 @@ class NamedColumns:
         names = self._distinct(used, request.duplicates)
         frame, found = self._load(list(names), roles, names)
         frame, ids, notes = self._without_names(frame, found.get("ids"), request.ids)
+        told = 0  # rows without a label, of which the notes speak
         if labels is not None:
-            more, said = labels.joined(ids, replace(request, ids=asked), self)
+            more, said, told = labels.joined(ids, replace(request, ids=asked), self)
             found, notes = found | more, [*notes, *said]
         target, read = found.get("target"), len(frame)
         if labels is not None and target is not None and target.name in frame.columns:
@@ -116,7 +117,9 @@ class NamedColumns:
                     "the labels (target=NAME)."
                 )
             if not kept.all():
-                notes.append(f"{self.source}: {plural(int((~kept).sum()), 'row')} without a label")
+                others = int((~kept).sum()) - told
+                if others:
+                    notes.append(f"{self.source}: {plural(others, 'row')} without a label")
                 frame, ids, found = _rows(kept, frame, ids, found)
         elsewhere = "" if labels is not None else _TAKE if self.turned else _TURN
         y = self._labels(found.get("target"), request, elsewhere)
@@ -231,9 +234,10 @@ class NamedColumns:
 
     def joined(
         self, ids: Any, request: TableRequest, samples: NamedColumns
-    ) -> tuple[Found, list[str]]:
+    ) -> tuple[Found, list[str], int]:
         """The target, the groups and the weights of this table for the samples of another one, in
-        the order of their names ``ids``, and notes on names without a partner."""
+        the order of their names ``ids``, notes on names without a partner, and how many samples
+        have none."""
         if ids is None:
             raise DataError(
                 f"{samples.source}: no column names the samples, by which {self.source} could be "
@@ -288,7 +292,8 @@ class NamedColumns:
         picked = {role: column.take(rows.clip(0)) for role, column in found.items()}
         for column in picked.values():
             column.index = ids.index
-        return {r: c.where(rows >= 0) if (rows < 0).any() else c for r, c in picked.items()}, notes
+        found = {r: c.where(rows >= 0) if (rows < 0).any() else c for r, c in picked.items()}
+        return found, notes, len(lost)
 
     def _key(self, wanted: Any, given: str | int | None, samples: NamedColumns) -> int:
         """The column whose cells are most often names of the samples, or the one of that name."""

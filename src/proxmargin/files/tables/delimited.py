@@ -177,9 +177,10 @@ def _form(thousands: str, decimal: str) -> str:
 
 
 def _frame(
-    path: Path, dialect: Dialect, layout: Layout, text: Collection[int]
+    path: Path, dialect: Dialect, layout: Layout, text: Collection[int], *, beyond: bool = False
 ) -> tuple[Any, list[str]]:
-    """The rows with their cells, and notes on rows that are left out."""
+    """The rows with their cells, and notes on rows that are left out. ``beyond``: rows may have
+    more cells, all of them empty."""
     pd = pandas()
     width = len(layout.names)
     # to the last bit, as pandas reads floats from 3.1 on in any case
@@ -207,12 +208,15 @@ def _frame(
                 na_values=absent,
                 skipinitialspace=layout.separator != "\t",
                 low_memory=False,
+                **({"usecols": range(width)} if beyond else {}),
                 **exact,
             )
         except pd.errors.EmptyDataError:
             frame = pd.DataFrame()
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _refuse_uneven_rows(path, dialect, layout)
+            if not beyond:
+                return _frame(path, dialect, layout, text, beyond=True)
             raise DataError(
                 f"{path}: the rows do not all have the {width} columns of the header: "
                 f"{brief(error).rstrip('.')}."

@@ -41,6 +41,7 @@ TableSource: TypeAlias = NamedColumns | PlainMatrix
 _CELL_BYTES = 16
 _XML_BYTES = 8  # bytes of memory for a byte of a workbook's text
 _NO_NAME = re.compile(r"__index_level_\d+__")  # as pandas calls a row index without a name
+_SHOWN = 4096  # bytes from which text is told
 _TOLD_BY = 80  # lines from which a kind of text is told
 
 
@@ -352,6 +353,8 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
     if path.is_file():  # what comes through a pipe comes once
         with path.open("rb") as stream:
             head = stream.read(8)
+    if suffix in _WORKBOOKS and _is_text(path):
+        suffix = ".txt"
     if head.startswith(b"PK\x03\x04") or suffix in (*_WORKBOOKS, ".npz"):
         members = _members(path)
         if suffix in _WORKBOOKS or "xl/workbook.xml" in members:
@@ -403,6 +406,18 @@ def _suffix(name: str) -> str:
     while parts and parts[-1] in PACKINGS:
         parts.pop()
     return parts[-1] if parts else ""
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file begins with lines of text."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        lines = stream.read(_SHOWN).rpartition(b"\n")[0]
+    try:
+        return bool(lines) and "\0" not in lines.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _members(path: Path) -> list[str]:
