@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
 import sys
 import zipfile
@@ -199,6 +200,13 @@ def test_samples_of_matrices_are_left_out(tmp_path):
     assert set(read_data("iris", drop_classes=["setosa"]).y) == {"versicolor", "virginica"}
     with pytest.raises(DataError, match="no class 'Setosa'"):
         read_data("iris", drop_classes=["Setosa"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_text_through_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "d.csv")
+    with pytest.raises(DataError, match=r"pipe comes once.* save it as a file"):
+        read_data(tmp_path / "d.csv")
 
 
 def test_binary_files_that_are_not_read_say_what_to_do(tmp_path):

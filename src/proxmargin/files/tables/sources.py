@@ -379,6 +379,11 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
     if kind in _SVMLIGHT and dialect.separator is None:
         _refuse_dialect(str(path), dialect)
         return read_svmlight(path)
+    if path.is_fifo():
+        raise DataError(
+            f"{path}: what comes through a pipe comes once, and tables are read more than once: "
+            "save it as a file, and name that."
+        )
     library("pandas")
     if dialect.separator is None:
         filled = [line for line in first_lines(path, dialect)[:_TOLD_BY] if line.strip()]
