@@ -210,7 +210,7 @@ _MOSTLY = 0.5
 _CORRECT = "remove these rows or fill in the values"
 _FILL = (
     f"{_CORRECT}: --impute median (or mean, constant) on the command line, "
-    "compare(..., preprocess=SimpleImputer()) in Python"
+    "read_data(..., blanks=True) and compare(..., preprocess=SimpleImputer()) in Python"
 )
 NOT_FILLED = (
     f"{_CORRECT}, or fit the model to fill them in as in its training data: proxmargin fit DATA "
