@@ -12,7 +12,7 @@ FILES = ("pandas", "pyarrow", "openpyxl")
 # libraries of the extras, as pip knows them
 EXTRAS = {
     "files": FILES,
-    "report": ("jinja2", "vl-convert-python"),
+    "report": ("matplotlib", "jinja2", "vl-convert-python"),
     "dask": ("dask", "distributed"),
 }
 # file that run.py writes into an environment that it made

@@ -17,9 +17,9 @@ from proxmargin.models.limits.kappa import kappa_max, largest_kappa
 CLASSES = 8
 X, Y = make_classification(400, 30, n_informative=12, n_classes=CLASSES, random_state=0)
 MODELS = [pm.SVC, pm.L2SVC, pm.DWD, pm.NuSVC, pm.MarginMPM, pm.MarginFDA, pm.LogisticRegression]
-# products with the data that a class may take when no time is left: for its parameters, its first
-# step and its certificates
-FEW = 30
+# products with the data that a class may take when no time is left: for its parameters, the norm of
+# its data, its first step and its certificates
+FEW = 40
 
 
 @pytest.fixture

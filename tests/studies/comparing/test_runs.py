@@ -282,6 +282,7 @@ def test_a_path_that_is_cut_short_by_a_signal_is_no_error(iris, monkeypatch) -> 
                 yield scored
 
     monkeypatch.setattr(engine, "path_models", cut)
+    monkeypatch.setattr("proxmargin.studies.comparing.work.MOST_FURTHER", 0)  # three calls a fold
     result = compare(*iris, models=[QUICK], cv=2, progress=False)
     assert result.interrupted
     assert [outcome.fold for outcome in result.outcomes] == [0]

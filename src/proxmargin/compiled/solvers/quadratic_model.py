@@ -21,7 +21,8 @@ from proxmargin.compiled.solvers.nets import minimiser, step_to_bound, violation
 
 MAX_CYCLES = 80  # each of sweeps and a Newton step
 # in Gram form
-SWEEPS = 8  # sweeps after each Newton step
+FIRST_SWEEPS = 3  # sweeps after the first Newton step of a call
+SWEEPS = 8  # sweeps after each later one
 UNCHANGED = 0.1  # share of the target below which a coordinate is left where it is
 PIVOT = 1e-13  # pivot of the factor, relative to the diagonal entry, that is rounding
 # over columns: regularisation of the diagonal, relative to the curvature a coordinate can have
@@ -81,8 +82,10 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
     hessian, order, direction = quadratic.hessian, quadratic.order, quadratic.direction
     k = value.size
     for cycle in range(MAX_CYCLES):
-        if cycle > 0 and _sweep(hessian, lift, slope, value, net, target):
-            return kept
+        if cycle > 0:
+            sweeps = SWEEPS if cycle > 1 else FIRST_SWEEPS
+            if _sweep(hessian, lift, slope, value, net, target, sweeps):
+                return kept
         kept = max(_factor(quadratic, lift, value, net, kept), 0)
         if _step_on_support(quadratic.factor, order, kept, slope, value, net, direction):
             for a in range(kept):
@@ -93,10 +96,10 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
 
 
 @njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def _sweep(hessian, lift, slope, value, net, target):
+def _sweep(hessian, lift, slope, value, net, target, sweeps):
     """Coordinate descent until the support is stable; return whether all changes met the target."""
     k, unchanged = value.size, UNCHANGED * target
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         worst, moved = 0.0, False
         for j in range(k):
             old = value[j]

@@ -143,7 +143,7 @@ def _measured(column: Any) -> str:
     cells = column.dropna().str.strip()
     kinds = {"dates": _DATE, "times or numbers with a unit": _MEASURED}
     words = cells[~cells.map(is_number).astype(bool)]
-    shares = {kind: words.str.fullmatch(form).mean() for kind, form in kinds.items()}
+    shares = {k: words.str.fullmatch(form).astype(float).mean() for k, form in kinds.items()}
     return next((kind for kind, share in shares.items() if share > _MOSTLY), "")
 
 
