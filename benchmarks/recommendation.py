@@ -16,7 +16,8 @@ from benchmarks.datasets import Floats
 from benchmarks.report import table, write_section
 from proxmargin import Comparison, compare
 
-SAMPLES, FRESH = 100, 50_000
+SAMPLES = 100  # of a data set
+FRESH = 50_000  # rows that tell the truth
 MUCH = 0.01  # of accuracy that is lost
 MODELS = (
     *("L2SVC", "LogisticRegression", "MarginFDA", "DWD"),

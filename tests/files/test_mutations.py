@@ -13,7 +13,8 @@ from proxmargin import read_data
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.contents import Dialect
 
-QUICK, THOROUGH = 300, 10_000
+QUICK = 300  # files
+THOROUGH = 10_000  # files of the slow test
 GROWTH = 2**28  # bytes that reading small files may add to the process
 MARKS = (",", ";", "\t", "|", " ")
 WORDS = ("", "NA", "?", "#N/A", "x", "1,5", "1e999", "inf", "-", "é", "#", "!", '"', "\0", "Total")

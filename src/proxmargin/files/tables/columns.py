@@ -10,11 +10,11 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.contents import Table, TableRequest, Wanted, is_text
+from proxmargin.files.tables.joining import Found, best_key, partners
 from proxmargin.files.tables.labels import (
     TARGET_NAMES,
     class_labels,
@@ -35,7 +35,7 @@ from proxmargin.files.tables.levels import (
     is_id_name,
     joined_levels,
     known_levels,
-    normal_forms,
+    matching_features,
     refuse_text,
     refuse_unusable_cells,
     text_columns,
@@ -59,8 +59,6 @@ _TURN = (
 )
 _TAKE = "; take the labels from another table (labels=FILE)"
 _RANGE = re.compile(r"(\d+)-(\d+)")
-
-Found = dict[str, Any]  # Series by the role of their column
 
 
 @dataclass(frozen=True)
@@ -246,54 +244,10 @@ class NamedColumns:
             )
         wanted = ids.str.strip()
         place = self._key(wanted, request.ids, samples)
-        words = wanted
         own = replace(request, ids=place)
         roles = self._roles(own, (), ("groups", "weights"), has_target=True)
         _, found = self._load([], roles, {})
-        key = found.pop("ids").str.strip()
-        repeated = key[key.duplicated() & key.notna()].unique()
-        if len(repeated):
-            raise DataError(
-                f"{self.source}: the column {self.called[place]!r} must name each sample once, and "
-                f"has {listed(repeated)} more than once; remove the other rows, or name another "
-                "column (ids=NAME)."
-            )
-        written = key
-        key, wanted = normal_forms(key, wanted)
-        notes = []
-        others = written[key.notna() & ~key.isin(wanted)]
-        if len(others):
-            notes.append(
-                f"{self.source}: {plural(len(others), 'row')} without a sample in "
-                f"{samples.source}: {listed(others)}"
-            )
-        lost = words[~wanted.isin(key)]
-        if len(lost):
-            what = f"{self.source}: no row for {plural(len(lost), 'sample')} of {samples.source}"
-            notes.append(f"{what}: {listed(lost)}")
-            if len(lost) == len(wanted):
-                raise DataError(
-                    f"{notes[-1]}; its column {self.called[place]!r} has "
-                    f"{listed(written.dropna())}: name another column (ids=NAME)."
-                )
-            if request.unlabelled == "error" and request.labelled:
-                raise DataError(
-                    f"{notes[-1]}; leave these samples out (unlabelled='drop'), or name other "
-                    "columns (ids=NAME)."
-                )
-        rows = pandas().Index(key).get_indexer(wanted)
-        partners = written.take(rows.clip(0)).set_axis(words.index)
-        other = (rows >= 0) & (partners != words).fillna(False).to_numpy()
-        if other.any():
-            notes.append(
-                f"{self.source}: {plural(int(other.sum()), 'name')} written otherwise: "
-                f"{partners[other].iloc[0]!r} is {words[other].iloc[0]!r}"
-            )
-        picked = {role: column.take(rows.clip(0)) for role, column in found.items()}
-        for column in picked.values():
-            column.index = ids.index
-        found = {r: c.where(rows >= 0) if (rows < 0).any() else c for r, c in picked.items()}
-        return found, notes, len(lost)
+        return partners(wanted, found, self.called[place], self.source, samples.source, request)
 
     def _key(self, wanted: Any, given: str | int | None, samples: NamedColumns) -> int:
         """The column whose cells are most often names of the samples, or the one of that name."""
@@ -301,12 +255,8 @@ class NamedColumns:
             return self._position(given, "ids")
         every = list(range(len(self.names)))
         frame = self.load(every, every).apply(as_text)
-        shared = []
-        for j in every:
-            column, names = normal_forms(frame[j].str.strip(), wanted)
-            shared.append(column[column.isin(names)].nunique())
-        best = int(np.argmax(shared))
-        if shared[best]:
+        best = best_key(frame, wanted)
+        if best is not None:
             return best
         raise DataError(
             f"{self.source}: no column has names of the samples of {samples.source}, which are "
@@ -590,36 +540,6 @@ def _rows(kept: Any, frame: Any, ids: Any, found: Found) -> tuple[Any, Any, Foun
     """Some of the rows, which keep their numbers."""
     others = {role: column[kept] for role, column in found.items()}
     return frame[kept], None if ids is None else ids[kept], others
-
-
-def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
-    """The features called ``wanted`` among the columns of a file, of which ``column=level`` is the
-    indicator of a level; DataError names the columns that are missing."""
-    wanted = list(wanted)
-    present, whole = set(names), set(wanted)
-    features = [_matching_feature(name, present, whole) for name in wanted]
-    missing = dict.fromkeys(
-        name.partition("=")[0] or name
-        for name, feature in zip(wanted, features, strict=True)
-        if feature is None
-    )
-    if missing:
-        raise DataError(
-            f"{source}: {plural(len(missing), 'column')} of the model not in the file: "
-            f"{listed(missing)}; the file has {listed(names)}."
-        )
-    return [feature for feature in features if feature is not None]
-
-
-def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature | None:
-    if name in present:
-        return Feature(name)
-    # The level may itself contain '=': any split at one whose left side is a column will do,
-    # except a column that the model uses as numbers.
-    for at in reversed([match.start() for match in re.finditer("=", name)]):
-        if name[:at] in present and name[:at] not in whole:
-            return Feature(name[:at], name[at + 1 :])
-    return None
 
 
 def _separator_hint(names: Sequence[str]) -> str:

@@ -344,6 +344,36 @@ def _numbers_among(column: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     return present, np.array([is_number(cell, ",") for cell in cells], dtype=bool)
 
 
+def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
+    """The features called ``wanted`` among the columns of a file, of which ``column=level`` is the
+    indicator of a level; DataError names the columns that are missing."""
+    wanted = list(wanted)
+    present, whole = set(names), set(wanted)
+    features = [_matching_feature(name, present, whole) for name in wanted]
+    missing = dict.fromkeys(
+        name.partition("=")[0] or name
+        for name, feature in zip(wanted, features, strict=True)
+        if feature is None
+    )
+    if missing:
+        raise DataError(
+            f"{source}: {plural(len(missing), 'column')} of the model not in the file: "
+            f"{listed(missing)}; the file has {listed(names)}."
+        )
+    return [feature for feature in features if feature is not None]
+
+
+def _matching_feature(name: str, present: set[str], whole: set[str]) -> Feature | None:
+    if name in present:
+        return Feature(name)
+    # The level may itself contain '=': any split at one whose left side is a column will do,
+    # except a column that the model uses as numbers.
+    for at in reversed([match.start() for match in re.finditer("=", name)]):
+        if name[:at] in present and name[:at] not in whole:
+            return Feature(name[:at], name[at + 1 :])
+    return None
+
+
 def example_of(column: Any) -> str:
     """The first cell that is no number; where there are others, how many cells are numbers."""
     present, numbers = _numbers_among(column)

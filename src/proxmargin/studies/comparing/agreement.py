@@ -108,7 +108,8 @@ class Agreement:
 POWER = 0.8  # with which the difference that is told would be found
 # the same difference by the share q of n rows on which two models disagree, over sqrt(q / n):
 # simulated for nearest centroids, with one pass over the rows and with several
-BY_DISAGREEMENT, BY_DISAGREEMENT_ONCE = 3.0, 5.0
+BY_DISAGREEMENT = 3.0  # multiples of sqrt(q / n): simulated, several repetitions
+BY_DISAGREEMENT_ONCE = 5.0  # the same of one repetition
 
 
 def exact_mcnemar(first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:

@@ -43,7 +43,9 @@ MOST_PARTNERS = 3  # that are named
 # mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12
 CALIBRATION = "sigmoid"  # two parameters: fits any number of held-out scores
-OWN, CALIBRATED, JUDGED_ONLY = "own", "calibrated", "judged only"
+OWN = "own"
+CALIBRATED = "calibrated"
+JUDGED_ONLY = "judged only"
 _OF_SCORES = (
     "Probabilities are its scores through Platt's sigmoid (of several classes multinomial "
     "regression), fitted to rows held out inside each training part"

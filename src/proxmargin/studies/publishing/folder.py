@@ -41,8 +41,12 @@ from proxmargin.studies.reports import check_libraries
 from proxmargin.studies.reports.details import partners
 
 PERMUTATIONS = 200
-PAGE, PAPER, MODEL = "report.html", "report.pdf", "model.pmz"
-TABLES, PREDICTIONS, RECORD = "tables", "predictions.csv", "provenance.json"
+PAGE = "report.html"
+PAPER = "report.pdf"
+MODEL = "model.pmz"
+TABLES = "tables"
+PREDICTIONS = "predictions.csv"
+RECORD = "provenance.json"
 KEPT_TEST = "permutations.json"  # in the folder of the run: a test that is not done again
 
 

@@ -232,9 +232,13 @@ ITEMS = (
     ("27c", "Next steps, applicability and generalizability"),
 )
 
-WIDTH, HEIGHT = 8.27, 11.69  # inches: A4
-LINES, LETTERS, SIZE = 74, 96, 8.5  # of a page of text
-TABLE_SIZE, TABLE_LETTERS = 6.5, 130  # points, and letters of a line that fits
+WIDTH = 8.27  # inches: A4
+HEIGHT = 11.69  # inches
+LINES = 74  # of a page of text
+LETTERS = 96  # of its lines
+SIZE = 8.5  # points
+TABLE_SIZE = 6.5  # points
+TABLE_LETTERS = 130  # of a line that fits
 FEATURES = 25  # in the chart of weights
 
 
