@@ -5,6 +5,7 @@
     python3 run.py test                     the tests, without the slow ones
     python3 run.py test --all               every test; pytest's own arguments pass through too
     python3 run.py lint                     ruff and mypy
+    python3 run.py docs                     the site of the documentation, in build/docs
     python3 run.py bench ...                python -m benchmarks ...
     python3 run.py install [EXTRA ...]      only install (default: cli)
     python3 run.py lock                     the versions in requirements/, after pyproject.toml
@@ -60,6 +61,11 @@ def main(name: str, *rest: str) -> None:
         provide("cli", "lint")
         checks = ["ruff", "check", *(rest or ["."])], ["mypy", *rest]
         sys.exit(max(subprocess.call([PYTHON, "-m", *check], cwd=ROOT) for check in checks))
+    elif name == "docs":
+        provide("docs")
+        os.environ.setdefault("NUMBA_CACHE_DIR", os.path.expanduser("~/.cache/proxmargin"))
+        strict = ["-W", "--keep-going", "-q", "-j", "2"]
+        become(PYTHON, "-m", "sphinx", *strict, *rest, "docs", "build/docs", folder=ROOT)
     elif name == "bench":
         provide("bench")
         become(PYTHON, "-m", "benchmarks", *rest, folder=ROOT)

@@ -19,7 +19,8 @@ QUOTED = re.compile(r"`([\w./-]+(?:/|\.py|\.md|\.html))`")
 
 
 @pytest.mark.parametrize(
-    "document", ["docs/architecture.md", "docs/beyond-memory.md", "CONTRIBUTING.md"]
+    "document",
+    ["docs/developing/architecture.md", "docs/guide/beyond-memory.md", "CONTRIBUTING.md"],
 )
 def test_every_path_that_a_document_names_exists(document: str) -> None:
     named = set(QUOTED.findall((CHECKOUT / document).read_text(encoding="utf-8")))
@@ -29,7 +30,7 @@ def test_every_path_that_a_document_names_exists(document: str) -> None:
 
 
 def test_the_map_of_the_package_names_all_rooms_and_the_files_beside_them() -> None:
-    text = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
+    text = (CHECKOUT / "docs/developing/architecture.md").read_text(encoding="utf-8")
     there = {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("*/__init__.py")}
     there |= {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.glob("solvers/*/*.py")}
     there |= {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py", "__main__.py"}
@@ -50,7 +51,7 @@ def test_a_room_says_what_it_holds_and_where_to_begin(room: str) -> None:
 
 
 def test_every_solver_and_each_of_its_options_is_in_the_documentation() -> None:
-    text = (CHECKOUT / "docs/models.md").read_text(encoding="utf-8")
+    text = (CHECKOUT / "docs/mathematics.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     for name, make in SOLVERS.items():
         own = [row for row in rows if f"`{name}`" in row.split("|")[1]]

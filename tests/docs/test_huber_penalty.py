@@ -17,7 +17,7 @@ from proxmargin.losses import Logistic
 from proxmargin.penalties import CustomPenalty, Ridge, check_penalty
 from tests.examples import EXAMPLES
 
-PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
 SECTION = re.compile(r"## A loss or a penalty of your own\n.*?```python\n(.*?)```", re.DOTALL)
 
 

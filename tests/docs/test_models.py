@@ -1,4 +1,4 @@
-"""The tables of docs/models.md have the solvers and the settings that there are."""
+"""The tables of docs/mathematics.md have the solvers and the settings that there are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proxmargin.models.fitting.registry import model_names
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.stopping import RULES
 
-PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
 QUOTED = re.compile(r"`([^`]+)`")
 
 

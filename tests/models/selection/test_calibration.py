@@ -390,7 +390,7 @@ def test_a_map_that_reverses_the_classifier_is_warned_of() -> None:
 
 
 def test_rejected_samples_are_left_out_of_metrics_by_the_mask() -> None:
-    """As in the recipe of docs/probabilities.md."""
+    """As in the recipe of docs/guide/probabilities.md."""
     X, y = load_breast_cancer(return_X_y=True)
     model = CalibratedMargin(SVC(standardize=True), reject_cost=0.1)
     np.testing.assert_array_equal(

@@ -97,7 +97,7 @@ class Comparison(Ranking, Plots):
         The models that are not distinguishable from the best, the best first.
     recommended_ : str
         The best mean, or a model with at most half of its features, if those that are saved are
-        worth what is lost; of equals the most stable (docs/recommendation.md).
+        worth what is lost; of equals the most stable (docs/guide/recommendation.md).
     best_ : estimator, or None after an interruption
         The best model fitted on all data, with parameters chosen by cross-validation on all data.
     recommended_model_ : estimator, or None after an interruption

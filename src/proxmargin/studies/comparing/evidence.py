@@ -2,8 +2,8 @@
 
 Splits share samples. The standard error of a mean over them is that of Nadeau and Bengio (2003):
 the plain ``s / sqrt(J)`` is two thirds of it over five folds, and a quarter over ten times five.
-The rule of the recommendation, and what it was measured on, is in docs/recommendation.md; ``python
--m benchmarks recommendation`` measures it again.
+The rule of the recommendation, and what it was measured on, is in docs/guide/recommendation.md;
+``python -m benchmarks recommendation`` measures it again.
 """
 
 from __future__ import annotations

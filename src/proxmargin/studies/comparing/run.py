@@ -272,7 +272,7 @@ def _known_class(positive: Any, y: Any) -> str:
 
 def repeats_of(n_samples: int) -> int:
     """Repetitions of the folds: of few samples five choose a model that is .005 of balanced
-    accuracy better than one does, and ten hardly a better one (docs/recommendation.md)."""
+    accuracy better than one does, and ten hardly a better one (docs/guide/recommendation.md)."""
     return next((count for below, count in REPEATS if n_samples < below), 1)
 
 

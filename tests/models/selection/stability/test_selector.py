@@ -412,7 +412,7 @@ def test_the_most_frequent_features_stand_in_where_too_few_are_stable(data) -> N
 
 @pytest.mark.parametrize("name", ["colon", "leukemia"])
 def test_the_documented_pipeline_has_a_score_on_every_fold(name) -> None:
-    """The recipe of docs/selection.md."""
+    """The recipe of docs/guide/selection.md."""
     if not (data_root() / "data" / f"{name}.npz").exists():
         pytest.skip(f"{name} is not in {data_root()}")
     X, y = load_set(name)
