@@ -311,7 +311,7 @@ OPTIONS: Mapping[str, tuple[Any, str]] = {
     "C": (_number_or_auto, "weight of the losses; of fit also 'auto'"),
     "eta": (float, "of MulticlassSVC: the most its losses may sum to, without C"),
     "penalty": (str, "of MulticlassSVC: 'l1', 'l2', 'elasticnet' or a group"),
-    "loss": (str, "of MulticlassSVC: 'hinge', 'squared_hinge', 'logistic', 'lee'"),
+    "loss": (str, "of MulticlassSVC: 'hinge', 'squared_hinge', 'logistic', 'multinomial', 'lee'"),
     "nu": (_number_or_word, "of NuSVC and DWD: a number, 'auto' or '0.3max'"),
     "kappa": (_number_or_word, "of MarginFDA and MarginMPM, or '0.5max'"),
     "kernel": (str, "'linear', 'rbf', 'poly' or 'sigmoid'"),

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import SVC, MulticlassSVC, SquaredHingeSVC, critical_C, load_model, save_model
 
-LOSSES = ["hinge", "squared_hinge", "logistic", "lee"]
+LOSSES = ["hinge", "squared_hinge", "logistic", "multinomial", "lee"]
 GROUPS = [0, 0, 1, 1, 2]
 PENALTIES: dict[str, dict[str, Any]] = {
     "l1": {"penalty": "l1"},
@@ -48,8 +48,8 @@ def losses(loss: str, scores: np.ndarray, y: np.ndarray) -> np.ndarray:
         return (wrong + scores - own).max(axis=1)
     if loss == "squared_hinge":
         return (wrong * np.maximum(1 + scores - own, 0) ** 2).sum(axis=1)
-    if loss == "logistic":
-        return logsumexp(wrong + scores - own, axis=1)
+    if loss in ("logistic", "multinomial"):
+        return logsumexp(wrong * (loss == "logistic") + scores - own, axis=1)
     return (wrong * np.maximum(1 + scores, 0)).sum(axis=1)
 
 
@@ -78,11 +78,13 @@ def optimum(loss: str, name: str, C: float | None, eta: float | None) -> float:
     z = X @ W.T + np.ones((n, 1)) @ cp.reshape(b, (1, 3), order="C")
     own = cp.sum(cp.multiply(z, np.eye(3)[y]), axis=1)
     wrong = (np.arange(3) != y[:, None]).astype(float)
-    off = cp.vstack([z[:, k] - own + wrong[:, k] for k in range(3)])
+    margin = 0.0 if loss == "multinomial" else 1.0
+    off = cp.vstack([z[:, k] - own + margin * wrong[:, k] for k in range(3)])
     total = {
         "hinge": lambda: s @ cp.max(off, axis=0),
         "squared_hinge": lambda: cp.sum(cp.multiply(s * wrong.T, cp.square(cp.pos(off)))),
         "logistic": lambda: s @ cp.log_sum_exp(off, axis=0),
+        "multinomial": lambda: s @ cp.log_sum_exp(off, axis=0),
         "lee": lambda: cp.sum(cp.multiply(s[:, None] * wrong, cp.pos(1 + z))),
     }[loss]()
     if "group" in name:
@@ -191,11 +193,13 @@ def test_a_budget_below_the_least_loss_is_an_error_that_names_it(loss, name, rng
     z = X @ W.T + np.ones((40, 1)) @ cp.reshape(b, (1, 3), order="C")
     own = cp.sum(cp.multiply(z, np.eye(3)[y]), axis=1)
     wrong = (np.arange(3) != y[:, None]).astype(float)
-    off = cp.vstack([z[:, k] - own + wrong[:, k] for k in range(3)])
+    margin = 0.0 if loss == "multinomial" else 1.0
+    off = cp.vstack([z[:, k] - own + margin * wrong[:, k] for k in range(3)])
     total = {
         "hinge": lambda: cp.sum(cp.max(off, axis=0)),
         "squared_hinge": lambda: cp.sum(cp.multiply(wrong.T, cp.square(cp.pos(off)))),
         "logistic": lambda: cp.sum(cp.log_sum_exp(off, axis=0)),
+        "multinomial": lambda: cp.sum(cp.log_sum_exp(off, axis=0)),
         "lee": lambda: cp.sum(cp.multiply(wrong, cp.pos(1 + z))),
     }[loss]()
     limits = [cp.sum(W, axis=0) == 0, cp.sum(b) == 0] if loss == "lee" else []
@@ -238,6 +242,7 @@ def test_two_classes_have_one_row_and_predict_like_the_binary_models(loss, name)
         "hinge": np.maximum(1 - t, 0),
         "squared_hinge": np.maximum(1 - t, 0) ** 2,
         "logistic": np.logaddexp(0, 1 - t),
+        "multinomial": np.logaddexp(0, -t),
         "lee": np.maximum(1 - t, 0),
     }[loss]
     # W = (-w / 2, w / 2), or (-w, w) where scores are absolute

@@ -85,7 +85,7 @@ def test_parts_of_what_was_found_are_the_same_models() -> None:
     model = SparseLogisticRegression(multi_class="ovr")
     path = margin_path(model, X, y, n_alphas=5, eps=0.1)
     assert isinstance(path.certificates, Certificates)
-    (classes,) = path.certificates._parts
+    (classes,) = path.certificates.parts
     assert len(classes) == 3
     for found in classes:
         rest = found.part(1, 5)

@@ -87,3 +87,14 @@ def test_only_problems_of_the_solver_are_taken(rng) -> None:
     assert JointPath.takes(smooth_class_problem(rng))
     assert not JointPath.takes(smooth_class_problem(rng, penalty=ElasticNet(0.0, 0.1)))
     assert not JointPath.takes(multiclass_problem(rng))
+
+
+def test_the_multinomial_loss_with_single_coefficients_is_sparse_logistic_regression():
+    X, y = load_wine(return_X_y=True)
+    strength = 0.02
+    model = MulticlassSVC("l1", C=1 / (178 * strength), loss="multinomial", standardize=True)
+    same = SparseLogisticRegression(strength, 1.0, standardize=True, tol=1e-9)
+    model.set_params(tol=1e-9).fit(X, y)
+    same.fit(X, y)
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-5)
+    np.testing.assert_allclose(model.intercept_, same.intercept_, atol=1e-4)

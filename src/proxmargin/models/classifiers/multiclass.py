@@ -60,9 +60,10 @@ LOSSES: Mapping[str, Callable[..., Loss]] = {  # of codes, shares, the number of
     "hinge": CrammerSinger,
     "squared_hinge": PairwiseSquaredHinge,
     "logistic": partial(Multinomial, margin=1.0),
+    "multinomial": Multinomial,
     "lee": partial(wrong_classes, Hinge()),
 }
-SMOOTH = ("squared_hinge", "logistic")
+SMOOTH = ("squared_hinge", "logistic", "multinomial")
 NETS = ("l1", "l2", "elasticnet")
 LEAST_TIME = 0.5  # share of a time limit for the search of a point within a budget
 # seconds of that search at least, however short the limit: without a point the gap is infinite
@@ -97,9 +98,10 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         in each class; 'features' makes one group of the coefficients of a feature in all classes.
         Labels in a dict or a pandas Series are those of the features of these names.
         Every feature has to be in exactly one group.
-    loss : {'hinge', 'squared_hinge', 'logistic', 'lee'}
+    loss : {'hinge', 'squared_hinge', 'logistic', 'multinomial', 'lee'}
         ``max(0, max_{k != y} 1 + z_k - z_y)``, the hinge of Crammer and Singer;
-        ``sum_{k != y} [1 + z_k - z_y]_+^2``; ``log(1 + sum_{k != y} exp(1 + z_k - z_y))``; or
+        ``sum_{k != y} [1 + z_k - z_y]_+^2``; ``log(1 + sum_{k != y} exp(1 + z_k - z_y))``, and with
+        'multinomial' the same without the margin of 1, the loss of `SparseLogisticRegression`; or
         ``sum_{k != y} [1 + z_k]_+``, that of Lee, Lin and Wahba, with coefficients and intercepts
         that sum to zero over the classes.
     <shared>

@@ -268,22 +268,28 @@ class Ending(StrEnum):
     COMPLETE = "complete"
     EXPLAINED = "explained"
     FLAT = "flat"
+    FEATURES = "features"
     INTERRUPTED = "interrupted"
 
 
 class Saturation:
     """The test for the early end of a path, evaluated at each strength.
 
-    The explained fraction is ``1 - loss / loss of the null model``; for a likelihood, glmnet's
-    fraction of the null deviance. The loss is the objective less the penalties, which takes no
-    pass over the data. A path ends at the fraction ``stop_at``, in (0, 1]; with None it never does.
+    A path ends at the explained fraction ``stop_at``, in (0, 1], and before the first model of more
+    than ``max_features`` features; with None never.
     """
 
     def __init__(
-        self, template: MarginEstimator, assembly: Assembly, stop_at: float | None
+        self,
+        template: MarginEstimator,
+        assembly: Assembly,
+        stop_at: float | None,
+        max_features: int | None,
     ) -> None:
         check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
-        self.template, self.assembly, self.stop_at = template, assembly, stop_at
+        check_number("max_features", max_features, low=0, integer=True, optional=True)
+        self.template, self.assembly = template, assembly
+        self.stop_at, self.max_features = stop_at, max_features
         self.count = 0
         self.marked: tuple[float, float] | None = None  # a strength and its explained fraction
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
@@ -293,23 +299,20 @@ class Saturation:
 
         Must be called for all strengths in order, with the solutions of each problem at these.
         """
+        kept, ended = strengths.size, None
+        if self.max_features is not None:
+            over = np.flatnonzero(_counts(found) > self.max_features)
+            kept, ended = (int(over[0]), Ending.FEATURES) if over.size else (kept, None)
         if self.stop_at is not None:
-            for k, strength in enumerate(strengths.tolist()):
-                model = [each.part(k, k + 1) for each in found]
-                ending = self._ending(strength, model, self.stop_at)
-                if ending is not None:
-                    return k + 1, ending
-        return strengths.size, None
-
-    def _ending(self, strength: float, model: Sequence[Found], stop_at: float) -> Ending | None:
-        """The reason to end the path with this model, or None."""
-        explained = 1.0 - self._loss(strength, model) / self.null
-        self.count += 1
-        if explained >= stop_at:
-            return Ending.EXPLAINED
-        resolved = sum(one.certify(0).relative_gap * abs(one.primal[0]) for one in model)
-        resolved /= self.null
-        return Ending.FLAT if self._is_flat(strength, explained, resolved) else None
+            explained = 1.0 - losses(self.template, self.assembly, strengths, found) / self.null
+            for k, (strength, share) in enumerate(zip(strengths, explained[:kept], strict=False)):
+                resolved = sum(each.certify(k).relative_gap * abs(each.primal[k]) for each in found)
+                self.count += 1
+                if share >= self.stop_at:
+                    return k + 1, Ending.EXPLAINED
+                if self._is_flat(float(strength), float(share), resolved / self.null):
+                    return k + 1, Ending.FLAT
+        return kept, ended
 
     def _is_flat(self, strength: float, explained: float, resolved: float) -> bool:
         """Whether the explained fraction ``f`` has stopped rising.
@@ -330,14 +333,51 @@ class Saturation:
         self.marked = strength, explained
         return self.count >= FEWEST and explained - marked < LEAST_RISE * explained
 
-    def _loss(self, strength: float, model: Sequence[Found]) -> float:
-        problems = problems_of(at_strength(self.template, strength), self.assembly)
-        return sum(
-            float(one.primal[0])
-            - problem.penalty.value(one.point(0, problem.design.n_features).coef)
-            - problem.intercept.value(one.intercepts)
-            for problem, one in zip(problems, model, strict=True)
-        )
+
+def explained(
+    template: MarginEstimator, assembly: Assembly, grid: Array, parts: Sequence[Sequence[Found]]
+) -> Array:
+    """``1 - loss / loss of the null model`` at each strength; for a likelihood, glmnet's fraction
+    of the null deviance. NaN where features without a penalty explain everything.
+
+    The losses are the objectives less the penalties, which takes no pass over the data.
+    """
+    starts = np.cumsum([0, *(part[0].count for part in parts)])
+    chunks = [
+        losses(template, assembly, grid[first : first + part[0].count], part)
+        for first, part in zip(starts, parts, strict=False)
+    ]
+    total = np.concatenate([np.empty(0), *chunks])
+    is_null = bool(total.size) and not any(found.starts[1] for found in parts[0])
+    null = float(total[0]) if is_null else sum(map(_null_loss, assembly.problems))
+    return 1.0 - total / null if null > 0 else np.full(total.size, np.nan)
+
+
+def losses(
+    template: MarginEstimator, assembly: Assembly, strengths: Array, found: Sequence[Found]
+) -> Array:
+    """The loss at each strength, (n_strengths,): the sum over the problems."""
+    total = np.zeros(strengths.size)
+    units = problems_of(at_strength(template, 1.0), assembly)
+    times = strengths if strength_of(template).falls else 1.0 / strengths
+    for unit, one in zip(units, found, strict=True):
+        total += one.primal
+        if unit.intercept.l2 > 0:
+            total -= [unit.intercept.value(row) for row in one.intercepts]
+        if Trait.NET in unit.penalty.traits:
+            l1, l2 = (each[one.features, None] for each in (unit.net.l1, unit.net.l2))
+            sizes = (l1 * np.abs(one.coef) + 0.5 * l2 * one.coef**2).sum(axis=1)
+            total -= times * np.diff(np.concatenate([[0.0], np.cumsum(sizes)])[one.starts])
+        else:
+            points = (one.point(k, unit.design.n_features) for k in range(one.count))
+            total -= times * [unit.penalty.value(point.coef) for point in points]
+    return total
+
+
+def _counts(found: Sequence[Found]) -> NDArray[np.intp]:
+    """The features of each model, (n_strengths,), with a nonzero coefficient in any problem."""
+    of_each = [np.split(one.features, one.starts[1:-1]) for one in found]
+    return np.array([np.unique(np.concatenate(each)).size for each in zip(*of_each, strict=True)])
 
 
 def _null_loss(problem: Problem) -> float:

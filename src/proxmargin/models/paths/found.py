@@ -121,18 +121,18 @@ class Certificates(Sequence[Certificate | CertificateList]):
     """
 
     def __init__(self, parts: Sequence[Sequence[Found]]) -> None:
-        self._parts = parts
+        self.parts = parts
 
     @cached_property
     def _made(self) -> list[Certificate | CertificateList]:
         return [
             combined([found.certify(number) for found in part])
-            for part in self._parts
+            for part in self.parts
             for number in range(part[0].count)
         ]
 
     def __len__(self) -> int:
-        return sum(part[0].count for part in self._parts)
+        return sum(part[0].count for part in self.parts)
 
     @overload
     def __getitem__(self, index: int) -> Certificate | CertificateList: ...
@@ -157,7 +157,7 @@ class Certificates(Sequence[Certificate | CertificateList]):
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
         """Certificates of models with a solution that stopped before it met its tolerance."""
-        met = [np.all([found.met for found in part], axis=0) for part in self._parts]
+        met = [np.all([found.met for found in part], axis=0) for part in self.parts]
         return [self[k] for k in np.flatnonzero(~np.concatenate(met or [[True]])).tolist()]
 
 

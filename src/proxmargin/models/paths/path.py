@@ -19,11 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.data.designs import as_design
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.parameters import check_number
 from proxmargin.data.inputs.validation import validated_features
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import warn_if_separated
-from proxmargin.models.paths.descent import Ending, Saturation, solve_grid
+from proxmargin.models.fitting.predicting import LogisticProbabilities
+from proxmargin.models.paths.descent import Ending, Saturation, explained, solve_grid
 from proxmargin.models.paths.fit_by_fit import fits_of, stacked, template_of, values_of
 from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
 from proxmargin.models.paths.grid import (
@@ -79,14 +81,33 @@ class Path:
     template : estimator
         Has the parameters that all models share; `model` copies it and adds the solution.
     ended : str
-        Why there are no further strengths: 'complete', 'interrupted', or, where ``stop_at`` was
-        given, 'explained' or 'flat'.
+        Why there are no further strengths: 'complete', 'interrupted', where ``stop_at`` was
+        given 'explained' or 'flat', and where ``max_features`` was 'features'.
     weights : (n_strengths * n_rows, n_samples) CSR array, optional
         Weights of the samples in the coefficients of every model, if models have ``dual_coef_``.
     l2 : float, optional
         The ridge part of all models, where it was fixed.
     models : sequence of estimators
         The fitted models, where each was fitted on its own.
+    explained_loss : (n_strengths,), optional
+        `deviance_ratio`; None for paths in nu and kappa, and with a fixed ``l2``.
+
+    See Also
+    --------
+    margin_path : Fits a path.
+    PathDisplay : Draws one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SparseLogisticRegression, margin_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
+    >>> path = margin_path(lasso, X, y, alphas=[0.2, 0.1, 0.05])
+    >>> path.n_nonzero.tolist(), path.deviance_ratio.round(2).tolist()
+    ([2, 5, 6], [0.47, 0.65, 0.75])
+    >>> path.coef(0.07).shape, path.predict_proba(X).shape
+    ((1, 30), (3, 569, 2))
     """
 
     strengths: Array
@@ -100,6 +121,7 @@ class Path:
     weights: sparse.csr_array | None = field(default=None, repr=False)
     l2: float | None = None
     models: Sequence[MarginEstimator] = field(default=(), repr=False)
+    explained_loss: Array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return self.strengths.size
@@ -173,6 +195,7 @@ class Path:
             intercepts=self.intercepts[index],
             certificates=[self.certificates[i] for i in index],
             models=[self.models[i] for i in index] if self.models else (),
+            explained_loss=None if self.explained_loss is None else self.explained_loss[index],
         )
 
     @property
@@ -201,6 +224,59 @@ class Path:
             return np.diff(self.stacked.indptr).astype(np.intp)
         pairs = pairwise(self.stacked.indptr[:: self._rows])
         return np.array([np.unique(self.stacked.indices[a:b]).size for a, b in pairs], np.intp)
+
+    @property
+    def deviance_ratio(self) -> Array:
+        """The share of the null model's loss that each model explains, (n_strengths,).
+
+        ``1 - loss / null loss`` on the data of the path, weighted as in the fits; of a logistic
+        model glmnet's ``dev.ratio``. Of one class against the rest, losses are summed over the
+        classes. NaN where features without a penalty alone separate the classes.
+        """
+        if self.explained_loss is None:
+            raise AttributeError(
+                "deviance_ratio is of paths in alpha or C, without a fixed l2: other models share "
+                "no loss along their path"
+            )
+        return self.explained_loss
+
+    def coef(self, strength: float) -> Array:
+        """Coefficients at a strength between those of the path, (n_rows, n_features).
+
+        Linear interpolation in the strength between the two neighbours, as glmnet's
+        ``coef(fit, s=)``: no fit, and no certificate. The model that is optimal at this strength
+        is ``estimator.set_params(alpha=strength).fit(X, y)``.
+
+        Raises
+        ------
+        ValueError
+            The strength is beyond those of the path.
+        """
+        (first, second), share = self._neighbours(strength)
+        between = (1 - share) * self._coef_sparse(first) + share * self._coef_sparse(second)
+        return np.asarray(between.toarray())
+
+    def intercept(self, strength: float) -> Array:
+        """Intercepts at a strength, (n_rows,), interpolated as in `coef`."""
+        (first, second), share = self._neighbours(strength)
+        return np.asarray((1 - share) * self.intercepts[first] + share * self.intercepts[second])
+
+    def _neighbours(self, strength: float) -> tuple[tuple[int, int], float]:
+        """The models between whose strengths this one is, and the share of the second."""
+        check_number(self.strength.name, strength, low=0.0)
+        order = np.argsort(self.strengths, kind="stable")
+        grid = self.strengths[order]
+        if not len(grid) or not grid[0] <= strength <= grid[-1]:
+            ends = f"from {grid[0]:.6g} to {grid[-1]:.6g}" if len(grid) else "of no strength"
+            raise ValueError(
+                f"{self.strength.name}={strength:g} is beyond this path, {ends}: give its strength "
+                f"to margin_path ({self.strength.name}s=), or fit the estimator with it"
+            )
+        above = min(max(int(np.searchsorted(grid, strength)), 1), max(len(grid) - 1, 0))
+        below = max(above - 1, 0)
+        step = grid[above] - grid[below]
+        share = float((strength - grid[below]) / step) if step > 0 else 0.0
+        return (int(order[below]), int(order[above])), share
 
     def model(self, index: int) -> MarginEstimator:
         """The fitted estimator for ``strengths[index]``."""
@@ -255,6 +331,20 @@ class Path:
         codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
         return np.asarray(self.classes[codes])
 
+    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+        """Probabilities by every model, (n_strengths, n_samples, n_classes).
+
+        Raises
+        ------
+        AttributeError
+            The models have none: `proxmargin.CalibratedMargin` makes some of any model.
+        """
+        template = self.template
+        if not isinstance(template, LogisticProbabilities):
+            name = type(template).__name__
+            raise AttributeError(f"{name} has no predict_proba: use CalibratedMargin({name}())")
+        return np.stack([template._probabilities_of(each) for each in self.scores(X, offset)])
+
     def to_frame(self) -> pd.DataFrame:
         """The nonzero coefficients, one a row: columns strength, class, feature and coef.
 
@@ -295,6 +385,7 @@ def margin_path(
     l2: float | None = None,
     eps: float = 1e-3,
     stop_at: float | None = None,
+    max_features: int | None = None,
     sample_weight: Any = None,
     offset: Any = None,
 ) -> Path:
@@ -336,6 +427,9 @@ def margin_path(
         explained, or where, after five, the fraction has risen by less than 1e-5 of itself while
         the penalty became weaker by a quarter; glmnet does much the same, with 0.999. By default
         every strength is fitted.
+    max_features : int, optional
+        Ends the path before the first model that uses more features (those without a penalty
+        count), as ``dfmax`` of glmnet.
 
     Returns
     -------
@@ -344,6 +438,11 @@ def margin_path(
 
     Raises
     ------
+    ValueError
+        An invalid parameter or invalid data, named in the message; the first model uses more than
+        ``max_features``.
+    TypeError
+        The estimator has no strength, a nonlinear kernel, or another strength than is given.
     KeyboardInterrupt
         Interrupted before the first strength was complete.
 
@@ -364,8 +463,9 @@ def margin_path(
     ((5, 1, 30), 0)
     """
     if limited_by(estimator) is not None or l2 is not None:
-        if stop_at is not None:
-            raise ValueError("stop_at is for paths in alpha and C, without a fixed l2")
+        for name, limit in {"stop_at": stop_at, "max_features": max_features}.items():
+            if limit is not None:
+                raise ValueError(f"{name} is for paths in alpha and C, without a fixed l2")
         grids = {"alpha": alphas, "C": Cs, "nu": nus, "kappa": kappas}
         data = (X, y, sample_weight, offset)
         return _path_of_fits(estimator, data, grids, n_alphas, l2, eps)
@@ -378,10 +478,12 @@ def margin_path(
     progress = ProgressBar(
         f"{type(template).__name__} path: strengths", grid.size, shown=bool(template.verbose)
     )
+    limits = (stop_at, max_features)
     with interrupts, progress:
-        path = compute_path(template, assembly, grid[order], stop_at, progress.advance)
+        path = compute_path(template, assembly, grid[order], limits, progress.advance)
         if interrupts.pending:
             _note_interruption(path, grid)
+    path = with_explained(path, assembly)
     warn_if_separated(assembly.problems)
     return _in_given_order(path, order)
 
@@ -433,7 +535,7 @@ def compute_path(
     template: MarginEstimator,
     assembly: Assembly,
     grid: Array,
-    stop_at: float | None = None,
+    limits: tuple[float | None, int | None] = (None, None),
     notify: Callable[[int], object] = lambda count: None,
 ) -> Path:
     """The path over a grid from the strongest penalty; shorter if interrupted or saturated.
@@ -442,10 +544,12 @@ def compute_path(
     ----------
     template : estimator
         That assembled the data. Is not changed.
+    limits : pair
+        ``stop_at`` and ``max_features`` of `margin_path`.
     notify : callable
         Called with the number of strengths that are complete since the last time.
     """
-    saturation = Saturation(template, assembly, stop_at)
+    saturation = Saturation(template, assembly, *limits)
     quiet = template
     if template.verbose:
         quiet = copy(template)
@@ -461,6 +565,11 @@ def compute_path(
             break
     else:
         ended = Ending.COMPLETE if count == grid.size else Ending.INTERRUPTED
+    if ended is Ending.FEATURES and not count:
+        raise ValueError(
+            f"max_features={limits[1]}: the first model of the path has more features; start with "
+            f"a stronger penalty ({strength_of(template).name}s=), or with l1_ratio > 0"
+        )
     stacked, intercepts = published(template, assembly, parts)
     return Path(
         strengths=grid[:count],
@@ -473,6 +582,14 @@ def compute_path(
         ended=ended.value,
         weights=weights_of_samples(assembly, parts),
     )
+
+
+def with_explained(path: Path, assembly: Assembly) -> Path:
+    """A path of `compute_path` with the share of the loss that each model explains."""
+    assert isinstance(path.certificates, Certificates)
+    parts = path.certificates.parts
+    share = explained(path.template, assembly, path.strengths, parts)
+    return replace(path, explained_loss=share)
 
 
 def warn_of_unmet(

@@ -33,7 +33,13 @@ from proxmargin.models.fitting.factors import warn_if_separated
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.paths.fit_by_fit import refitted
 from proxmargin.models.paths.grid import Strength, default_grid, parameters_of, strength_of
-from proxmargin.models.paths.path import Path, compute_path, unmet_of, warn_of_unmet
+from proxmargin.models.paths.path import (
+    Path,
+    compute_path,
+    unmet_of,
+    warn_of_unmet,
+    with_explained,
+)
 from proxmargin.models.selection.folds import (
     Fold,
     Judged,
@@ -325,11 +331,10 @@ class CrossValidated(
             with no_convergence_warnings():
                 chosen.fit(data.X, data.labels, data.sample_weight, data.targets.offset)
             return chosen, 1, unmet_of([chosen.certificate_])
+        own = chosen._reassembled(assembly)
         if path is None:
-            path = compute_path(
-                chosen, chosen._reassembled(assembly), grid, notify=progress.advance
-            )
-        self.path_ = path
+            path = compute_path(chosen, own, grid, notify=progress.advance)
+        self.path_ = path = with_explained(path, own)
         _stop_if_interrupted(progress)
         best, fits, short = path.model(column), len(path), unmet_of(path.certificates)
         if self.callbacks or unmet_of([best.certificate_]):  # else the model of the path will do
@@ -337,7 +342,6 @@ class CrossValidated(
                 refitted(best, assembly)
             fits, short = fits + 1, short + unmet_of([best.certificate_])
         if hasattr(self, "gamma_"):
-            own = chosen._reassembled(assembly)
             self.gamma_ = mixed_models(best, path, own, column, self.gamma_)
         return best, fits, short
 

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import unpenalised
@@ -65,6 +66,7 @@ def _means(scores: Array) -> Array:
     return np.where(np.isnan(means), -np.inf, means)
 
 
+SAME = 1e-9  # relative difference of a strength from one that it names
 CHOICES = {"best": best, "1se": within_one_error}
 
 
@@ -188,6 +190,44 @@ class PublishesResults:
             }
         )
         return frame
+
+    def at(self, choice: str | float) -> MarginEstimator:
+        """The fitted plain classifier of another choice: a model of ``path_``, without a new fit.
+
+        Parameters
+        ----------
+        choice : {'best', '1se'} or float
+            As ``selection``; or one of the strengths, at the chosen l1_ratio.
+
+        Raises
+        ------
+        ValueError
+            No such choice or strength; the search has no ``path_``, as with a nonlinear kernel or
+            ``refit=False``; the chosen coefficients are relaxed, which those of ``path_`` are not.
+        """
+        check_is_fitted(self, "best_index_")
+        name, kind = self.strength.name, type(self).__name__
+        if not hasattr(self, "path_"):
+            raise ValueError(f"this {kind} has no path_: fit {self.plain.__name__}({name}=...)")
+        gamma = getattr(self, "gamma_", 1.0)
+        if gamma != 1.0:
+            raise ValueError(
+                f"the models of path_ are not relaxed, and the chosen one is, with gamma_="
+                f"{gamma:g}: fit {kind} with the other selection"
+            )
+        if isinstance(choice, str):
+            check_choice("choice", choice, CHOICES)
+            _, column = CHOICES[choice](self.cv_scores_[self._row : self._row + 1])
+            return self.path_.model(column)
+        check_number("choice", choice, low=0.0)
+        strengths = self.path_.strengths
+        found = np.flatnonzero(np.isclose(strengths, choice, rtol=SAME, atol=0.0))
+        if not found.size:
+            raise ValueError(
+                f"{name}={choice:g} is none of {name}s_[{self._row}]: between them path_.coef"
+                f"({choice:g}) interpolates coefficients"
+            )
+        return self.path_.model(int(found[0]))
 
     def _by_best(self, method: str, X: Any, offset: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
