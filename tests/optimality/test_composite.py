@@ -211,7 +211,7 @@ def test_a_dual_side_starts_inside_its_set(loss, rng) -> None:
                 assert np.isfinite(form.value(u, form.forward(u)))
 
 
-def test_which_side_is_taken_is_decided_by_kinks_and_selection(rng) -> None:
+def test_which_side_is_taken_is_decided_by_kinks_selection_and_balls(rng) -> None:
     def taken(loss: str, penalty: Any) -> bool:
         made = problem_of(loss, "ridge", "free", rng)
         return lives_on_the_dual(Problem(made.loss, penalty, made.design, made.intercept))
@@ -222,6 +222,8 @@ def test_which_side_is_taken_is_decided_by_kinks_and_selection(rng) -> None:
     assert not taken("logistic", ElasticNet(0.1, 0.1))
     assert not taken("hinge", ElasticNet(0.1, 0.0))
     assert taken("tail mean", Ball(3.0, 1.0))
+    assert taken("hinge", Ball(1.5, 1.0))
+    assert not taken("logistic", Ball(1.5, 1.0))  # fewer features than samples
     assert Trait.SMOOTH_CONJUGATE not in Ridge(0.0).traits
 
 

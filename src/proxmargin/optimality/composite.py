@@ -295,9 +295,12 @@ def lives_on_the_dual(problem: Problem) -> bool:
     """Whether the accelerated methods take the dual form: if it exists and is faster.
 
     It is faster if the loss has kinks or the penalty no l1 part. With a smooth loss and a penalty
-    that selects features the primal form is faster, as its iterates are sparse.
+    that selects features the primal form is faster, as its iterates are sparse, and in a ball of
+    fewer features than samples, as the conjugate of its penalty is not strongly convex.
     """
     loss, penalty = problem.loss.traits, problem.penalty.traits
     possible = Trait.DUAL_FORM in loss and Trait.SMOOTH_CONJUGATE in penalty
     selects = Trait.SEPARABLE in penalty and Trait.QUADRATIC_CONJUGATE not in penalty
-    return possible and not (Trait.SMOOTH in loss and selects)
+    small_ball = Trait.BALL in problem.traits
+    small_ball &= problem.design.n_features < problem.design.n_samples
+    return possible and not (Trait.SMOOTH in loss and (selects or small_ball))
