@@ -20,8 +20,9 @@ Times are compared at equal certified gap.
     python -m benchmarks startup             the first fit of a process
     python -m benchmarks paper X3 I4 IF6     tables, figures of the papers, into PAPERS.md
     python -m benchmarks paper overview      its head and overview, sections in order
+    python -m benchmarks summary             RESULTS.md, one page over all results
     python -m benchmarks check               the certificate used here against reference optima
 
 The data sets are read from `$PROXMARGIN_DATA/data` (default: `shared` beside the checkout).
-Results go to `benchmarks/RESULTS.md`, one section a command.
+Results go to `benchmarks/results/`, a file a command; RESULTS.md is a page over them.
 """

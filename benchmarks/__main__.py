@@ -32,6 +32,7 @@ from benchmarks import (
     sharing,
     stability,
     startup,
+    summary,
     unified,
 )
 from benchmarks.peers import other_environment
@@ -61,6 +62,7 @@ COMMANDS = {
     "calibration": calibration,
     "coverage": coverage,
     "recommendation": recommendation,
+    "summary": summary,
 }
 
 

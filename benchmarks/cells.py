@@ -208,7 +208,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help=f"profile ours where its ratio is over {SLOWER:g}"
     )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

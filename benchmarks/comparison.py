@@ -74,8 +74,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock", choices=("wall", "cpu"), default="wall", help="cpu for a machine that is busy"
     )
-    parser.add_argument("--section", help="name of the section in RESULTS.md")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--section", help="name of the file in the folder")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -36,7 +36,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--device", choices=tuple(SIZES), default="cuda", help="cpu: PyTorch on the processor"
     )
     parser.add_argument("--threads", type=int, default=1, help="of BLAS, for fits in memory")
-    parser.add_argument("--output", type=Path, help="default: RESULTS.md; of cpu, none")
+    parser.add_argument("--output", type=Path, help="a folder; default: results/, of cpu none")
 
 
 def main(arguments: argparse.Namespace) -> int:

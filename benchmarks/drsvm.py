@@ -36,7 +36,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=list(DATA))
     parser.add_argument("--clarabel-size", type=int, default=1_000_000, help="most stored entries")
     parser.add_argument("--section", default="drsvm-times", help="name of the section in the file")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

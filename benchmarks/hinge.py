@@ -61,7 +61,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--peer-size", type=float, default=2e6, help="most entries x classes of general solvers"
     )
     parser.add_argument("--section", default="hinge", help="name of the section in the file")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -99,7 +99,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="cells whose name contains this")
     parser.add_argument("--repeats", type=int, default=3, help="fits, of which the fastest counts")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a process")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

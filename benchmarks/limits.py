@@ -239,7 +239,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tables", nargs="+", choices=("time", "memory"), default=["time", "memory"]
     )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.papers import chierchia, liu, xu
 from benchmarks.papers.ito import tables as ito
 from benchmarks.papers.table import Outcome, PaperTable, Size
-from benchmarks.report import table, write_section
+from benchmarks.report import replace_section, table
 
 PAPERS = Path(__file__).resolve().parent / "PAPERS.md"
 PICTURES = "pictures"  # a folder beside it
@@ -52,7 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
         title = f"{name}: {TABLES[name].title}"
         picture = _saved(name, outcome, arguments.results)
         body = _body(TABLES[name], outcome) + picture
-        write_section(name, title, body, arguments.results, head=HEAD)
+        replace_section(name, title, body, arguments.results, HEAD)
         _arrange(arguments.results)
         print(f"{name}: {outcome.verdict.value}; {outcome.why}", flush=True)
     _arrange(arguments.results)

@@ -42,7 +42,7 @@ def options(
     parser.add_argument("--threads", type=int, choices=(1, 2), default=1)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="cpu")
     parser.add_argument("--section", default=name, help=f"of the results ({name})")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def grids(arguments: argparse.Namespace, losses: Sequence[MarginLoss]) -> Iterator[tuple[Any, ...]]:

@@ -44,7 +44,7 @@ SINGLE_FITS = 5  # of which the fastest counts
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=["colon", "leukemia"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

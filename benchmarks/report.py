@@ -1,4 +1,4 @@
-"""Sections of RESULTS.md: Markdown between markers, with the command and the machine above it."""
+"""Files of results: Markdown with the command and the machine above it, a file a section."""
 
 from __future__ import annotations
 
@@ -11,14 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-HEAD = """# Results of the benchmarks
-
-Each section is written by the command named in it, and replaced when the command runs again.
-A relative gap is certified by `benchmarks/objective.py` or `benchmarks/family.py` alone, from
-(w, b), never by what a solver says of itself, unless a section says otherwise. Ratios are to the
-fastest solver of the same row, in the same run.
-"""
+RESULTS = Path(__file__).resolve().parent / "results"
 PACKAGES = (
     *("proxmargin", "numpy", "scipy", "numba", "scikit-learn", "skglm", "clarabel", "highspy"),
     *("liblinear-official", "libsvm-official", "celer", "rehline", "snapml"),
@@ -100,17 +93,19 @@ def _git(root: Path, *words: str) -> str:
 
 
 def write_section(
-    name: str,
-    title: str,
-    body: str,
-    path: Path = RESULTS,
-    threads: int = 1,
-    head: str = HEAD,
+    name: str, title: str, body: str, folder: Path = RESULTS, threads: int = 1
 ) -> None:
+    """Write `name`.md into the folder, in place of what an earlier run wrote."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = f"# {title}\n\n{circumstances(threads)}\n\n{body.strip()}\n"
+    (folder / f"{name}.md").write_text(text)
+
+
+def replace_section(name: str, title: str, body: str, path: Path, head: str) -> None:
     """Replace the section between the markers of `name`, or add it at the end; a new file begins
     with ``head``."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    section = f"{begin}\n## {title}\n\n{circumstances(threads)}\n\n{body.strip()}\n{end}\n"
+    section = f"{begin}\n## {title}\n\n{circumstances()}\n\n{body.strip()}\n{end}\n"
     text = path.read_text() if path.exists() else head
     if begin in text and end in text:
         before, rest = text.split(begin, 1)

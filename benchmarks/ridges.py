@@ -202,7 +202,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--strengths", type=int, default=20)
     parser.add_argument("--folds", type=int, default=10)
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -53,7 +53,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=list(DATA))
     parser.add_argument("--models", nargs="+", choices=(*NETS, *RIDGES, *HULLS), default=None)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="cpu")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -117,7 +117,7 @@ seconds of a process that does nothing else, over one that imports NumPy."""
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fits", nargs="+", choices=tuple(FITS), default=list(FITS))
     parser.add_argument("--layouts", nargs="+", choices=tuple(LAYOUTS), default=list(LAYOUTS))
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

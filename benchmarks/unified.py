@@ -69,8 +69,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clarabel-size", type=int, default=1_000_000, help="most stored entries of its data"
     )
-    parser.add_argument("--section", default="unified", help="name of the section in RESULTS.md")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to write into")
+    parser.add_argument("--section", default="unified", help="name of the file in the folder")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -39,9 +39,9 @@ def trial(seconds: float, passes: float | None = None) -> Trial:
 def test_a_run_writes_every_column(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     comparison.options(parser)
-    path = tmp_path / "RESULTS.md"
+    path = tmp_path / "peers.md"
     words = ["--data", DATA, "--losses", "logistic", "--strengths", "0.1:1", "--limit", "20"]
-    words += ["--goals", "1e-2", "1e-4", "--repeating", "0", "--results", str(path)]
+    words += ["--goals", "1e-2", "1e-4", "--repeating", "0", "--results", str(tmp_path)]
     words += ["--solvers", "proxmargin auto", "sklearn-saga", "sklearn-liblinear"]
     assert comparison.main(parser.parse_args(words)) == 0
     text = path.read_text()

@@ -78,8 +78,8 @@ def test_the_judge_sees_one_bad_model_of_one_fold() -> None:
 def test_a_run_writes_its_section(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     cv.options(parser)
-    path = tmp_path / "RESULTS.md"
+    path = tmp_path / "cv.md"
     words = ["--data", DATA, "--alphas", "3", "--folds", "3", "--l1-ratios", "1"]
-    words += ["--solvers", "GridSearchCV", "--results", str(path)]
+    words += ["--solvers", "GridSearchCV", "--results", str(tmp_path)]
     assert cv.main(parser.parse_args(words)) == 0
     assert f"| logistic; {DATA} | GridSearchCV | 0." in path.read_text()

@@ -27,8 +27,8 @@ def test_without_a_gpu_the_section_says_so_and_has_no_figures(
 ) -> None:
     monkeypatch.setattr(device, "device", lambda kind: None)
     monkeypatch.setattr(device, "measured", lambda *_: pytest.fail("nothing to measure"))
-    output = tmp_path / "RESULTS.md"
-    assert device.main(asked("--output", str(output))) == 0
+    output = tmp_path / "device.md"
+    assert device.main(asked("--output", str(tmp_path))) == 0
     assert device.NO_GPU in output.read_text()
     assert "|" not in output.read_text().split(device.NO_GPU)[1]
     assert device.NO_GPU in capsys.readouterr().out
@@ -36,8 +36,8 @@ def test_without_a_gpu_the_section_says_so_and_has_no_figures(
 
 def test_all_of_it_runs_on_the_processor(tmp_path: Path, capsys) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    output = tmp_path / "RESULTS.md"
-    words = ("--device", "cpu", "--rows", "3000", "--features", "12", "--output", str(output))
+    output = tmp_path / "device.md"
+    words = ("--device", "cpu", "--rows", "3000", "--features", "12", "--output", str(tmp_path))
     assert device.main(asked(*words)) == 0
     lines = [line.split(" | ") for line in output.read_text().splitlines() if line[:2] == "| "]
     head, *rows = lines

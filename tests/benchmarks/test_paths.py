@@ -66,9 +66,9 @@ def test_the_judge_of_a_path_sees_its_worst_solution() -> None:
 def test_a_run_writes_its_section(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     paths.options(parser)
-    path = tmp_path / "RESULTS.md"
+    path = tmp_path / "paths.md"
     words = ["--data", DATA, "--losses", "squared-hinge", "--alphas", "5", "--limit", "30"]
-    words += ["--solvers", "margin_path", "liblinear", "--results", str(path)]
+    words += ["--solvers", "margin_path", "liblinear", "--results", str(tmp_path)]
     words += ["--l1-ratios", "1", "--goals", "1e-6"]
     assert paths.main(parser.parse_args(words)) == 0
     assert f"| {SquaredHinge().name}; {DATA} | margin_path | 0." in path.read_text()
@@ -81,9 +81,9 @@ def test_a_peer_that_is_not_installed_has_a_row_that_says_so(
     other_environment.version.cache_clear()
     parser = argparse.ArgumentParser()
     paths.options(parser)
-    results = tmp_path / "RESULTS.md"
+    results = tmp_path / "paths.md"
     words = ["--data", DATA, "--losses", "logistic", "--alphas", "3", "--l1-ratios", "1"]
-    words += ["--solvers", "adelie", "--results", str(results)]
+    words += ["--solvers", "adelie", "--results", str(tmp_path)]
     assert paths.main(parser.parse_args(words)) == 0
     other_environment.version.cache_clear()
     assert f"| logistic; {DATA} | adelie | absent |" in results.read_text()
