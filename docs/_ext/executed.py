@@ -3,7 +3,9 @@
 ``{run}`` holds Python. The blocks of one page share their names and a folder. What a block prints,
 the value of its last line and its figures follow it. A figure needs the option ``alt``; a block
 that is meant to fail has the option ``error``, and shows the message. A warning is shown, too.
-``{shell}`` holds commands for bash, in the same folder; ``status`` is the exit status it expects.
+With the option ``fold`` the code is there, but closed.
+``{shell}`` holds commands for bash, in the same folder; ``status`` is the exit status it expects,
+and ``keep`` names a file that they write, which becomes a part of the site.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import ast
 import contextlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
@@ -60,10 +64,17 @@ class Executed(SphinxDirective):
 
 
 class Run(Executed):
-    option_spec = {"alt": directives.unchanged, "error": directives.flag}
+    option_spec = {
+        "alt": directives.unchanged,
+        "error": directives.flag,
+        "fold": directives.flag,
+    }
 
     def run(self) -> list[nodes.Node]:
         parts: list[nodes.Node] = [self.shown(self.code, "python", "executed-code")]
+        if "fold" in self.options:
+            begin, end = '<details class="executed-fold"><summary>Code</summary>', "</details>"
+            parts = [nodes.raw("", begin, format="html"), *parts, nodes.raw("", end, format="html")]
         with contextlib.chdir(self.page.folder.name):
             printed, value, told = self.executed()
         if ("error" in self.options) != (told is not None):
@@ -92,6 +103,7 @@ class Run(Executed):
                 if last is not None:
                     value = eval(compile(ast.Expression(last.value), "<page>", "eval"), names)
             except Exception as error:
+                plt.close("all")
                 return output.getvalue(), None, f"{type(error).__name__}: {error}"
         for each in caught:
             if issubclass(each.category, UserWarning):
@@ -100,8 +112,6 @@ class Run(Executed):
         return output.getvalue(), None if drawn else value, None
 
     def figures(self) -> list[nodes.Node]:
-        import matplotlib.pyplot as plt
-
         parts: list[nodes.Node] = []
         for number in plt.get_fignums():
             if "alt" not in self.options:
@@ -120,7 +130,7 @@ class Run(Executed):
 
 
 class Shell(Executed):
-    option_spec = {"status": int}
+    option_spec = {"status": int, "keep": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
         found = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -140,7 +150,18 @@ class Shell(Executed):
         parts: list[nodes.Node] = [self.shown(self.code, "sh", "executed-code")]
         if done.stdout.strip():
             parts.append(self.shown(done.stdout.rstrip(), "text", "executed-output"))
-        return parts
+        return parts + self.kept()
+
+    def kept(self) -> list[nodes.Node]:
+        if "keep" not in self.options:
+            return []
+        name = self.options["keep"]
+        kept = Path("kept", self.page.name, name)
+        Path(self.env.app.outdir, kept).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(Path(self.page.folder.name, name), Path(self.env.app.outdir, kept))
+        up = "../" * self.env.docname.count("/")
+        link = f'<p><a href="{up}{kept.as_posix()}">Open {name}</a>, as these commands wrote it.</p>'
+        return [nodes.raw("", link, format="html")]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
