@@ -60,12 +60,14 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "proxmargin"
 html_static_path = ["_static"]
+# pages beside the folders have no list of neighbours
+html_sidebars = {key: [] for key in ("certificate", "errata", "errors", "glossary", "mathematics")}
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # summaries are fetched, which browsers refuse for local files
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

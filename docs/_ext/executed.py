@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from sphinx.util.docutils import SphinxDirective
 
 FIGURES = "generated/figures"
 LONGEST = 600  # seconds of a command
+WIDTH = 96  # characters of a line of output
 
 
 class Page:
@@ -57,6 +59,14 @@ class Executed(SphinxDirective):
     def code(self) -> str:
         return "\n".join(self.content)
 
+    def output(self, printed: str) -> list[nodes.Node]:
+        """What was printed, with sentences wrapped and tables as they are."""
+        lines = [
+            line if "  " in line.strip() else "\n".join(textwrap.wrap(line, WIDTH) or [""])
+            for line in printed.rstrip().splitlines()
+        ]
+        return [self.shown("\n".join(lines), "text", "executed-output")] if lines else []
+
     def shown(self, text: str, language: str, kind: str) -> nodes.literal_block:
         block = nodes.literal_block(text, text, language=language, classes=[kind])
         self.set_source_info(block)
@@ -83,8 +93,7 @@ class Run(Executed):
         if value is not None and html is None:
             printed += f"{value!r}\n"
         printed += told or ""
-        if printed.strip():
-            parts.append(self.shown(printed.rstrip(), "text", "executed-output"))
+        parts += self.output(printed)
         if html is not None:
             table = f'<div class="executed-table" tabindex="0">{html()}</div>'
             parts.append(nodes.raw("", table, format="html"))
@@ -148,9 +157,7 @@ class Shell(Executed):
         if done.returncode != self.options.get("status", 0):
             raise self.error(f"the command ended with status {done.returncode}:\n{done.stdout}")
         parts: list[nodes.Node] = [self.shown(self.code, "sh", "executed-code")]
-        if done.stdout.strip():
-            parts.append(self.shown(done.stdout.rstrip(), "text", "executed-output"))
-        return parts + self.kept()
+        return parts + self.output(done.stdout) + self.kept()
 
     def kept(self) -> list[nodes.Node]:
         if "keep" not in self.options:
@@ -160,7 +167,9 @@ class Shell(Executed):
         Path(self.env.app.outdir, kept).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(self.page.folder.name, name), Path(self.env.app.outdir, kept))
         up = "../" * self.env.docname.count("/")
-        link = f'<p><a href="{up}{kept.as_posix()}">Open {name}</a>, as these commands wrote it.</p>'
+        link = (
+            f'<p><a href="{up}{kept.as_posix()}">Open {name}</a>, as these commands wrote it.</p>'
+        )
         return [nodes.raw("", link, format="html")]
 
 

@@ -2,8 +2,8 @@
 Losses side by side
 ===================
 
-How much does each model charge for a sample at a given margin? Left of zero the sample is on the
-wrong side of the boundary.
+How much does each model charge for a sample at a given margin? Left of zero the sample is on
+the wrong side of the boundary.
 """
 
 import matplotlib.pyplot as plt
