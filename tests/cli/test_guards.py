@@ -91,6 +91,23 @@ def test_a_file_sorted_by_class_is_told_by_every_command(frame, told, command) -
 
 
 @pytest.mark.parametrize(
+    ("command", "options", "advice"),
+    [
+        ("stability", ("--pairs", "5"), "both halves make selections look stable: keep them tog"),
+        ("permute", ("--permutations", "2"), "p is too small: keep one row a sample"),
+    ],
+)
+def test_rows_of_one_id_are_told_where_rows_are_taken_for_independent(
+    frame, told, command, options, advice
+) -> None:
+    parted = frame.assign(patient=[f"p{j // 3}" for j in range(ROWS)])
+    columns = ("--target", "y", "--id", "patient", "--quiet")
+    err = told(parted, command, "--model", "SquaredHingeSVC", *options, *columns)
+    assert err.count("40 of 60 rows have the id of an earlier one (patient)") == 1
+    assert advice in err
+
+
+@pytest.mark.parametrize(
     ("command", "options"),
     [
         ("compare", ("--models", "SquaredHingeSVC", "--quick")),

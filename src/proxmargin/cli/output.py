@@ -188,11 +188,11 @@ def _value(row: dict[str, Any], with_class: bool) -> str:
     return f"{row['class']} {number}" if with_class else number
 
 
-def warn_of_parted(table: Table) -> None:
-    """Warn of rows of one sample, which folds part."""
+def warn_of_parted(table: Table, *harm: str) -> None:
+    """Warn of rows of one sample, which folds part; ``harm``: what comes of it."""
     from proxmargin.models.selection.scoring import warn_of_repeated_ids
 
-    warn_of_repeated_ids(table.ids, table.groups, getattr(table.ids, "name", None))
+    warn_of_repeated_ids(table.ids, table.groups, getattr(table.ids, "name", None), *harm)
 
 
 def warn_of_leaks(table: Table) -> None:

@@ -167,8 +167,8 @@ def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
 @pytest.mark.parametrize(
     ("model", "scoring", "load", "label"),
     [
-        ("L2SVC", "log_loss", load_breast_cancer, "negated log loss"),
-        ("LogisticRegression", "brier", load_breast_cancer, "negated Brier score"),
+        ("L2SVC", "log_loss", load_breast_cancer, "minus log loss"),
+        ("LogisticRegression", "brier", load_breast_cancer, "minus Brier score"),
         ("L2SVC", "roc_auc", load_iris, "roc auc ovr"),
     ],
 )
@@ -193,3 +193,52 @@ def test_an_interrupted_test_says_that_the_comparison_is_kept(table, tmp_path, m
     command = ["publish", str(table), "--id", "patient", "-o", str(tmp_path / "out"), *MODELS]
     assert main([*command, "--permutations", "9"]) != 0
     assert "the comparison is kept" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((40, 12)), np.arange(40) % 2
+    found = compare(x, y, models=["L2SVC", "DWD"], cv=2, progress=False, quick=True)
+    return found, x, y
+
+
+def test_the_choice_among_models_is_inside_a_test_of_all_of_them(chosen) -> None:
+    found, x, y = chosen
+    alone = folder.pipeline_test(found, x, y, permutations=9, progress=False)
+    whole = folder.pipeline_test(found, x, y, permutations=9, whole=True, progress=False)
+    assert (alone.inside, whole.inside) == (1, 2)
+    assert whole.score == alone.score
+    assert whole.pvalue >= alone.pvalue  # against the best of two for each permutation
+    assert "is not inside" in permutation_sentence(vars(alone))
+    assert "the choice among the 2 models" in permutation_sentence(vars(whole))
+    assert "is not inside" not in permutation_sentence(vars(whole))
+
+
+def test_a_single_model_was_not_chosen(chosen) -> None:
+    _, x, y = chosen
+    found = compare(x, y, models=["L2SVC"], cv=2, progress=False, quick=True)
+    test = folder.pipeline_test(found, x, y, permutations=2, progress=False)
+    assert "not inside" not in permutation_sentence(vars(test))
+
+
+def test_the_page_says_what_a_test_has_inside(chosen, tmp_path) -> None:
+    found, x, y = chosen
+    test = folder.pipeline_test(found, x, y, permutations=2, progress=False)
+    folder.publish(found, x, y, tmp_path, test=test)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert permutation_sentence(vars(test)) in page
+
+
+def test_weighted_rows_are_published_without_a_test_and_told(tmp_path, monkeypatch, capsys) -> None:
+    rng = np.random.default_rng(0)
+    rows = zip(rng.standard_normal(30), rng.uniform(0.5, 2, 30), np.arange(30) % 2, strict=True)
+    lines = [f"{x},{w},{y}" for x, w, y in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["a,w,diagnosis", *lines]))
+    tests = []
+    monkeypatch.setattr(folder, "publish", lambda *_, test, **__: tests.append(test) or [])
+    command = ["publish", str(tmp_path / "t.csv"), "--target", "diagnosis", "--weights", "w"]
+    command += ["-o", str(tmp_path / "o"), "--models", "L2SVC", "--quick", "--quiet"]
+    assert main(command) == 0
+    assert "no permutation test: weights" in capsys.readouterr().err
+    assert tests == [None]

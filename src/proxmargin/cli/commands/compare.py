@@ -369,6 +369,13 @@ def register_publish(commands: options.Commands) -> None:
         metavar="N",
         help=f"of the test of the recommended model (default: {PERMUTATIONS}; 0: no test)",
     )
+    parser.add_argument(
+        "--permute",
+        choices=("parameters", "all"),
+        default="parameters",
+        help="what is chosen again for each permutation: the parameters of the recommended model "
+        "(default), or the model as well, which takes as long as all models together",
+    )
     add_comparison(parser)
     options.add_common(parser)
 
@@ -388,14 +395,19 @@ def run_publish(arguments: argparse.Namespace) -> int:
         print(f"{found.ending.value}: the same command continues in {where}")
         by_signal = found.ending.name == "INTERRUPTED"
         return failures.interrupted() if by_signal else failures.FAILED
-    test = None
-    if arguments.permutations and not folder.can_permute(table.y, table.groups):
-        warnings.warn(
-            f"no permutation test: labels change places within a group ({arguments.groups}) only, "
-            "and each group holds samples of one class",
-            UserWarning,
-            stacklevel=2,
+    test, why = None, ""
+    if table.weights is not None:
+        why = (
+            f"weights ({arguments.weights}): permuted labels are equally likely only among samples "
         )
+        why += "that weigh the same"
+    elif not folder.can_permute(table.y, table.groups):
+        why = (
+            f"labels change places within a group ({arguments.groups}) only, and each group holds "
+        )
+        why += "samples of one class"
+    if arguments.permutations and why:
+        warnings.warn(f"no permutation test: {why}", UserWarning, stacklevel=2)
     elif arguments.permutations:
         test = folder.kept_test(
             arguments.run_dir,
@@ -403,12 +415,13 @@ def run_publish(arguments: argparse.Namespace) -> int:
                 found,
                 table.X,
                 table.y,
+                whole=arguments.permute == "all",
                 permutations=arguments.permutations,
                 groups=table.groups,
                 n_jobs=arguments.jobs,
                 progress=not arguments.quiet,
             ),
-            arguments.permutations,
+            (arguments.permutations, arguments.permute),
         )
     digest = folder.digest_of(table.source, table.X, table.y)
     files = folder.publish(found, table.X, table.y, where, test=test, digest=digest)

@@ -258,7 +258,7 @@ def register_cv(commands: options.Commands) -> None:
     )
     add("--folds", type=int, default=5, help="how many (default: 5)")
     options.add_splits(group)
-    add("--scoring", help="a name of scikit-learn's (default: the mean loss of the model, negated)")
+    add("--scoring", help="a name of scikit-learn's (default: minus the mean loss of the model)")
     add(
         "--selection",
         choices=("best", "1se"),

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from proxmargin.models.permutations import PermutationTest
 
 PERMUTATIONS = 1000
+OF_HALVES = "rows of one sample in both halves make selections look stable"
+OF_LABELS = (
+    "labels of rows of one sample do not change places at random, so that p is too small: keep one "
+    "row a sample"
+)
 CHOOSING = 200  # each with a choice of the strength in every fold
 NEXT = 5  # most frequent features below the threshold that are listed, too
 # parameters that do not change what is fitted
@@ -153,6 +158,7 @@ def run_stability(arguments: argparse.Namespace) -> int:
     estimator = options.estimator_of(arguments)
     options.free_strength(estimator, arguments)
     table, _ = options.filled_table_of(arguments)
+    output.warn_of_parted(table, OF_HALVES)
     model = proxmargin.StabilitySelection(
         options.suited(estimator, table.X, arguments),
         n_pairs=arguments.pairs,
@@ -288,8 +294,9 @@ def register_permute(commands: options.Commands) -> None:
     add(
         "--statistic",
         help="'mean-difference' (default), 't' or 'auc' of the projections, or a score of held-out "
-        "samples: 'accuracy' (default where a strength is 'auto': it is chosen again for each "
-        "permutation), or a scorer of scikit-learn such as 'balanced_accuracy' or 'roc_auc'",
+        "samples: a scorer of scikit-learn such as 'accuracy' or 'roc_auc' ('balanced_accuracy', "
+        "as of compare, is the default where a strength is 'auto': it is chosen again for each "
+        "permutation)",
     )
     add(
         "--permutations",
@@ -310,7 +317,9 @@ def run_permute(arguments: argparse.Namespace) -> int:
     output.check_plot(arguments.plot)
     estimator, table = _permuted(arguments)
     chooses = options.to_choose(arguments)
-    arguments.statistic = arguments.statistic or ("accuracy" if chooses else "mean-difference")
+    usual = "balanced_accuracy" if chooses else "mean-difference"
+    arguments.statistic = arguments.statistic or usual
+    output.warn_of_parted(table, OF_LABELS)
     test = proxmargin.permutation_test(
         estimator,
         table.X,

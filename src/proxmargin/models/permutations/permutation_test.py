@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
@@ -403,6 +403,16 @@ def _concluded(
     gap = float(known.max()) if known.size else float("nan")
     pvalue = reached / (1 + others.size)
     return PermutationTest(name, observed, null, pvalue, zscore, exact, gap, asked, interrupted)
+
+
+def choice_test(tests: Mapping[str, PermutationTest], chosen: str) -> PermutationTest:
+    """The test of a model that was chosen among several on the same data: its statistic against the
+    largest of all of them for each permutation. ``tests``: of the same permutations."""
+    own = tests[chosen]
+    largest = np.max([each.null for each in tests.values()], axis=0)[int(own.exact) :]
+    gaps = np.array([each.largest_gap for each in tests.values()])
+    found = LabelingStatistics(np.append(own.statistic, largest), gaps)
+    return _concluded(own.name, found, own.exact, largest.size, own.asked)
 
 
 def _warn_of_piles(statistics: Array, sizes: Codes) -> None:

@@ -96,16 +96,19 @@ def warn_of_ordered_rows(cv: Any, groups: Any, X: Any, codes: Any, names: Any = 
         warn_of_row_order(X if has_numbers else None, np.asarray(codes), names)
 
 
-def warn_of_repeated_ids(ids: Any, groups: Any, name: Any) -> None:
-    """Where several rows have one id, and no groups keep them on one side of a split, say so.
-    ``ids``: (n_samples,) or None. ``name``: of what holds them."""
+PARTED = "rows of one sample on both sides of a split make scores too good"
+
+
+def warn_of_repeated_ids(ids: Any, groups: Any, name: Any, harm: str = PARTED) -> None:
+    """Where several rows have one id, and no groups keep them together, say so. ``ids``:
+    (n_samples,) or None. ``name``: of what holds them. ``harm``: what comes of it, or of it and
+    what to do."""
     repeats = 0 if ids is None or groups is not None else len(ids) - len(set(ids))
     if repeats:
         given = name if str(name).replace(".", "").isidentifier() else repr(str(name))
         warnings.warn(
-            f"{repeats} of {len(ids)} rows have the id of an earlier one ({name}), and rows of one "
-            "sample on both sides of a split make scores too good: keep them together "
-            f"(groups={given})",
+            f"{repeats} of {len(ids)} rows have the id of an earlier one ({name}), and {harm}"
+            f"{'' if ':' in harm else f': keep them together (groups={given})'}",
             stacklevel=users_level(),
         )
 

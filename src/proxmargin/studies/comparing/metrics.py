@@ -173,10 +173,8 @@ def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
         return METRICS[scoring]
     if isinstance(scoring, str) and scoring in _NEGATED:
         own = METRICS[_NEGATED[scoring]]
-        label = f"negated {own.label}"
-        return replace(
-            own, name=scoring, label=label, of=partial(_negative, own), larger_is_better=True
-        )
+        label, of = f"minus {own.label}", partial(_negative, own)
+        return replace(own, name=scoring, label=label, of=of, larger_is_better=True)
     if callable(scoring):
         name = getattr(scoring, "__name__", getattr(scoring, "_score_func", scoring))
         name = name if isinstance(name, str) else getattr(name, "__name__", "score")

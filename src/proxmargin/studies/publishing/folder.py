@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 import proxmargin
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
-from proxmargin.models.permutations import permutation_test
+from proxmargin.models.permutations import choice_test, permutation_test
 from proxmargin.models.selection.calibration import CalibratedMargin
 from proxmargin.models.selection.scoring import (
     held_out_scorer,
@@ -36,9 +36,15 @@ from proxmargin.studies.comparing.metrics import metric_of
 from proxmargin.studies.comparing.rows import INNER_FOLDS
 from proxmargin.studies.comparing.searches import AlphaPath, CPath
 from proxmargin.studies.comparing.setup import Protocol
-from proxmargin.studies.publishing.methods import checklist, methods, write_paper
-from proxmargin.studies.reports import check_libraries
+from proxmargin.studies.publishing.methods import (
+    checklist,
+    methods,
+    permutation_sentence,
+    write_paper,
+)
+from proxmargin.studies.reports import check_libraries, write_report
 from proxmargin.studies.reports.details import partners
+from proxmargin.studies.stats.scores import MAJORITY
 
 PERMUTATIONS = 200
 PAGE = "report.html"
@@ -65,7 +71,7 @@ def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Any) -> dict[str
 
 @dataclass(frozen=True)
 class PipelineTest:
-    """A permutation test of the scores of a model, the choice of its parameters inside."""
+    """A permutation test of the held-out score of the recommended model."""
 
     model: str
     metric: str  # its label
@@ -73,6 +79,8 @@ class PipelineTest:
     pvalue: float
     answer: str  # in a sentence
     chooses: bool  # whether parameters are chosen again for each permutation
+    inside: int  # models among which each permutation chooses again
+    compared: int  # those that the model was chosen among
 
 
 def can_permute(y: Any, groups: Any) -> bool:
@@ -89,6 +97,7 @@ def pipeline_test(
     X: Any,
     y: Any,
     *,
+    whole: bool = False,
     permutations: int = PERMUTATIONS,
     groups: Any = None,
     n_jobs: int | None = None,
@@ -96,54 +105,58 @@ def pipeline_test(
 ) -> PipelineTest:
     """Whether the recommended model predicts better than models of permuted labels.
 
-    Its score is what the models are compared by, on held-out rows, negated if less of it is better;
-    of probabilities that the model does not have itself those by its scores. Permuted labels go
-    through cross-validation, the choice of the parameters by folds inside each training part
-    included.
+    Its score is what the models are compared by, on held-out rows, with the sign by which larger is
+    better; of probabilities that a model does not have itself those by its scores. Permuted labels
+    go through cross-validation, the choice of the parameters by folds inside each training part
+    included; and if ``whole`` the choice among all compared models, whose best score counts.
     """
-    name = str(comparison.recommended_)
-    model = comparison.models_[name]
-    inner = model.model if isinstance(model, Preprocessed) else model
-    protocol, classes = comparison.setup.protocol, np.unique(y)
+    chosen, classes = str(comparison.recommended_), np.unique(y)
+    protocol = comparison.setup.protocol
+    compared = [name for name in comparison.names if name != MAJORITY]
     statistic = held_out_scorer(protocol.scoring.name, classes.size)
     scorer = of_second_class(statistic, classes)
-    estimator, chooses = _choosing(name, inner, protocol, scorer)
-    if needs_probabilities(statistic) and not hasattr(estimator, "predict_proba"):
-        estimator = CalibratedMargin(estimator, cv=INNER_FOLDS, ensemble=False)
-    if isinstance(model, Preprocessed):
-        estimator = Preprocessed.of(clone(model.transformer), estimator)
+    tests, chooses = {}, True
     with warnings.catch_warnings():
         # of permuted labels there is nothing to choose
         warnings.filterwarnings("ignore", message="the chosen ", category=UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = permutation_test(
-            estimator,
-            X,
-            y,
-            statistic=statistic,
-            n_permutations=permutations,
-            groups=groups,
-            n_jobs=n_jobs,
-            random_state=protocol.random_state,
-            verbose=int(progress),
-        )
-    if found.interrupted:
-        raise KeyboardInterrupt("the comparison is kept: the same command goes on with its test")
-    label = metric_of(statistic).label
-    return PipelineTest(name, label, found.statistic, found.pvalue, found.sentence, chooses)
+        for name in compared if whole else [chosen]:
+            estimator, again = _choosing(name, comparison.models_[name], protocol, scorer)
+            chooses &= again
+            tests[name] = permutation_test(
+                estimator,
+                X,
+                y,
+                statistic=statistic,
+                n_permutations=permutations,
+                groups=groups,
+                n_jobs=n_jobs,
+                random_state=protocol.random_state,
+                verbose=int(progress),
+            )
+            if tests[name].interrupted:
+                raise KeyboardInterrupt(
+                    "the comparison is kept: the same command goes on with its test"
+                )
+    found, label = choice_test(tests, chosen), metric_of(statistic).label
+    numbers = found.statistic, found.pvalue, found.sentence
+    return PipelineTest(chosen, label, *numbers, chooses, len(tests), len(compared))
 
 
-def _choosing(name: str, model: Any, protocol: Protocol, scorer: Any) -> tuple[Any, bool]:
+def _choosing(name: str, fitted: Any, protocol: Protocol, scorer: Any) -> tuple[Any, bool]:
     """A classifier that chooses the parameters as a comparison does, and whether there are some;
-    by the accuracy where it has no probabilities for the scorer."""
+    by the accuracy where it has no probabilities for the scorer, which calibration then makes."""
+    model = fitted.model if isinstance(fitted, Preprocessed) else fitted
     plain, candidate = clone(model), CANDIDATES.get(name)
     if candidate is not None and protocol.quick:
         candidate = candidate.hurried()
     search = getattr(candidate, "search", None)
-    is_known = hasattr(plain, "predict_proba") or not needs_probabilities(scorer)
-    scoring = scorer if is_known else "accuracy"
+    lacks = needs_probabilities(scorer) and not hasattr(plain, "predict_proba")
+    scoring = "accuracy" if lacks else scorer
+    grid = {"C": search.values} if isinstance(search, CPath) else getattr(search, "values", {})
+    estimator = plain
     if isinstance(search, AlphaPath):
-        found = getattr(proxmargin, f"{name}CV")(
+        estimator = getattr(proxmargin, f"{name}CV")(
             alphas=search.n_alphas,
             l1_ratios=search.l1_ratios,
             eps=search.eps,
@@ -152,13 +165,16 @@ def _choosing(name: str, model: Any, protocol: Protocol, scorer: Any) -> tuple[A
             standardize=model.standardize,
             tol=search.tol,
         )
-        return found, True
-    grid = {"C": search.values} if isinstance(search, CPath) else getattr(search, "values", {})
-    if not grid:
-        return plain, False
-    folds = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
-    values = {n: list(each) for n, each in grid.items()}
-    return GridSearchCV(plain, values, scoring=scoring, cv=folds), True
+    elif grid:
+        folds = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
+        values = {n: list(each) for n, each in grid.items()}
+        estimator = GridSearchCV(plain, values, scoring=scoring, cv=folds)
+    if lacks:
+        estimator = CalibratedMargin(estimator, cv=INNER_FOLDS, ensemble=False)
+    chooses = isinstance(search, AlphaPath) or bool(grid)
+    if fitted is not model:
+        estimator = Preprocessed.of(clone(fitted.transformer), estimator)
+    return estimator, chooses
 
 
 def publish(
@@ -201,7 +217,8 @@ def publish(
     name = comparison.recommended_
     if comparison.interrupted or name is None or name not in comparison.models_:
         raise ValueError("the comparison is not finished, so that there is nothing to publish yet")
-    facts = comparison.to_dict()
+    told = None if test is None else asdict(test)
+    facts = {**comparison.to_dict(), "permutation_test": permutation_sentence(told)}
     record = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": comparison.setup.protocol.command,
@@ -211,25 +228,23 @@ def publish(
         },
         "seed": comparison.setup.protocol.random_state,
         "versions": dict(comparison.setup.versions),
-        "permutation_test": None if test is None else asdict(test),
+        "permutation_test": told,
     }
-    told = {"facts": facts, "record": record}
-    rows = checklist(**told)
+    rows, text = checklist(facts, record), methods(facts, record)
     path = Path(folder)
     (path / TABLES).mkdir(parents=True, exist_ok=True)
-    text = f"# Methods and results\n\n{methods(**told)}\n"
     listed = "\n".join(f"| {n} | {item} | {answer} |" for n, item, answer in rows)
     answers = (
         f"# TRIPOD+AI\n\n| Item | What is asked | Answer of this run |\n|---|---|---|\n{listed}\n"
     )
     save_model(comparison.models_[name], path / MODEL)
-    comparison.to_html(path / PAGE)
-    write_paper(path / PAPER, facts, methods(**told), rows)
+    write_report(facts, path / PAGE)
+    write_paper(path / PAPER, facts, text, rows)
     held_out = _counted_from_one(comparison.predictions).rename_axis("id")
     frames = {PREDICTIONS: held_out, **_tables(comparison, facts)}
     for file, frame in frames.items():
         _write(path / file, lambda f=frame: f.to_csv().encode())  # type: ignore[misc]
-    _write(path / "methods.md", text.encode)
+    _write(path / "methods.md", f"# Methods and results\n\n{text}\n".encode)
     _write(path / "tripod-ai.md", answers.encode)
     _write(path / "results.json", lambda: _json(facts))
     written = [PAGE, PAPER, MODEL, *frames, "methods.md", "tripod-ai.md", "results.json"]
@@ -279,19 +294,19 @@ def _flat(columns: Mapping[str, Any], frame: Callable[..., Any]) -> Any:
 
 
 def kept_test(
-    run_dir: str | os.PathLike[str], made: Callable[[], PipelineTest], permutations: int
+    run_dir: str | os.PathLike[str], made: Callable[[], PipelineTest], asked: Sequence[Any]
 ) -> PipelineTest:
-    """The test of so many permutations that the folder of a run keeps, or else a new one, which it
-    keeps."""
+    """The test that the folder of a run keeps, if it is what was ``asked`` for (the number of
+    permutations, what is chosen again), or else a new one, which it keeps."""
     path = Path(run_dir) / KEPT_TEST
     try:
         kept = json.loads(path.read_text("utf-8"))
-        if kept.pop("asked") == permutations:
+        if kept.pop("asked") == [*asked]:
             return PipelineTest(**kept)
     except (OSError, ValueError, KeyError, TypeError):
         pass
     found = made()
-    _write(path, lambda: _json({"asked": permutations, **asdict(found)}))
+    _write(path, lambda: _json({"asked": asked, **asdict(found)}))
     return found
 
 

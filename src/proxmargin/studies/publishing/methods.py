@@ -74,7 +74,7 @@ def _found(facts: Facts, record: Facts) -> str:
         if stability is None or stability != stability
         else f"Stability of the selected features over the folds {stability:.2f} (Nogueira et al. "
         "2018; 1: the same in each fold, 0: as by chance).",
-        permutation_sentence(record["permutation_test"]),
+        facts["permutation_test"],
     ]
     return " ".join(each for each in told if each)
 
@@ -106,17 +106,22 @@ def estimate(value: Facts, digits: int = 3) -> str:
 
 
 def permutation_sentence(test: Facts | None) -> str:
-    """What a test says, in a sentence; empty without one."""
+    """What a test says, and what it has inside, in sentences; empty without one."""
     if test is None:
         return ""
-    again = (
-        ", its parameters chosen again for each permutation of the labels"
-        if test["chooses"]
-        else ""
+    of, compared = test["model"], test["compared"]
+    what = "its parameters chosen" if test["chooses"] else ""
+    what = f"the choice among the {compared} models made" if test["inside"] > 1 else what
+    again = f", {what} again for each permutation of the labels" if what else ""
+    found = (
+        f"Permutation test of the {test['metric']} of {of}{again}: {test['score']:.3f} on held-out "
+        f"samples; {test['answer']}."
     )
+    if test["inside"] > 1 or compared == 1:
+        return found
     return (
-        f"Permutation test of the {test['metric']} of {test['model']}{again}: {test['score']:.3f} "
-        f"on held-out samples; {test['answer']}."
+        f"{found} That {of} was chosen among {compared} models by these labels is not inside, so "
+        "that p is a little too small (publish --permute all puts it inside)."
     )
 
 
