@@ -399,13 +399,13 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if table.weights is not None:
         why = (
             f"weights ({arguments.weights}): permuted labels are equally likely only among samples "
+            "that weigh the same"
         )
-        why += "that weigh the same"
     elif not folder.can_permute(table.y, table.groups):
         why = (
             f"labels change places within a group ({arguments.groups}) only, and each group holds "
+            "samples of one class"
         )
-        why += "samples of one class"
     if arguments.permutations and why:
         warnings.warn(f"no permutation test: {why}", UserWarning, stacklevel=2)
     elif arguments.permutations:
