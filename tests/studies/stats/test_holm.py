@@ -118,5 +118,5 @@ def test_a_control_that_is_neither_name_nor_column_is_refused(control: object) -
 
 
 def test_a_direction_that_is_neither_true_nor_false_is_refused() -> None:
-    with pytest.raises(ValueError, match="higher_is_better='no'"):
+    with pytest.raises(ValueError, match="higher_is_better must be True or False"):
         holm(MULTICLASS, higher_is_better="no")  # type: ignore[arg-type]

@@ -200,6 +200,7 @@ def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, NDArra
     if groups is None:
         return None, np.zeros(count, dtype=np.intp)
     given = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)
+    given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
     if given.shape != (count,):
         raise ValueError(f"groups must have one entry a sample, ({count},), got {given.shape}")
     if given.dtype.kind not in "biuUS":

@@ -37,10 +37,14 @@ FORMAT = "proxmargin comparison"  # by which a file is known
 VERSION = 1  # of the format
 # of a model and a metric
 OF_EVIDENCE = (*COLUMNS, "n", "equivalent")
-OF_MODEL: tuple[str, ...] = ("kind", "settings", "stability", "seconds_per_fit", "passes")
-OF_MODEL = (*OF_MODEL, "relative_gap", "certified", "folds", "score_mean", "score_sd")
-OF_CERTIFICATE: tuple[str, ...] = ("primal", "dual", "gap", "relative_gap", "kkt_residual")
-OF_CERTIFICATE = (*OF_CERTIFICATE, "converged", "stop_reason", "solver")
+OF_MODEL = (
+    *("kind", "settings", "stability", "seconds_per_fit", "passes"),
+    *("relative_gap", "certified", "folds", "score_mean", "score_sd"),
+)
+OF_CERTIFICATE = (
+    *("primal", "dual", "gap", "relative_gap", "kkt_residual"),
+    *("converged", "stop_reason", "solver"),
+)
 
 
 def _drawing(kind: str, what: str) -> Callable[..., ComparisonDisplay]:

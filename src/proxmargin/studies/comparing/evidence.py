@@ -31,8 +31,10 @@ from proxmargin.studies.stats.scores import (
     resampled,
 )
 
-COLUMNS: tuple[str, ...] = ("mean", "sd", "low", "high", "difference")
-COLUMNS = (*COLUMNS, "difference_low", "difference_high", "p", "p_holm", "p_equal")
+COLUMNS = (
+    *("mean", "sd", "low", "high", "difference", "difference_low", "difference_high"),
+    *("p", "p_holm", "p_equal"),
+)
 MOST_FOLDS = 1000  # 2^-1000 is still a positive double
 # of columns, where the differences of pairs have another name
 PARTS = {"difference_low": "low", "difference_high": "high"}
@@ -95,8 +97,38 @@ class Evidence:
         disjoint = max(1, round(1.0 + 1.0 / test_ratio))
         folds = min(len(values) // repeats, disjoint)
         sign, basis = 1.0 if larger_is_better else -1.0, basis or MetricRange()
-        judge = _Judge(test_ratio, folds, sign, basis, unit)
-        return judge(tuple(models), values, traits or Traits.of_count(len(models)))
+        judge, names = _Judge(test_ratio, folds, sign, basis, unit), tuple(models)
+        splits, kept = _complete(values)
+        picked, places = values[np.ix_(splits, kept)], np.flatnonzero(kept)
+        columns = {name: np.full(len(names), np.nan) for name in COLUMNS}
+        best, pairs, choice, price, equivalent = None, None, None, np.nan, []
+        if picked.size:
+            signed, own = sign * picked, (traits or Traits.of_count(len(names))).of(kept)
+            best = highest(signed.mean(axis=0), own)
+            pairs = ModelPairs.of(picked, tuple(names[place] for place in places), judge)
+            for name, column in {**judge.means(picked), **pairs.against(best)}.items():
+                columns[name][kept] = column
+            order = np.argsort(-signed.mean(axis=0), kind="stable").tolist()
+            apart = pairs.p_holm <= 1 - CONFIDENCE
+            equivalent = [best, *(k for k in order if k != best and not apart[k, best])]
+            choice = recommended(signed, own, apart, test_ratio, unit)
+            if min(picked.shape) > 1:
+                price = price_of_halving(signed, test_ratio, unit)
+        left_out = tuple(name for name, here in zip(names, kept, strict=True) if not here)
+        n_splits = len(picked) if picked.size else 0
+        return cls(
+            models=names,
+            **columns,
+            pairs=pairs,
+            best=None if best is None else names[places[best]],
+            equivalent=tuple(names[places[each]] for each in equivalent),
+            recommended=None if choice is None else names[places[choice]],
+            unit=unit,
+            price=price,
+            left_out=left_out,
+            n_splits=n_splits,
+            notes=tuple(_notes(n_splits, len(values), left_out)),
+        )
 
     def row(self, model: str) -> dict[str, Any]:
         """The numbers of one model, NaN where there are none, and whether it is equivalent."""
@@ -122,38 +154,7 @@ class _Judge:
     basis: MetricRange
     unit: float
 
-    def __call__(self, names: tuple[str, ...], values: Floats, traits: Traits) -> Evidence:
-        splits, kept = _complete(values)
-        picked = values[np.ix_(splits, kept)]
-        places = np.flatnonzero(kept)
-        columns = {name: np.full(len(names), np.nan) for name in COLUMNS}
-        best, chosen, pairs, choice, price = None, [], None, None, np.nan
-        if picked.size:
-            signed, traits = self.sign * picked, traits.of(kept)
-            best = highest(signed.mean(axis=0), traits)
-            pairs = ModelPairs.of(picked, tuple(names[place] for place in places), self)
-            for name, column in {**self._means(picked), **_against(pairs, best)}.items():
-                columns[name][kept] = column
-            chosen = self._equivalent(picked, best, pairs.p_holm[:, best])
-            apart = pairs.p_holm <= 1 - CONFIDENCE
-            choice = recommended(signed, traits, apart, self.ratio, self.unit)
-            if min(picked.shape) > 1:
-                price = price_of_halving(signed, self.ratio, self.unit)
-        return Evidence(
-            models=names,
-            **columns,
-            pairs=pairs,
-            best=None if best is None else names[places[best]],
-            equivalent=tuple(names[places[each]] for each in chosen),
-            recommended=None if choice is None else names[places[choice]],
-            unit=self.unit,
-            price=price,
-            left_out=tuple(name for name, here in zip(names, kept, strict=True) if not here),
-            n_splits=len(picked) if picked.size else 0,
-            notes=tuple(self._notes(names, values, splits, kept)),
-        )
-
-    def _means(self, values: Floats) -> dict[str, Floats]:
+    def means(self, values: Floats) -> dict[str, Floats]:
         """Means with intervals: where the rows behind the scores allow less than the spread over
         the splits says, theirs."""
         found = student(values.T, self.ratio)
@@ -167,35 +168,14 @@ class _Judge:
         low, high = (np.clip(end, self.basis.low, self.basis.high) for end in (low, high))
         return {"mean": found.mean, "sd": spread, "low": low, "high": high}
 
-    def _equivalent(self, values: Floats, best: int, adjusted: Floats) -> list[int]:
-        """Models not distinguishable from the best, the best first."""
-        order = np.argsort(-self.sign * values.mean(axis=0), kind="stable")
-        level = 1 - CONFIDENCE
-        return [best, *(int(each) for each in order if each != best and adjusted[each] > level)]
 
-    def _notes(
-        self, names: tuple[str, ...], values: Floats, splits: NDArray[Any], kept: NDArray[Any]
-    ) -> Iterator[str]:
-        missing = [name for name, here in zip(names, kept, strict=True) if not here]
-        used = int(splits.sum()) if kept.any() else 0
-        if used < len(values):
-            yield f"{used} of {len(values)} splits are judged: the others are not complete"
-        if missing:
-            yield f"not judged, because scores are missing or infinite: {', '.join(missing)}"
-        if used == 1:
-            yield "one split tells nothing of the spread: no model is distinguished from another"
-
-
-def _against(pairs: ModelPairs, best: int) -> dict[str, Floats]:
-    """The columns of differences from the best; the best itself is certain to equal itself."""
-    itself = dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
-    itself |= dict.fromkeys(("p", "p_holm", "p_equal"), 1.0)
-    columns = {}
-    for name, own in itself.items():
-        column = getattr(pairs, PARTS.get(name, name))[:, best].copy()
-        column[best] = own
-        columns[name] = column
-    return columns
+def _notes(used: int, splits: int, missing: tuple[str, ...]) -> Iterator[str]:
+    if used < splits:
+        yield f"{used} of {splits} splits are judged: the others are not complete"
+    if missing:
+        yield f"not judged, because scores are missing or infinite: {', '.join(missing)}"
+    if used == 1:
+        yield "one split tells nothing of the spread: no model is distinguished from another"
 
 
 def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -234,6 +214,16 @@ class ModelPairs:
         posterior = replace(found, mean=judge.sign * found.mean).posterior(ROPE * judge.unit)
         p = found.pvalue
         return cls(names, found.mean, low, high, p, adjusted_for_pairs(p), *posterior)
+
+    def against(self, best: int) -> dict[str, Floats]:
+        """The columns of differences from the best; the best itself is certain to equal itself."""
+        itself = dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
+        itself |= dict.fromkeys(("p", "p_holm", "p_equal"), 1.0)
+        columns = {}
+        for name, own in itself.items():
+            columns[name] = getattr(self, PARTS.get(name, name))[:, best].copy()
+            columns[name][best] = own
+        return columns
 
     def to_frame(self) -> Any:
         """A row for each pair: first, second, and the numbers."""

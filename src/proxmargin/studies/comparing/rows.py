@@ -18,7 +18,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.multiclass import type_of_target
 
-from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.aligned import by_sample, checked_groups
 from proxmargin.data.inputs.parameters import check_folds, check_number
 from proxmargin.data.inputs.preprocessing import fitted_transformer
 from proxmargin.data.inputs.targets import refuse_small_classes
@@ -86,7 +86,7 @@ class LabelledRows:
             names = getattr(estimator, "feature_names_in_", None)
         else:
             names = np.array([str(name) for name in X.columns]) if hasattr(X, "iloc") else None
-        members = _checked_groups(groups, X.shape[0])
+        members = None if groups is None else checked_groups(groups, X.shape[0])[1]
         data = cls(X, y, weights, names, members, preprocess=preprocess, ids=ids)
         if weights is None or weights.all():
             return data
@@ -108,11 +108,10 @@ class LabelledRows:
 
     def rows(self, index: NDArray[np.intp]) -> LabelledRows:
         """Some of the samples."""
-        weights = None if self.weights is None else self.weights[index]
-        groups = None if self.groups is None else self.groups[index]
-        ids = None if self.ids is None else self.ids[index]
+        names = ("weights", "groups", "ids")
+        own = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
-        return replace(self, X=X, y=self.y[index], weights=weights, groups=groups, ids=ids)
+        return replace(self, X=X, y=self.y[index], **own)
 
     def prepared(self) -> tuple[LabelledRows, Any]:
         """These samples as models see them, and the transformer, fitted to them alone."""
@@ -189,24 +188,6 @@ def _checked_ids(ids: Any, X: Any) -> NDArray[Any] | None:
     found = np.empty(count, dtype=object)
     found[:] = [each if isinstance(each, int | str) else str(each) for each in given]
     return found
-
-
-def _checked_groups(groups: Any, n_samples: int) -> NDArray[Any] | None:
-    if groups is None:
-        return None
-    column = np.asarray(groups)
-    if column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    if column.shape != (n_samples,):
-        raise ValueError(
-            f"groups must be one label a sample, ({n_samples},) here, got an array of shape "
-            f"{column.shape}"
-        )
-    missing = [each is None or each != each for each in column.tolist()]
-    if any(missing):
-        raise ValueError(f"groups: row {missing.index(True)} (counted from 0) has no group")
-    labels = column.astype(str) if column.dtype == object else column
-    return np.unique(labels, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)

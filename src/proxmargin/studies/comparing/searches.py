@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,9 +102,8 @@ def _scores_of(model: Any, X: Any, n_classes: int) -> Array | None:
 
 def own_probabilities(model: Any, X: Any) -> Array | None:
     """The model's own probabilities, where it has them."""
-    if not hasattr(model, "predict_proba"):
-        return None
-    return np.asarray(model.predict_proba(X), np.float64)
+    own = hasattr(model, "predict_proba")
+    return np.asarray(model.predict_proba(X), np.float64) if own else None
 
 
 def features_used(model: Any) -> int:
@@ -219,14 +217,13 @@ class SearchPredictions:
 
     def add_models(self, split: TrainTestRows, data: LabelledRows, X: Any, models: Any) -> None:
         """Models of all settings, one after the other, for the held-out rows X."""
-        sizes, labels, scores, classes = [], [], [], np.unique(data.y)
+        sizes, found, classes = [], [], np.unique(data.y)
         for model in models:
             self.tally.count(getattr(model, "certificate_", None))
             sizes.append(float(features_used(model)))
-            said, score = said_of(model, X, classes)
-            labels.append(said)
-            scores.append(score)
+            found.append(said_of(model, X, classes))
         self.fold_sizes.append(np.array(sizes))
+        labels, scores = zip(*found, strict=True)
         known = None if any(each is None for each in scores) else np.array(scores)
         self._put(split, data.n_samples, np.array(labels), known)
 
@@ -243,39 +240,34 @@ class SearchPredictions:
         self.scores[:, split.test] = scores
 
 
-class Search(Protocol):
-    """Which settings of a model are tried, and how they are fitted."""
-
-    def tried(
-        self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
-    ) -> SearchPredictions:
-        """Out-of-fold predictions of all settings for these training rows."""
-
-    def at(self, setting: Settings, values: tuple[float, ...]) -> Search:
-        """The same search of these strengths alone, beside the rest of a setting."""
-
-
-class _Path(ABC):
+@dataclass(frozen=True)
+class _Path:
     """Warm-started paths of all inner folds, by the engine of cross-validation (`selection`)."""
 
-    parameter: str
-    tol: float
+    parameter: ClassVar[str]
 
-    @abstractmethod
     def templates(self, make: Make) -> list[Any]:
-        """The estimators whose strength varies, one a mix of norms."""
+        """The estimators whose strength varies, one a mix of norms, with checked parameters."""
+        raise NotImplementedError
 
-    @abstractmethod
     def grid(self, template: Any, assembly: Any) -> Array:
         """The strengths of one of them, the strongest penalty first."""
+        raise NotImplementedError
+
+    def mix(self, template: Any) -> Settings:
+        return {}
 
     def tried(
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
     ) -> SearchPredictions:
         from proxmargin.data.inputs.targets import Targets
+        from proxmargin.models.paths.grid import unfitted
         from proxmargin.models.selection import folds as engine
 
-        templates = self.templates(make)
+        templates = [unfitted(each) for each in self.templates(make)]
+        for template in templates:
+            template._check_parameters()
+            template._check_model()
         targets = Targets.encode(data.y, data.weights, templates[0].class_weight)
         rows = engine.ValidatedRows(data.prepared()[0].X, targets, data.weights, {})
         first = templates[0]._assembled(rows.design, targets)
@@ -300,9 +292,6 @@ class _Path(ABC):
                 found.add_paths(split, data, ((each.models, each.decisions) for each in scored))
         return found
 
-    def mix(self, template: Any) -> Settings:
-        return {}
-
 
 @dataclass(frozen=True)
 class AlphaPath(_Path):
@@ -319,9 +308,7 @@ class AlphaPath(_Path):
         return replace(self, l1_ratios=(setting["l1_ratio"],), values=values[::-1])
 
     def templates(self, make: Make) -> list[Any]:
-        return [
-            _template(make().set_params(l1_ratio=ratio, tol=self.tol)) for ratio in self.l1_ratios
-        ]
+        return [make().set_params(l1_ratio=ratio, tol=self.tol) for ratio in self.l1_ratios]
 
     def grid(self, template: Any, assembly: Any) -> Array:
         from proxmargin.models.paths.grid import default_grid
@@ -346,20 +333,10 @@ class CPath(_Path):
         return replace(self, values=values)
 
     def templates(self, make: Make) -> list[Any]:
-        return [_template(make().set_params(tol=self.tol))]
+        return [make().set_params(tol=self.tol)]
 
     def grid(self, template: Any, assembly: Any) -> Array:
         return np.array(self.values, np.float64)
-
-
-def _template(estimator: Any) -> Any:
-    """The estimator as the engine of paths takes it, with checked parameters."""
-    from proxmargin.models.paths.grid import unfitted
-
-    template = unfitted(estimator)
-    template._check_parameters()
-    template._check_model()
-    return template
 
 
 @dataclass(frozen=True)
@@ -413,3 +390,8 @@ class Given:
         if hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
             return SearchPredictions([{}])
         return Grid({}).tried(make, data, folds)
+
+
+# which settings of a model are tried, and how they are fitted; ``at``: the same search of some
+# strengths alone, beside the rest of a setting
+Search: TypeAlias = AlphaPath | CPath | Grid | Given

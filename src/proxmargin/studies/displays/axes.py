@@ -39,13 +39,13 @@ def axes_for(ax: Any) -> Any:
 
 
 def titled(ax: Any, title: str) -> None:
-    """A title at the left, in which dollar signs are no formulas."""
+    """A title at the left, in which dollar signs are no formulas; no frame at the top and right."""
+    ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(title, loc="left", fontsize="medium").set_parse_math(False)
 
 
 def finish(display: Any, ax: Any, title: str) -> None:
-    """What all displays end with: a title, no frame at the top and right, their axes."""
-    ax.spines[["top", "right"]].set_visible(False)
+    """What all displays end with: a title and their axes."""
     titled(ax, title)
     display.ax_, display.figure_ = ax, ax.figure
 

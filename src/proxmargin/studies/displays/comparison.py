@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
-from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.studies.displays.axes import apart, axes_for, finish
-from proxmargin.studies.reports.details import ModelPredictions, stairs
+from proxmargin.studies.reports.details import ModelPredictions, curve_of
 from proxmargin.studies.stats.scores import INTERVAL
 
 Array = NDArray[np.float64]
@@ -187,7 +185,7 @@ def height_of(models: int) -> float:
 
 
 def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
-    marks = _draw_rows(drawn, ax, *drawn.numbers("mean", "low", "high"))
+    marks = _draw_rows(drawn, ax, "mean", "low", "high")
     majority = _number((drawn.facts.get("majority") or {}).get(drawn.metric))
     if np.isfinite(majority):
         ax.axvline(majority, color=MAJORITY, linestyle=":", label="majority class")
@@ -197,8 +195,7 @@ def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
 
 
 def _draw_differences(drawn: Drawn, ax: Any) -> list[Any]:
-    parts = drawn.numbers("difference", "difference_low", "difference_high")
-    marks = _draw_rows(drawn, ax, *parts)
+    marks = _draw_rows(drawn, ax, "difference", "difference_low", "difference_high")
     ax.axvline(0.0, color=MAJORITY, linewidth=0.8)
     ax.set_xlabel(f"difference from the best: {drawn.label}, {INTERVAL}; {drawn.protocol}")
     _legend(ax)
@@ -222,23 +219,24 @@ def _draw_folds(drawn: Drawn, ax: Any) -> list[Any]:
     return marks
 
 
-def _draw_rows(drawn: Drawn, ax: Any, centre: Array, low: Array, high: Array) -> list[Any]:
+def _draw_rows(drawn: Drawn, ax: Any, *names: str) -> list[Any]:
     """A row with an interval for each model."""
+    centre, low, high = drawn.numbers(*names)
     places = np.arange(centre.size, dtype=np.float64)
-    marks = _error_bars(drawn, ax, (centre, places), xerr=(centre - low, high - centre), capsize=2)
+    ends = np.abs([centre - low, high - centre])
+    marks = _error_bars(drawn, ax, centre, places, xerr=ends, capsize=2)
     _name_rows(drawn, ax)
     return marks
 
 
-def _error_bars(drawn: Drawn, ax: Any, points: tuple[Array, Array], **style: Any) -> list[Any]:
-    """Those of each group of models; of lengths (below, above) one has to be given."""
-    (axis,) = {"xerr", "yerr"} & set(style)
-    (x, y), ends = points, np.abs(np.stack(style.pop(axis)))
+def _error_bars(drawn: Drawn, ax: Any, x: Array, y: Array, **style: Any) -> list[Any]:
+    """Those of each group of models; lengths are ``xerr`` or ``yerr``, (2, n_models)."""
+    errors = {name: style.pop(name) for name in ("xerr", "yerr") if name in style}
     return [
         ax.errorbar(
             x[places],
             y[places],
-            **{axis: ends[:, places]},
+            **{name: each[:, places] for name, each in errors.items()},
             fmt="o",
             label=label,
             **style,
@@ -276,7 +274,8 @@ def _draw_costs(drawn: Drawn, ax: Any, given: Sequence[Any], label: str) -> list
     if np.nanmax(costs, initial=0.0) > WIDE * least:
         ax.set_xscale("symlog", linthresh=least)
     mean, low, high = drawn.numbers("mean", "low", "high")
-    marks = _error_bars(drawn, ax, (costs, mean), yerr=(mean - low, high - mean), elinewidth=0.7)
+    ends = np.abs([mean - low, high - mean])
+    marks = _error_bars(drawn, ax, costs, mean, yerr=ends, elinewidth=0.7)
     ax.set(xlabel=label, ylabel=drawn.label)
     _name_points(drawn, ax, costs, mean)
     _legend(ax)
@@ -301,58 +300,37 @@ def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
         )
 
 
-class Curve(NamedTuple):
-    """A curve from the left to the right, and the area under it."""
-
-    x: Array
-    y: Array
-    area: float
-
-
 def _draw_roc(drawn: Drawn, ax: Any) -> list[Any]:
-    def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
-        x, y, _ = roc_curve(is_class, scores)
-        return Curve(x, y, float(auc(x, y)))
-
-    def at(grid: Array, found: Curve) -> Array:
-        return np.interp(grid, found.x, found.y)
-
-    marks = _draw_curves(drawn, ax, curve, at)
+    marks = _draw_curves(drawn, ax, "roc", lambda grid, found: np.interp(grid, found.x, found.y))
     ax.plot([0, 1], [0, 1], **CHANCE)
     ax.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
     return marks
 
 
 def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
-    def curve(is_class: NDArray[np.bool_], scores: Array) -> Curve:
-        precision, recall, _ = precision_recall_curve(is_class, scores)
-        x, y = stairs(recall[::-1], precision[::-1])
-        return Curve(x, y, float(average_precision_score(is_class, scores)))
-
-    def at(grid: Array, found: Curve) -> Array:
-        return found.y[np.searchsorted(found.x, grid, side="left")]
-
-    marks = _draw_curves(drawn, ax, curve, at)
+    marks = _draw_curves(
+        drawn, ax, "precision_recall", lambda grid, found: found.y[np.searchsorted(found.x, grid)]
+    )
     ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03), aspect="equal")
     return marks
 
 
-def _draw_curves(drawn: Drawn, ax: Any, curve: Any, at: Any) -> list[Any]:
-    """Curves of one class, or their mean over the classes, with the areas in the legend."""
+def _draw_curves(drawn: Drawn, ax: Any, kind: str, at: Any) -> list[Any]:
+    """Curves of one class, or their mean over the classes (heights ``at`` a grid), with the areas
+    in the legend."""
     labels = [str(each["label"]) for each in drawn.facts["data"]["classes"]]
-    chosen = _classes(labels, drawn.class_)
+    chosen = list(range(len(labels))) if len(labels) != 2 else [1]
+    if drawn.class_ is not None:
+        check_choice("label", str(drawn.class_), labels)
+        chosen = [labels.index(str(drawn.class_))]
     grid, marks = np.linspace(0.0, 1.0, GRID), []
     predictions = drawn.facts.get("predictions") or {}
     for model in drawn.models:
         held_out = ModelPredictions.of(predictions, str(model["name"]), len(labels))
         if held_out is None:
             continue
-        true, scores = held_out.true, held_out.scores
-        found = [
-            curve(true == k, score_levels(scores[:, k]))
-            for k in chosen
-            if 0 < (true == k).sum() < true.size
-        ]
+        members = [(k, held_out.true == k) for k in chosen]
+        found = [curve_of(kind, m, held_out.scores[:, k]) for k, m in members if 0 < m.mean() < 1]
         if not found:
             continue
         x, y, area = found[0]
@@ -366,14 +344,6 @@ def _draw_curves(drawn: Drawn, ax: Any, curve: Any, at: Any) -> list[Any]:
     # beside a square picture there is room
     _legend(ax, title=f"{of} (area)", loc="center left", bbox_to_anchor=(1.02, 0.5))
     return marks
-
-
-def _classes(labels: Sequence[str], label: Any) -> list[int]:
-    """The indices of the classes with curves."""
-    if label is not None:
-        check_choice("label", str(label), labels)
-        return [labels.index(str(label))]
-    return [1] if len(labels) == 2 else list(range(len(labels)))
 
 
 def _known(facts: Facts, metric: str) -> Facts:

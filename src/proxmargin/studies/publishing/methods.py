@@ -82,19 +82,14 @@ def _found(facts: Facts, record: Facts) -> str:
 def _clinical(found: Facts, repeats: int) -> str:
     point = found["predicted"]
     first = f" (first of {repeats} repetitions of the folds)" if repeats > 1 else ""
-    rates = ("sensitivity", "specificity", "ppv", "npv")
-    words = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")
-    shown = "; ".join(
-        f"{word} {estimate(point[name])}" for name, word in zip(rates, words, strict=True)
-    )
+    shown = "; ".join(f"{word} {estimate(point[rate])}" for rate, word in RATES.items())
     return (
         f"Of {found['n']} held-out samples{first}, {found['events']} of the class "
-        f"{found['positive']}: area under the ROC curve {estimate(found['auc'])}; where the "
-        f"model predicts the class ({point['tp']} right, {point['fp']} wrong, {point['fn']} "
-        f"missed) {shown}. Calibration slope {estimate(found['slope'], 2)}, intercept "
-        f"{estimate(found['intercept'], 2)}, "
-        f"{found['expected']:.1f} events expected; Brier score {found['brier']:.3f}. "
-        f"{found['method']}"
+        f"{found['positive']}: area under the ROC curve {estimate(found['auc'])}; where the model "
+        f"predicts the class ({point['tp']} right, {point['fp']} wrong, {point['fn']} missed) "
+        f"{shown}. Calibration slope {estimate(found['slope'], 2)}, "
+        f"intercept {estimate(found['intercept'], 2)}, {found['expected']:.1f} events expected; "
+        f"Brier score {found['brier']:.3f}. {found['method']}"
     )
 
 
@@ -162,6 +157,8 @@ def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
     yield "10", f"{_size(data)}. No sample size was calculated by this run. {power(facts)}".strip()
     yield "11", f"Filled in by {prepared}." if prepared else "None: there were no missing entries."
     yield "12a", "Nested cross-validation: methods.md, first paragraph."
+    scaled = "standardised" if protocol["standardize"] else "in the units of the data"
+    yield "12b", f"Features are {scaled}; linear models are linear in them."
     yield "12c", "Linear margin classifiers and kernel machines; see 12a and tables/scores.csv."
     yield "12e", ", ".join(str(each["label"]) for each in protocol["metrics"])
     yield "12f", "None."
@@ -265,7 +262,7 @@ def _pages(facts: Facts, methods: str, checklist: Sequence[tuple[str, str, str]]
     yield _charts(facts, ("roc", "precision_recall"))
     found = clinical_of(facts)
     if found is not None:
-        yield _clinical_page(found)
+        yield _clinical_page(found, facts["protocol"]["repeats"])
         yield from _text("Misclassified samples", _mistakes(found))
     features = facts["features"].get(facts["recommended"])
     if features:
@@ -297,28 +294,17 @@ def _charts(facts: Facts, kinds: Sequence[str]) -> Any:
     return page
 
 
-def _clinical_page(found: Facts) -> Any:
+def _clinical_page(found: Facts, repeats: int) -> Any:
     """Rates with their intervals along the threshold, and the net benefit."""
     page = figure(WIDTH, HEIGHT)
     text, upper, lower = page.subfigures(3, 1, height_ratios=(0.24, 0.38, 0.38))
-    point, columns = found["predicted"], found["thresholds"]
-    told = [
-        f"{found['n']} samples, {found['events']} of the class {found['positive']}; as the model "
-        f"predicts: {point['tp']} true and {point['fp']} false positives, {point['fn']} false and "
-        f"{point['tn']} true negatives.",
-        *(f"{name}: {estimate(point[name])}" for name in ("sensitivity", "specificity")),
-        f"PPV: {estimate(point['ppv'])}; NPV: {estimate(point['npv'])}",
-        f"Area under the ROC curve: {estimate(found['auc'])}",
-        f"Calibration slope: {estimate(found['slope'], 2)}, intercept: "
-        f"{estimate(found['intercept'], 2)}; expected events: {found['expected']:.1f}",
-        found["method"],
-    ]
+    columns = found["thresholds"]
     _put(text, 0.98, f"Clinical numbers: {found['positive']}", 13, weight="bold")
-    _put(text, 0.86, "\n".join(line for each in told for line in _wrapped(each)), SIZE)
+    _put(text, 0.86, "\n".join(_wrapped(_clinical(found, repeats))), SIZE)
     x, ax = columns["threshold"], upper.subplots()
-    for name in RATES:
+    for name, label in RATES.items():
         middle, low, high = np.array(columns[name], dtype=float).T
-        (line,) = ax.plot(x, middle, label=name.upper() if name in ("ppv", "npv") else name)
+        (line,) = ax.plot(x, middle, label=label)
         ax.fill_between(x, low, high, alpha=0.15, color=line.get_color(), linewidth=0)
     _named(ax, "Rates with 95 % intervals", "rate")
     ax = lower.subplots()
@@ -335,7 +321,6 @@ def _named(ax: Any, title: str, label: str) -> None:
     titled(ax, title)
     ax.set_xlabel("probability from which a sample is called positive")
     ax.set_ylabel(label)
-    ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
 
 
@@ -360,7 +345,6 @@ def _weights(model: str, rows: Sequence[Facts]) -> Any:
     ax.set_yticks(places, [name.replace("$", r"\$") for name in names])
     ax.set_xlabel("coefficient per standard deviation of the feature")
     titled(ax, f"Largest weights of {model} (class; share of the folds)")
-    ax.spines[["top", "right"]].set_visible(False)
     return page
 
 

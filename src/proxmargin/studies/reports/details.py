@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,23 +226,36 @@ def curves_of(
     return found, classes
 
 
+class Curve(NamedTuple):
+    """A curve over the unit square from the left to the right, and the area under it."""
+
+    x: Array
+    y: Array
+    area: float
+
+
+def curve_of(kind: str, is_class: NDArray[np.bool_], scores: Array) -> Curve:
+    """The 'roc' or 'precision_recall' curve of the scores of a class."""
+    ranked = score_levels(scores)
+    if kind == "roc":
+        x, y, _ = roc_curve(is_class, ranked)
+        return Curve(x, y, float(roc_auc_score(is_class, ranked)))
+    precision, recall, _ = precision_recall_curve(is_class, ranked, drop_intermediate=True)
+    # precision at a recall is that of the next threshold which reaches it: steps
+    x, y = np.repeat(recall[::-1], 2)[:-1], np.repeat(precision[::-1], 2)[1:]
+    return Curve(x, y, float(average_precision_score(is_class, ranked)))
+
+
 def _curves(held_out: ModelPredictions, k: int, points: int) -> dict[str, Any]:
-    is_class, scores = held_out.true == k, score_levels(held_out.scores[:, k])
-    false_rate, true_rate, _ = roc_curve(is_class, scores)
-    precision, recall, _ = precision_recall_curve(is_class, scores, drop_intermediate=True)
+    is_class, kinds = held_out.true == k, ("roc", "precision_recall")
+    found = {kind: curve_of(kind, is_class, held_out.scores[:, k]) for kind in kinds}
     return {
-        "roc": _points(false_rate, true_rate, points),
-        "precision_recall": _points(*stairs(recall[::-1], precision[::-1]), points),
+        **{kind: _points(x, y, points) for kind, (x, y, _) in found.items()},
         "calibration": _calibration(held_out, k),
-        "auc": float(roc_auc_score(is_class, scores)),
-        "average_precision": float(average_precision_score(is_class, scores)),
+        "auc": found["roc"].area,
+        "average_precision": found["precision_recall"].area,
         "share": float(is_class.mean()),
     }
-
-
-def stairs(recall: Array, precision: Array) -> tuple[Array, Array]:
-    """Precision at a recall is that of the next threshold which reaches it, so draw steps."""
-    return np.repeat(recall, 2)[:-1], np.repeat(precision, 2)[1:]
 
 
 def _calibration(held_out: ModelPredictions, k: int) -> list[list[float]] | None:

@@ -25,7 +25,10 @@ Groups = NDArray[np.intp]
 QUANTILE: Final = float(norm.isf(0.5 * (1 - CONFIDENCE)))
 THRESHOLDS: Final = np.arange(1, 100) / 100
 DIGITS: Final = 6  # of the numbers along the thresholds
-RATES: Final = ("sensitivity", "specificity", "ppv", "npv")
+RATES: Final = {
+    **{name: name for name in ("sensitivity", "specificity")},
+    **{"ppv": "positive predictive value", "npv": "negative predictive value"},
+}
 METHOD: Final = (
     "Predictions are those for rows that the model was not fitted to. 95 % intervals: Wilson "
     "(1927) for shares of rows; for the area under the ROC curve the same with the variance of "

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, f, norm, studentized_range
 
+from proxmargin.data.inputs.parameters import check_choice, check_flag
 from proxmargin.studies.stats.scores import (
     Floats,
-    check_flag,
     check_fraction,
     pairs_frame,
     ranks_with_ties,
@@ -117,7 +117,8 @@ def against_control(
     table = read_scores(scores)
     column = table.index(control)
     rows, models = table.values.shape
-    means = table.ranks(check_flag("higher_is_better", higher_is_better)).mean(axis=0)
+    check_flag("higher_is_better", higher_is_better)
+    means = table.ranks(higher_is_better).mean(axis=0)
     z = (means[column] - np.delete(means, column)) / np.sqrt(models * (models + 1) / (6 * rows))
     pvalues = np.asarray(2 * norm.sf(np.abs(z)))
     names = table.names[:column] + table.names[column + 1 :]
@@ -233,8 +234,9 @@ def friedman(
         As `read_scores`; higher_is_better or correct_ties neither True nor False.
     """
     check_flag("correct_ties", correct_ties)
+    check_flag("higher_is_better", higher_is_better)
     table = read_scores(scores)
-    ranks = table.ranks(check_flag("higher_is_better", higher_is_better))
+    ranks = table.ranks(higher_is_better)
     rows, models = ranks.shape
     means = ranks.mean(axis=0)
     deviations = np.square(means - 0.5 * (models + 1)).sum()  # the bracket of (22)
@@ -281,8 +283,9 @@ def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = 
         As `read_scores`; alpha outside 0 and 1; higher_is_better neither True nor False.
     """
     alpha = check_fraction("alpha", alpha)
+    check_flag("higher_is_better", higher_is_better)
     table = read_scores(scores)
-    ranks = table.ranks(check_flag("higher_is_better", higher_is_better))
+    ranks = table.ranks(higher_is_better)
     rows, models = ranks.shape
     means = ranks.mean(axis=0)
     unit = np.sqrt(models * (models + 1) / (12 * rows))
@@ -354,8 +357,7 @@ def wilcoxon_signed_ranks(
         neither True nor False.
     """
     check_flag("correct_ties", correct_ties)
-    if not isinstance(method, str) or method not in ("normal", "exact"):
-        raise ValueError(f"method={method!r} must be one of normal, exact")
+    check_choice("method", method, ("normal", "exact"))
     table = read_scores(scores)
     rows, models = table.values.shape
     if method == "exact" and rows > MOST_EXACT:
@@ -375,8 +377,7 @@ def wilcoxon_signed_ranks(
 
 def _two(differences: Floats, ranks: Floats, method: str, ties: bool) -> tuple[float, float, float]:
     count = differences.size
-    zero = 0.5 * ranks[differences == 0].sum()
-    above = ranks[differences > 0].sum() + zero
+    above = ranks[differences > 0].sum() + 0.5 * ranks[differences == 0].sum()
     least = min(above, ranks.sum() - above)
     variance = count * (count + 1) * (2 * count + 1) / 24
     if ties:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, t
 
 from proxmargin.compiled.rounding import levels
+from proxmargin.data.inputs.parameters import check_flag, check_number
 
 CONFIDENCE: Final = 0.95  # of intervals; tests are at the level 1 - CONFIDENCE
 # in units of a score: smaller differences do not matter in practice (Corani and Benavoli 2015)
@@ -135,14 +136,6 @@ def check_fraction(name: str, value: float, hint: str = "") -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < 1.0:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1{hint}")
     return float(value)
-
-
-def check_flag(name: str, value: bool) -> bool:
-    """True or False, and nothing that only looks like it: the string "no" is true in Python. Raises
-    ValueError: neither."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r} must be True or False")
-    return bool(value)
 
 
 def pairs_frame(names: Sequence[str], **columns: Floats) -> Any:
@@ -392,10 +385,9 @@ def bayesian_correlated_ttest(
         As `read_scores`; test_share outside 0 and 1; rope negative or not finite;
         higher_is_better neither True nor False.
     """
-    real = isinstance(rope, Real) and not isinstance(rope, bool)
-    if not (real and np.isfinite(rope) and rope >= 0):
-        raise ValueError(f"rope={rope!r} must be a finite number, not negative")
-    sign = 1.0 if check_flag("higher_is_better", higher_is_better) else -1.0
+    check_number("rope", rope, low=0.0)
+    check_flag("higher_is_better", higher_is_better)
+    sign = 1.0 if higher_is_better else -1.0
     names, found = _differences(scores, test_share)
     better, equal, worse = replace(found, mean=sign * found.mean).posterior(rope)
     return BayesianTTest(names, better, equal, worse, float(rope))
