@@ -21,6 +21,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
 
+SLOW = pytest.mark.slow
 X, Y = (each[::4] for each in load_breast_cancer(return_X_y=True))
 X = X[:, :5]
 MODELS = ("--models", "L2SVC", "SquaredHingeSVC", "--quick", "--quiet")
@@ -167,9 +168,9 @@ def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
 @pytest.mark.parametrize(
     ("model", "scoring", "load", "label"),
     [
-        ("L2SVC", "log_loss", load_breast_cancer, "minus log loss"),
+        pytest.param("L2SVC", "log_loss", load_breast_cancer, "minus log loss", marks=SLOW),
         ("LogisticRegression", "brier", load_breast_cancer, "minus Brier score"),
-        ("L2SVC", "roc_auc", load_iris, "roc auc ovr"),
+        pytest.param("L2SVC", "roc_auc", load_iris, "roc auc ovr", marks=SLOW),
     ],
 )
 def test_a_test_is_by_the_metric_of_the_comparison(model, scoring, load, label) -> None:
@@ -205,8 +206,8 @@ def chosen():
 
 def test_the_choice_among_models_is_inside_a_test_of_all_of_them(chosen) -> None:
     found, x, y = chosen
-    alone = folder.pipeline_test(found, x, y, permutations=9, progress=False)
-    whole = folder.pipeline_test(found, x, y, permutations=9, whole=True, progress=False)
+    alone = folder.pipeline_test(found, x, y, permutations=3, progress=False)
+    whole = folder.pipeline_test(found, x, y, permutations=3, whole=True, progress=False)
     assert (alone.inside, whole.inside) == (1, 2)
     assert whole.score == alone.score
     assert whole.pvalue >= alone.pvalue  # against the best of two for each permutation

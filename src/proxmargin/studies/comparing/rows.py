@@ -109,7 +109,7 @@ class LabelledRows:
     def rows(self, index: NDArray[np.intp]) -> LabelledRows:
         """Some of the samples."""
         names = ("weights", "groups", "ids")
-        own = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
+        own: dict[str, Any] = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
         return replace(self, X=X, y=self.y[index], **own)
 
