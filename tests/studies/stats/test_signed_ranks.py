@@ -131,9 +131,9 @@ def test_a_frame_has_a_row_for_each_pair() -> None:
         (np.ones((3, 2)) + 1j, {}, "complex"),
         ([[1.0, np.inf], [0.0, 1.0]], {}, "row 0, column 1"),
         ([[1.0, 1e308], [0.0, 1.0]], {}, "row 0, column 1"),
-        (np.ones((3, 2)), {"method": "bayes"}, "normal, exact"),
-        (np.ones((3, 2)), {"method": ["foo"]}, "method="),
-        (np.ones((3, 2)), {"correct_ties": "no"}, "correct_ties="),
+        (np.ones((3, 2)), {"method": "bayes"}, "method must be one of"),
+        (np.ones((3, 2)), {"method": ["foo"]}, "method must be one of"),
+        (np.ones((3, 2)), {"correct_ties": "no"}, "correct_ties must be True or False"),
         (np.ones((201, 2)), {"method": "exact"}, "200 rows"),
     ],
 )
