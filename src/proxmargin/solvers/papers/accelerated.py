@@ -81,6 +81,7 @@ class Accelerated(State):
     patience: int = 2
     restarts: int = 0
     objective: float = np.inf  # F(u)
+    penalty: float = 0.0  # g(u)
     lowest: float = np.inf  # F so far, and the last iteration close to it (`allowed_rise`)
     lowest_at: int = 0
     mark: float = np.inf
@@ -204,6 +205,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         backward = form.backward(forward) if form.is_linear_backward else None
         first = self.first_lipschitz or min(form.first_curvature(forward), bound)
         first = first if self.bt else bound
+        penalty = form.penalty_value(u)
         return Accelerated(
             u=u,
             u_old=u,
@@ -216,7 +218,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             bound=bound,
             decrease=self.decrease,
             patience=self.patience,
-            objective=form.value(u, forward),
+            objective=form.smooth_value(u, forward) + penalty,
+            penalty=penalty,
             stop=stop,
         )
 
@@ -224,7 +227,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         form, n_iter = self._form(problem), state.n_iter + 1
         due = (n_iter - 1) % self.bt_every == 0 or self._is_careful(form)
         trial = self._search(form, state, tested=due and self.bt)
-        base, objective = trial.base, form.value(trial.u, trial.forward)
+        base, penalty = trial.base, form.penalty_value(trial.u)
+        objective = form.smooth_value(trial.u, trial.forward) + penalty
         size = float(np.linalg.norm(trial.u - state.u))
         low = n_iter == 1 or objective <= state.lowest + self.allowed_rise * abs(state.lowest)
         lowest_at = n_iter if low else state.lowest_at
@@ -247,7 +251,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         if rule is not None and rule.name in RESIDUAL_RULES:
             fresh = self._with_residuals(form, trial, fresh)
             ends = rule.met(fresh)  # the printed algorithms stop before they restart
-        if not ends and self._goes_uphill(form, state, trial, n_iter):
+        if not ends and self._goes_uphill(state, trial, penalty, n_iter):
             return self._restarted(state, fresh)
         return fresh.but(
             u=trial.u,
@@ -259,6 +263,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             t=base.t,
             extrapolation=base.weight,
             objective=objective,
+            penalty=penalty,
         )
 
     def point(self, problem: Problem, state: Accelerated) -> Point:
@@ -316,7 +321,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             # a search from far below takes a product a trial, and the bound needs none; searches
             # that are not long end as without a limit, so that a fit resumes on its trajectory
             late = state.stop.is_late(-OVERRUN) and np.isfinite(most)
-            lipschitz = most if late else min(self.growth * lipschitz, most)
+            known = curvature if self._is_careful(form) else 0.0  # no smaller L will do
+            lipschitz = most if late else min(max(self.growth * lipschitz, known), most)
             if self.coupled:
                 base = self._base(form, state, lipschitz)
 
@@ -352,7 +358,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         return fresh.but(step_residual=step_residual, point_residual=residual)
 
     def _goes_uphill(
-        self, form: CompositeForm, state: Accelerated, trial: _Trial, n_iter: int
+        self, state: Accelerated, trial: _Trial, penalty: float, n_iter: int
     ) -> bool:
         """'re' and 'mt': whether the step goes uphill and a restart is allowed."""
         allowed = n_iter > state.restart_at + (state.patience if self.mt else 0)
@@ -360,7 +366,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
             return False
         moved, gradient = trial.u - state.u, trial.base.gradient
         slope = float(np.vdot(gradient, moved))
-        rise = slope + form.penalty_value(trial.u) - form.penalty_value(state.u)
+        rise = slope + penalty - state.penalty
         return rise > SLOPE_ROUNDING * float(np.linalg.norm(gradient) * np.linalg.norm(moved))
 
     def _restarted(self, state: Accelerated, fresh: Accelerated) -> Accelerated:
