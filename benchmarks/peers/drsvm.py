@@ -73,9 +73,8 @@ def relative_gap(problem: Problem, solved: Fitted, duals: Sequence[Floats]) -> f
 
 def reference(problem: Problem) -> Floats:
     """A dual point of our own at a tight tolerance: any dual point proves a bound."""
-    from proxmargin.solvers.choice.fallback import solve
-    from proxmargin.solvers.choice.names import choose
-    from proxmargin.solvers.loop.stopping import Stop
+    from proxmargin.solvers.choice.names import choose, solve
+    from proxmargin.solvers.loop.solver import Stop
 
     parts = problem.design, problem.labels, problem.l1, problem.l2
     stated = mean_hinge(*parts, fit_intercept=problem.fit_intercept)

@@ -22,7 +22,7 @@ from proxmargin.compiled.products.compensated import add
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases import hinge_problem
 
 COLD_FIT = """

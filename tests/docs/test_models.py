@@ -10,7 +10,7 @@ import pytest
 
 from proxmargin.models.fitting.registry import model_names
 from proxmargin.solvers.choice.names import SOLVERS
-from proxmargin.solvers.loop.stopping import RULES
+from proxmargin.solvers.loop.solver import RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
 QUOTED = re.compile(r"`([^`]+)`")

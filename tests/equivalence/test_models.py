@@ -18,7 +18,7 @@ from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.solvers.choice.names import SOLVERS, suitable
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases import ESTIMATORS, KERNEL_MACHINES, PENALISED, SMOOTH_LOSSES
 from tests.oracles.models import binary_optimum
 

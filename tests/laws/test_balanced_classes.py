@@ -18,7 +18,7 @@ from proxmargin.penalties import Ball, ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.choice.rules import PASSES, RULES
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases import MARGIN_LOSSES
 
 CHOSEN = list(dict.fromkeys(rule.use for rule in (*RULES, *PASSES)))

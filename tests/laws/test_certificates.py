@@ -22,7 +22,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from tests.oracles.models import binary_optimum, joint_optimum
 

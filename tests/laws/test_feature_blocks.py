@@ -11,7 +11,7 @@ from proxmargin.optimality.problem import Point
 from proxmargin.penalties import Ball, ElasticNet, Penalty, Ridge
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases import MARGIN_LOSSES, binary_problem
 
 PENALTIES = [Ball(2.0, 0.5), Ball(1.5, 0.7), Ball(4.0, 0.6), Ridge(0.1), ElasticNet(0.02, 0.05)]

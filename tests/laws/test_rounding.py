@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin import SquaredHingeSVC
 from proxmargin.data.designs import DenseDesign, SparseDesign, StandardizedDesign
-from proxmargin.data.designs.standardized import published
+from proxmargin.data.designs.views import published
 from proxmargin.losses import Loss, MarginLoss
 from proxmargin.penalties import Penalty
 from tests.cases import (

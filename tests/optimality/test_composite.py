@@ -22,7 +22,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import (
     FastProximalGradientStar,
     GuaranteedProximalGradient,

@@ -13,7 +13,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ridge
 from proxmargin.runtime.threads import affordable, operations_in
 from proxmargin.solvers.choice.names import choose
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 
 
 def hinges(design: DenseDesign | SparseDesign) -> Problem:

@@ -18,10 +18,10 @@ from proxmargin.penalties import ElasticNet, Ridge
 from proxmargin.solvers.choice.names import RETIRED, SOLVERS, named_solver
 from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from proxmargin.solvers.shared.working_set import WorkingSet
-from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.solvers.wrappers import Relay
 
 LIMITS = [
     (name, option)

@@ -20,7 +20,7 @@ from proxmargin.penalties import Ball, Ridge
 from proxmargin.solvers.callbacks import History
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.ridge.ball_newton import BallNewton
 

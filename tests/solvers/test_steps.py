@@ -13,8 +13,7 @@ from proxmargin.optimality.problem import Point
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, SumToZero
 from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Effort, Stop
+from proxmargin.solvers.loop.solver import Effort, Stop, UnsuitableSolverError
 from tests.cases import (
     BINARY_SOLVERS,
     CLASS_SOLVERS,

@@ -85,9 +85,7 @@ def _runs(n: int, span: float, trials: int) -> Runs:
 def _run(point: NDArray[np.float64], method: str, guesses: Sequence[float | None]) -> Run:
     cap = 1.0 / (point.size * NU)
     parts = list(zip(_classes(point), guesses, strict=True))
-    with patch.object(
-        import_module("proxmargin.functions.projections.box_hyperplane"), "pivot", METHODS[method]
-    ):
+    with patch.object(import_module("proxmargin.functions.projections"), "pivot", METHODS[method]):
         start = process_time()
         for part, guess in parts:
             capped_simplex(part, CLASS_TOTAL, cap, guess=guess)

@@ -20,10 +20,14 @@ from proxmargin import SVC, ElasticNetSVC
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import Solver
-from proxmargin.solvers.loop.stopping import PrimalResidual, RelativeChange, Stop, StoppingRule
-from proxmargin.solvers.papers.admm import AlternatingDirections
-from proxmargin.solvers.papers.iterated_svm import Isvm2, Isvm3
+from proxmargin.solvers.loop.solver import (
+    PrimalResidual,
+    RelativeChange,
+    Solver,
+    Stop,
+    StoppingRule,
+)
+from proxmargin.solvers.papers.iterated_svm import AlternatingDirections, Isvm2, Isvm3
 
 __all__ = [
     "AUTO",

@@ -46,16 +46,9 @@ def largest_of_rows(values: Array) -> Array:
 
 
 def evenly_taken(weights: Array, count: int) -> tuple[NDArray[np.intp], Array]:
-    """Rows at even steps of the cumulative weight, and the weight that each represents.
-
-    All rows with weight if they are at most ``count``. A repeated row counts like one of twice the
-    weight.
-
-    Parameters
-    ----------
-    weights : (n,) >= 0
-    count : int
-    """
+    """Rows at even steps of the cumulative weight, and the weight that each represents: all rows
+    with weight if they are at most ``count``. A repeated row counts like one of twice the
+    weight."""
     live = np.flatnonzero(weights > 0)
     if live.size <= count:
         return live, weights[live]
@@ -67,13 +60,8 @@ def evenly_taken(weights: Array, count: int) -> tuple[NDArray[np.intp], Array]:
 
 
 def first_of_equals(X: Any) -> NDArray[np.intp]:
-    """For each row the index of the first row equal to it; signed zeros are equal.
-
-    Parameters
-    ----------
-    X : (n_rows, n_columns), dense or sparse
-        Some equal sparse rows may be missed.
-    """
+    """For each row of dense or sparse data the index of the first row equal to it; signed zeros are
+    equal, and some equal sparse rows may be missed."""
     _, first, number = np.unique(_keys(X), return_index=True, return_inverse=True)
     found: NDArray[np.intp] = first[number]
     is_sparse: bool = sparse.issparse(X)
@@ -84,12 +72,8 @@ def first_of_equals(X: Any) -> NDArray[np.intp]:
 
 
 def order_of_rows(X: Any) -> NDArray[np.intp]:
-    """An order of the rows that depends on them alone: equal rows follow each other.
-
-    Parameters
-    ----------
-    X : (n_rows, n_columns), dense or sparse
-    """
+    """An order of the rows, dense or sparse, that depends on them alone: equal ones are
+    neighbours."""
     return np.argsort(_keys(X), kind="stable")
 
 

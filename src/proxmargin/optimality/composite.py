@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proxmargin.compiled.rounding import TINY
-from proxmargin.data.designs.standardized import StandardizedDesign, centred, rescaled, standardized
+from proxmargin.data.designs.views import StandardizedDesign, centred, rescaled, standardized
 from proxmargin.functions.losses.base import Array, DualForm
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from proxmargin.compiled.rounding import EPS, TINY
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.data.designs.base import Design
-from proxmargin.data.designs.standardized import centred
+from proxmargin.data.designs.views import centred
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array, Loss
-from proxmargin.functions.losses.level_set import LevelSet
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
+from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.penalties.ball import Ball
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.traits import Trait

@@ -17,9 +17,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
+from functools import wraps
 from math import prod
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -197,6 +198,7 @@ def _reserve(file: IO[bytes], size: int) -> None:
     file.flush()
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -251,6 +253,18 @@ class Remembers:
     def _memory(self) -> dict[Hashable, tuple[list[np.ndarray], Any]]:
         """For each function with its hashable arguments: the arrays and the result."""
         return {}
+
+
+def kept(make: Callable[P, T]) -> Callable[P, T]:
+    """The function or method ``make(owner, ...)``, whose answers its owner keeps (`Remembers`)."""
+
+    @wraps(make)
+    def answer(*arguments: P.args, **first: P.kwargs) -> T:
+        owner: Any = arguments[0]
+        found: T = owner.remembered(make, *arguments[1:], **first)
+        return found
+
+    return answer
 
 
 class _Memory:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
-from proxmargin.functions.projections.simplex import hinge_epigraphs
+from proxmargin.functions.projections import hinge_epigraphs
 
 numbers = st.floats(-1e6, 1e6, allow_subnormal=False)
 small = st.floats(-3, 3, allow_subnormal=False).map(lambda x: round(x, 1))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from proxmargin.functions.projections.simplex import (
+from proxmargin.functions.projections import (
     column_shift,
     simplex_rows,
     transport,

@@ -170,7 +170,7 @@ def test_rows_without_weight_cost_no_passes_and_leave_the_certificate_as_it_is(
 def test_rows_without_weight_are_not_read_into_memory_for_many_features(monkeypatch) -> None:
     monkeypatch.setattr("proxmargin.data.designs.base.SAMPLE_BYTES", 40_000)
     monkeypatch.setattr(
-        "proxmargin.data.designs.blocks.chunked.ChunkedDesign._rows", _few_rows(ChunkedDesign._rows)
+        "proxmargin.data.designs.blocks.base.ChunkedDesign._rows", _few_rows(ChunkedDesign._rows)
     )
     rng = np.random.default_rng(1)
     X = rng.standard_normal((120, 2100))

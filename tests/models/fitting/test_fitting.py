@@ -31,7 +31,7 @@ from proxmargin.optimality.problem import Point
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.run import Run
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 from tests.shared_data import load_set, needs_data
 
@@ -152,7 +152,7 @@ def test_the_two_stage_method_repairs_a_wrong_support() -> None:
     assert model.certificate_.converged
     # the support found by the first stage alone, as the paper would have kept it
     from proxmargin.solvers.loop.minimize import minimize
-    from proxmargin.solvers.loop.stopping import Stop
+    from proxmargin.solvers.loop.solver import Stop
     from proxmargin.solvers.papers.proximal_gradient import TwoStage
 
     problem = model._assemble(wide, labels, None).problems[0]

@@ -29,7 +29,7 @@ from proxmargin.losses import Multinomial
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.solvers.choice.names import suitable
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 NETS = [(0.05, 0.5), (0.02, 1.0), (0.1, 0.0), (0.004, 0.8)]

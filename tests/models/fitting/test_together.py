@@ -265,8 +265,8 @@ def test_a_limit_of_time_holds_for_all_classes_at_once() -> None:
 
 
 def test_verbose_fits_share_passes_too(monkeypatch, capsys, small_sample) -> None:
-    monkeypatch.setattr("proxmargin.solvers.callbacks.progress.SHOW_AFTER", 0.0)
-    monkeypatch.setattr("proxmargin.solvers.callbacks.progress.REFRESH", 0.0)
+    monkeypatch.setattr("proxmargin.solvers.callbacks.SHOW_AFTER", 0.0)
+    monkeypatch.setattr("proxmargin.solvers.callbacks.REFRESH", 0.0)
     model = MODELS["sparse logistic"]
     found = again(model, verbose=1).fit(dataset())
     equal(found, again(model).fit(dataset()))

@@ -17,10 +17,9 @@ from proxmargin.models.limits.critical import critical_strength
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import null_point, smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, SumToZero, SumToZeroGroups
-from proxmargin.solvers.choice.fallback import solve
-from proxmargin.solvers.choice.names import choose
+from proxmargin.solvers.choice.names import choose, solve
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from tests.cases import binary_problem
 from tests.shared_data import load_set, needs_data

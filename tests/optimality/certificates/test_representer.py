@@ -20,7 +20,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ridge
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 
 N = 60
 RNG = np.random.default_rng(3)

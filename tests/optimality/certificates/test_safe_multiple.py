@@ -9,7 +9,7 @@ from proxmargin.optimality.certificates.rounding_terms import safe_multiple
 from proxmargin.optimality.problem import Point
 from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases.problems import hinge_net_problem
 
 

@@ -19,7 +19,6 @@ from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.solvers.augmented import hinge_system as curved_system
-from proxmargin.solvers.augmented import newton_rows
 from proxmargin.solvers.augmented.binary import HingePoint, SmoothedHinge
 from proxmargin.solvers.augmented.hinge_system import (
     HessianTerms,
@@ -29,11 +28,11 @@ from proxmargin.solvers.augmented.hinge_system import (
     hinge_system,
 )
 from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
-from proxmargin.solvers.augmented.smoothed_newton import minimise
+from proxmargin.solvers.augmented.multipliers import minimise
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases import multiclass_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -294,7 +293,7 @@ def test_single_precision_is_certified_in_double(rng):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("shape", [(60, 80), (80, 12)], ids=str)
 def test_systems_too_large_to_be_copied(largest, kind, shape, rng, monkeypatch):
-    monkeypatch.setattr(newton_rows, "GATHERED_WORK", 0)
+    monkeypatch.setattr(curved_system, "GATHERED_WORK", 0)
     monkeypatch.setattr(curved_system, "MAX_SIDE", largest)
     X, y = two_classes(rng, *shape)
     problem = drsvm(kind(X), y, 0.01, 0.05)

@@ -19,8 +19,7 @@ from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from tests.cases import binary_problem, class_problem
 from tests.oracles.crammer_singer import crammer_singer_objective, crammer_singer_optimum
 from tests.shared_data import load_instance, reference_instances

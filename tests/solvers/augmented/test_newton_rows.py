@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.data.designs import as_design
-from proxmargin.data.designs.standardized import centred
-from proxmargin.solvers.augmented import newton_rows as module
-from proxmargin.solvers.augmented.newton_rows import few_by_rows, newton_rows
+from proxmargin.data.designs.views import centred
+from proxmargin.solvers.augmented import hinge_system as module
+from proxmargin.solvers.augmented.hinge_system import few_by_rows, newton_rows
 
 KINDS = {
     "by columns": np.asfortranarray,

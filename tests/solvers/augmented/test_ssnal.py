@@ -43,7 +43,7 @@ from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.shared_data import load_instance, needs_data, reference_instances
 
 FREE = SumToZero(ElasticNet(0.0))

@@ -23,7 +23,7 @@ from proxmargin import (
     MulticlassSVC,
 )
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
 
 

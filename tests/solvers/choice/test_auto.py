@@ -21,13 +21,11 @@ from proxmargin.penalties import (
     SumToZeroGroups,
 )
 from proxmargin.solvers.callbacks import History
-from proxmargin.solvers.choice.fallback import Choice, RuleTable, solve
-from proxmargin.solvers.choice.names import SOLVERS, choose
+from proxmargin.solvers.choice.names import SOLVERS, Choice, RuleTable, choose, solve
 from proxmargin.solvers.choice.rules import FALLBACK, rules_for
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.solver import Solver, State, UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Solver, State, Stop, UnsuitableSolverError
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
 from tests.cases import (
     binary_problem,

@@ -43,12 +43,10 @@ from proxmargin.penalties import (
     SumToZero,
     WeightedElasticNet,
 )
-from proxmargin.solvers.choice.fallback import Choice
-from proxmargin.solvers.choice.names import SOLVERS, choose
+from proxmargin.solvers.choice.names import SOLVERS, Choice, choose
 from proxmargin.solvers.choice.rules import CELLS, FALLBACKS, KERNEL_RULES, PASSES, RULES, rules_for
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from tests.cases import hinge_problem, kernel_problem, ridge_problem
 from tests.examples import example
 

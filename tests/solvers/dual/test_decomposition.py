@@ -27,8 +27,7 @@ from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.dual.decomposition import BlockDecomposition, Blocks, BoxedDual
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 
 TIGHT = 1e-9
 

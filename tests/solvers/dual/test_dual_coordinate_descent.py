@@ -27,8 +27,7 @@ from proxmargin.data.designs import SparseDesign, StandardizedDesign, as_design,
 from proxmargin.losses import Hinge, HuberizedHinge, Logistic, MarginLoss, MarginSum, SquaredHinge
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import Penalty, Pinned, Ridge
-from proxmargin.solvers.choice.fallback import Choice, RuleTable, solve
-from proxmargin.solvers.choice.names import SOLVERS, choose
+from proxmargin.solvers.choice.names import SOLVERS, Choice, RuleTable, choose, solve
 from proxmargin.solvers.choice.rules import rules_for
 from proxmargin.solvers.dual import dual_coordinate_descent, dual_rows
 from proxmargin.solvers.dual.dual_coordinate_descent import (
@@ -39,8 +38,7 @@ from proxmargin.solvers.dual.dual_coordinate_descent import (
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
 from tests.compiled.solvers.test_dual_coordinates import (
     hessian,

@@ -15,7 +15,7 @@ from proxmargin.penalties import Ridge
 from proxmargin.solvers.choice.names import SOLVERS, choose
 from proxmargin.solvers.interior.active_set import ActiveSet
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases.problems import hinge_problem, wide_hinge_problem
 
 MODELS = [SVC(C=0.1), L2SVC(C=0.1), NuSVC(nu="0.5max"), HuberizedSVC(alpha=0.3, l1_ratio=0.0)]

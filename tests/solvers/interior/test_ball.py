@@ -18,8 +18,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from tests.cases import MARGIN_LOSSES, binary_problem, hinge_ball_problem, tail_ball_problem
 
 BOXED = ["hinge", "huberized hinge", "huberized hinge, narrow", "squared hinge"]

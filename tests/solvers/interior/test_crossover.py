@@ -21,12 +21,12 @@ from proxmargin.losses import HuberizedHinge, SquaredHinge
 from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import Pinned, Ridge
 from proxmargin.solvers.interior import interior_point
+from proxmargin.solvers.interior.active_set import Face, cross_over
 from proxmargin.solvers.interior.box_program import program_of
-from proxmargin.solvers.interior.crossover import Face, cross_over
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "pinned": Pinned()}
 LOSSES: dict[str, MarginLoss] = {

@@ -15,12 +15,11 @@ from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.losses import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import ElasticNet, Pinned, Ridge, WeightedElasticNet
-from proxmargin.solvers.choice.fallback import solve
-from proxmargin.solvers.choice.names import choose
+from proxmargin.solvers.choice.names import choose, solve
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from tests.cases import hinge_problem, tail_problem
 from tests.oracles.models import TIGHT
 

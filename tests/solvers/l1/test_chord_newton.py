@@ -18,8 +18,7 @@ from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.l1.newton import ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from tests.solvers.l1.test_newton import LOSSES, clouds, problem_of
 
 

@@ -29,8 +29,7 @@ from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.l1.class_newton import ClassNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from tests.cases import class_problem, multiclass_problem
 
 FREE = SumToZero(ElasticNet(0.0, 0.0))

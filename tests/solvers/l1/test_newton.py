@@ -9,14 +9,14 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.data.designs import as_design
-from proxmargin.data.designs.standardized import standardized
+from proxmargin.data.designs.views import standardized
 from proxmargin.losses import HuberizedHinge, Logistic, MarginSum, SquaredHinge
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import smooth_critical_strength
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.solvers.l1.newton import ColumnSet, ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 
 LOSSES = {
     "huberized": (HuberizedHinge(0.5), 0.001),

@@ -24,7 +24,7 @@ from proxmargin.solvers.callbacks import History
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.proximal_gradient import CoordinateDescent
 from tests.cases import binary_problem, hinge_problem, tail_problem
 

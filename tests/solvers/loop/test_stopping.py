@@ -14,7 +14,7 @@ from proxmargin import DWD, SVC, ElasticNetSVC, HuberizedSVC, MulticlassSVC, NuS
 from proxmargin.optimality.composite import fenchel_dual
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import (
+from proxmargin.solvers.loop.solver import (
     RULES,
     FixedPoint,
     IterateChange,

@@ -18,7 +18,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.minimax import ellipsoids
 from proxmargin.solvers.minimax.ellipsoids import spectrum
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular

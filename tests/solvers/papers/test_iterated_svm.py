@@ -19,9 +19,14 @@ from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge
 from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.stopping import PrimalResidual, Stop
-from proxmargin.solvers.papers.admm import AlternatingDirections
-from proxmargin.solvers.papers.iterated_svm import Isvm1, Isvm2, Isvm3, _minimised_on_box
+from proxmargin.solvers.loop.solver import PrimalResidual, Stop
+from proxmargin.solvers.papers.iterated_svm import (
+    AlternatingDirections,
+    Isvm1,
+    Isvm2,
+    Isvm3,
+    _minimised_on_box,
+)
 
 INTERCEPTS: dict[str, Penalty] = {"free": Ridge(0.0), "ridge": Ridge(0.1), "none": Pinned()}
 SOLVERS = {"isvm1": Isvm1, "isvm2": Isvm2, "isvm3": Isvm3, "admm": AlternatingDirections}

@@ -30,8 +30,7 @@ from proxmargin.penalties import (
     SumToZero,
 )
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
 from proxmargin.solvers.papers.primal_dual import PrimalDual, operator_norm
 from tests.cases import binary_problem, multiclass_problem
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from proxmargin.data.designs import as_design
 from proxmargin.data.designs.base import Design
-from proxmargin.data.designs.standardized import standardized
+from proxmargin.data.designs.views import standardized
 from proxmargin.functions.penalties.groups import GroupLinf, Groups
 from proxmargin.losses import CrammerSinger, Hinge, LevelSet, MarginSum, wrong_classes
 from proxmargin.optimality.problem import Point, Problem
@@ -22,7 +22,7 @@ from proxmargin.optimality.unpenalised import null_point, smooth_critical_streng
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero, SumToZeroGroups
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.programs import linear_program
 from proxmargin.solvers.programs.linear_program import LinearProgram
 from tests.oracles.programs import whole_program

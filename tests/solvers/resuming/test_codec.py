@@ -15,7 +15,7 @@ from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models.archive import CODEC
 from proxmargin.optimality.problem import Point
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.resuming.codec import EncodingError, StateCodec
 
 SETTINGS = [

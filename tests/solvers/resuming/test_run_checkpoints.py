@@ -16,7 +16,7 @@ from proxmargin.optimality.certificates.representer import certify_represented
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, RunCheckpoint, Solution
-from proxmargin.solvers.loop.stopping import RelativeChange, Stop
+from proxmargin.solvers.loop.solver import RelativeChange, Stop
 from proxmargin.solvers.resuming.codec import StateCodec
 from tests.cases import (
     BINARY_SOLVERS,

@@ -18,7 +18,7 @@ from proxmargin.penalties import Ball, Pinned, Ridge
 from proxmargin.solvers.interior.ball import minimised_in_ball
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradientStar
 from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.ridge.ball_newton import BallNewton, _minimise_in_ball

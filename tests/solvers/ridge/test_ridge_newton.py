@@ -18,7 +18,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import Ball, ElasticNet, Pinned, Ridge
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.ridge import ridge_forms
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
 from tests.oracles.models import binary_optimum

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.solvers.shared.line_search import increasing_root
+from proxmargin.solvers.shared.numerical import increasing_root
 
 ROOTS = {
     "straight": (lambda t: t - 3.0, 3.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxmargin.solvers.shared.linear_algebra import cholesky, conjugate_gradients, inverse_of
+from proxmargin.solvers.shared.numerical import cholesky, conjugate_gradients, inverse_of
 
 
 def definite(rng: np.random.Generator, n: int, rank: int | None = None) -> np.ndarray:

@@ -10,7 +10,7 @@ from proxmargin import HuberizedSVC, alpha_max
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
 from proxmargin.solvers.shared.working_set import WorkingSet
 from tests.cases import binary_problem

@@ -43,25 +43,13 @@ class FileState(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some rows that follow each other.
+    """Some rows that follow each other."""
 
-    Attributes
-    ----------
-    X : (n_rows, n_features) array or CSR matrix
-    y : (n_rows,) or None
-        Labels; None if the data have no target.
-    weight : (n_rows,) or None
-    where : str
-        File and part of the file, for messages.
-    first : int
-        Number of the first row in that part.
-    """
-
-    X: Any
-    y: NDArray[Any] | None
-    weight: NDArray[Any] | None
-    where: str
-    first: int
+    X: Any  # (n_rows, n_features) array or CSR matrix
+    y: NDArray[Any] | None  # (n_rows,), labels; None if the data have no target
+    weight: NDArray[Any] | None  # (n_rows,) or None
+    where: str  # file and part of the file, for messages
+    first: int  # number of the first row in that part
 
 
 class Source(Protocol):
@@ -126,13 +114,8 @@ class Dataset:
         return self.n_rows
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks in order; a thread reads the next one while one is in use.
-
-        Raises
-        ------
-        DataLostError
-            A file is gone, or has another number of rows than when it was opened.
-        """
+        """All chunks in order; a thread reads the next one while one is in use. Raises
+        DataLostError: a file is gone, or has another number of rows than when it was opened."""
         seen, reader = 0, self.source.chunks(self.chunk_rows)
         with ThreadPoolExecutor(1, thread_name_prefix="proxmargin-read") as pool:
             following = pool.submit(next, reader, None)

@@ -18,15 +18,10 @@ Schema = Mapping[str, Sequence[Any] | None]
 
 
 class ParquetRows:
-    """The rows of a Parquet file, or of all Parquet files of a folder.
+    """The rows of a Parquet file, or of all Parquet files of a folder, that pass the filters.
 
-    Parameters
-    ----------
-    target, weight : str or None
-        Names of columns.
-    columns : sequence of names, or dict of names and categories (None: numbers)
-    filters : as of `pyarrow.parquet.read_table`, optional
-        Which rows are read: the others are as if they were not there.
+    Target and weight are names of columns; ``columns`` names the others, a dict with categories
+    (None: numbers).
     """
 
     def __init__(self, path: Path, target: Any, weight: Any, columns: Any, filters: Any) -> None:
@@ -72,10 +67,8 @@ class ParquetRows:
             state.require(file)  # rows of two versions may have been read
 
     def _batches(self, opened: Any, group: int, rows: int, wanted: list[str]) -> Iterator[Any]:
-        """The rows of a row group that pass the filters, at most ``rows`` at a time.
-
-        A scanner of pyarrow, which filters by itself, holds several batches in memory.
-        """
+        """The rows of a row group that pass the filters, at most ``rows`` at a time. A scanner of
+        pyarrow, which filters by itself, holds several batches in memory."""
         columns = None if self._filters else wanted  # an expression does not tell its columns
         for batch in opened.iter_batches(rows, row_groups=[group], columns=columns):
             if not self._filters:

@@ -2,9 +2,9 @@
 
 from proxmargin.data.designs.base import Design, PassCounter, as_design
 from proxmargin.data.designs.dense import DenseDesign
-from proxmargin.data.designs.row_view import RowView
 from proxmargin.data.designs.sparse import SparseDesign
-from proxmargin.data.designs.standardized import (
+from proxmargin.data.designs.views import (
+    RowView,
     StandardizedDesign,
     moments,
     precise_sums,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import FURTHER_TERMS, NORM_ROUNDING, UNIT, Enclosed, gamma
 from proxmargin.functions.rows import live_rows
-from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property
+from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property, kept
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -104,22 +104,11 @@ class Stored(NamedTuple):
 class Design(Remembers, ABC):
     """A linear map from coefficients (n_features, n_outputs) to scores (n_samples, n_outputs).
 
-    Products take and return float64 whatever the precision of the data; the data are never
-    copied or converted as a whole.
-
-    Attributes
-    ----------
-    n_samples, n_features : int
-    nbytes : int
-        Size of the data.
-    density : float
-        Share of entries that are stored: 1 for a dense design.
-    share : float
-        The part of the original data that one product touches (1 unless restricted).
-    counter : PassCounter
-        Passes over the data so far.
-    summands : int
-        The most additions behind an entry of `adjoint`, in whatever order: bounds rounding.
+    Products take and return float64 whatever the precision of the data; the data are never copied
+    or converted as a whole. ``density`` is the share of entries that are stored, ``share`` the part
+    of the original data that one product touches (1 unless restricted), ``counter`` counts the
+    passes, and ``summands`` are the most additions behind an entry of `adjoint`, in whatever order:
+    they bound rounding.
     """
 
     def __init__(
@@ -190,9 +179,10 @@ class Design(Remembers, ABC):
     def row_squares(self, weights: Array, centre: Array) -> Array:
         """``sum_j weights_j (x_ij - centre_j)^2`` for each sample, (n_samples,)."""
 
+    @kept
     def row_norms(self) -> Array:
         """``|x_i|^2`` for each sample, (n_samples,); computed once."""
-        return self.remembered(_row_norms)
+        return self.row_squares(np.ones(self.n_features), np.zeros(self.n_features))
 
     @abstractmethod
     def column_squares(self, weights: Array, centre: Array) -> Array:
@@ -203,21 +193,19 @@ class Design(Remembers, ABC):
         mean = self.adjoint(weights[:, None])[:, 0]
         return mean, self.column_squares(weights, mean)
 
+    @kept
     def column_norms(self) -> Array:
         """``|x_j|`` for each feature, (n_features,), rounded up; computed once."""
-        return self.remembered(_column_norms)
+        ones, zero = np.ones(self.n_samples), np.zeros(self.n_features)
+        return np.sqrt(self.column_squares(ones, zero)) * (1.0 + NORM_ROUNDING)
 
     def spread(self, shares: Array) -> float:
-        """Root mean square distance of the samples from their mean, had all features the lower
-        decile of their variances.
+        """Root mean square distance of the samples, with these shares, from their mean, had all
+        features the lower decile of their variances.
 
         Features in large units do not change it, though they dominate all distances: the margin may
-        lie in the others. Variances that are rounding of a constant feature are left out; 1 if no
-        feature varies.
-
-        Parameters
-        ----------
-        shares : (n_samples,) >= 0, summing to one
+        lie in the others. Variances that are rounding of a constant feature are left out; 1 if none
+        varies.
         """
         mean, variance = self.mean_and_variance(shares)
         varying = variance[variance > CONSTANT_VARIANCE * mean**2]
@@ -230,16 +218,15 @@ class Design(Remembers, ABC):
     def largest(self) -> Array:
         """A bound on the absolute entries of each feature in products, (n_features,)."""
 
+    @kept
     def column_bounds(self) -> Array:
         """`largest`, computed once."""
-        return self.remembered(type(self).largest)
+        return self.largest()
 
     def enclosed(self, coef: Array, intercept: Array, scores: Array) -> Enclosed:
         """``scores``, as computed by `scores` plus the intercept, with a bound on their rounding.
-
         ``gamma sum_j largest_j |coef_j|``, one number an output for all samples: it needs no
-        product with the data.
-        """
+        product with the data."""
         live = np.count_nonzero(coef[:, 0] if coef.shape[1] == 1 else coef.any(axis=1))
         sizes: Array = self.column_bounds() @ np.abs(coef)
         if not np.isfinite(sizes).all():  # zero coefficients of features that overflow add nothing
@@ -251,13 +238,8 @@ class Design(Remembers, ABC):
         return Enclosed(scores, error, sizes + np.abs(intercept))
 
     def adjoint_error(self, sizes: Array) -> Array:
-        """A bound on the rounding of `adjoint`, (n_features, n_outputs).
-
-        Parameters
-        ----------
-        sizes : (n_outputs,)
-            Sums of the absolute values of each column of the dual point.
-        """
+        """A bound on the rounding of `adjoint`, (n_features, n_outputs), for the sums of the
+        absolute values of each column of the dual point."""
         relative = gamma(self.summands + FURTHER_TERMS) + self.recall_error
         error = relative * float(sizes.max()) * self.column_bounds()
         column = error[:, None]
@@ -274,38 +256,24 @@ class Design(Remembers, ABC):
 
     @abstractmethod
     def gram(self, weights: Array, centre: Array) -> Array:
-        """``(X - 1 centre')' diag(weights) (X - 1 centre')``, (n_features, n_features).
+        """``(X - 1 centre')' diag(weights) (X - 1 centre')``, (n_features, n_features). Rows of
+        weight zero are not read."""
 
-        Rows of weight zero are not read.
-        """
-
+    @kept
     def outer_gram(self) -> Array:
-        """``X X'``, (n_samples, n_samples), float64: inner products of samples; computed once.
-
-        It is kept with the design, and not to be written into.
-        """
-        return self.remembered(_gram_of_rows)
+        """``X X'``, (n_samples, n_samples), float64: inner products of samples; computed once. It
+        is kept with the design, and not to be written into."""
+        return self.inner_products(np.ones(self.n_features))
 
     def centred_gram(self, shares: Array) -> Array:
-        """Inner products of the centred samples; without centring, distances would cancel.
-
-        Parameters
-        ----------
-        shares : (n_samples,) >= 0, summing to one
-        """
+        """Inner products of the samples, centred with these shares: otherwise distances would
+        cancel."""
         mean = self.adjoint(shares[:, None])[:, 0]
         return self._outer_gram(np.ones(self.n_features), mean)
 
     def squared_distances(self, first: int, shares: Array) -> Array:
-        """Squared distances of the first samples to the others, (first, n_samples - first).
-
-        Parameters
-        ----------
-        first : int
-            How many are the first.
-        shares : (n_samples,) >= 0, summing to one
-            The samples are centred by their mean with these weights, for accuracy.
-        """
+        """Squared distances of the first samples to the others, (first, n_samples - first); samples
+        are centred by their mean with these shares, for accuracy."""
         gram = self.centred_gram(shares)
         squares = np.diag(gram)
         return squares[:first, None] + squares[None, first:] - 2.0 * gram[:first, first:]
@@ -323,10 +291,8 @@ class Design(Remembers, ABC):
         return evenly(self.n_samples, self.nbytes)
 
     def rows(self, index: Index) -> Design:
-        """The design of some of the samples; shares this one's counter of passes.
-
-        The last answer is remembered.
-        """
+        """The design of some of the samples; shares this one's counter of passes. The last answer
+        is remembered."""
         return self.remembered(type(self)._rows, index)
 
     @abstractmethod
@@ -347,9 +313,7 @@ class Design(Remembers, ABC):
 
     def columns(self, index: Index) -> Design:
         """The design of some of the features, kept by columns; shares this one's counter of passes.
-
-        The last answer is remembered: working-set methods ask for the same columns again.
-        """
+        The last answer is remembered: working-set methods ask for the same columns again."""
         return self.remembered(type(self)._columns, index)
 
     @abstractmethod
@@ -357,10 +321,8 @@ class Design(Remembers, ABC):
         """What `columns` returns when asked for the first time."""
 
     def narrowed(self, index: Index) -> Design:
-        """The design of some of the features, in the same storage; for products with all of it.
-
-        The last answer is remembered.
-        """
+        """The design of some of the features, in the same storage; for products with all of it. The
+        last answer is remembered."""
         return self.remembered(type(self)._narrowed, index)
 
     def _narrowed(self, index: Index) -> Design:
@@ -368,40 +330,21 @@ class Design(Remembers, ABC):
         return self._columns(index)
 
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
-        """Some of the features as a new matrix (n_samples, size of ``index``), float64.
-
-        For linear systems in the active features.
-        """
+        """Some of the features as a new matrix (n_samples, size of ``index``), float64. For linear
+        systems in the active features."""
         return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
 
     @abstractmethod
     def sweep_data(self) -> tuple[Any, ...]:
-        """The columns for coordinate descent; only where `has_columns`.
-
-        ``(matrix, centre, scale)`` for a dense matrix, or the arrays ``(data, indices, indptr)``
-        of a matrix compressed by columns.
-        """
-
-
-def _row_norms(design: Design) -> Array:
-    return design.row_squares(np.ones(design.n_features), np.zeros(design.n_features))
-
-
-def _column_norms(design: Design) -> Array:
-    ones, zero = np.ones(design.n_samples), np.zeros(design.n_features)
-    return np.sqrt(design.column_squares(ones, zero)) * (1.0 + NORM_ROUNDING)
-
-
-def _gram_of_rows(design: Design) -> Array:
-    return design.inner_products(np.ones(design.n_features))
+        """The columns for coordinate descent; only where `has_columns`. ``(matrix, centre, scale)``
+        for a dense matrix, or the arrays ``(data, indices, indptr)`` of a matrix compressed by
+        columns."""
 
 
 @singledispatch
 def as_design(data: Any) -> Design:
-    """The design over ``data``; ``as_design.register`` adds further types.
-
-    The data are copied only if they are sparse and not canonical.
-    """
+    """The design over ``data``; ``as_design.register`` adds further types. The data are copied only
+    if they are sparse and not canonical."""
     raise TypeError(f"no design is known for data of type {type(data).__name__}")
 
 

@@ -24,14 +24,9 @@ LONG_LINE = 1 << 7
 
 
 class DenseDesign(Design):
-    """A dense matrix. Float64 goes to BLAS without conversion; other types are converted entry by
-    entry in products with a single vector, and block by block in products with several.
-
-    Parameters
-    ----------
-    matrix : (n_samples, n_features)
-        Not copied; may be read-only or memory-mapped.
-    """
+    """A dense matrix, which is not copied and may be read-only or memory-mapped. Float64 goes to
+    BLAS without conversion; other types are converted entry by entry in products with a single
+    vector, and block by block in products with several."""
 
     is_dense = True
 
@@ -227,9 +222,7 @@ def _with_gram_of(triangle: Array, block: Array, *, trans: bool) -> Array:
 
 def _mirrored(triangle: Array) -> Array:
     """The symmetric matrix in C order, in place, from its upper triangle in Fortran order.
-
-    Computing one triangle only, as BLAS does, halves the work of the product.
-    """
+    Computing one triangle only, as BLAS does, halves the work of the product."""
     lower, step = triangle.T, 64
     for start in range(0, len(lower), step):
         part, rest = slice(start, start + step), slice(start + step, None)

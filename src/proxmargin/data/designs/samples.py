@@ -20,7 +20,7 @@ from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.data.designs.base import SAMPLE_BYTES
-from proxmargin.data.designs.compressed import (
+from proxmargin.data.designs.entries import (
     FEW_SAMPLES,
     canonical,
     crowded_centre,
@@ -72,7 +72,6 @@ class Others:
     @cached_property
     def lifted(self) -> Array | None:
         """``[z, 1, |z|^2]`` of dense samples z, centred; None where it would be too large to keep.
-
         Its products with `lowered` samples are squared distances."""
         n, p = self.shape
         if is_sparse(self.matrix) or 8 * n * (p + 2) > SAMPLE_BYTES:
@@ -138,15 +137,8 @@ def about(X: Any, origin: Array) -> Others:
 
 
 def inner_products(left: Any, right: Others) -> Iterator[Tile]:
-    """Tiles ``(rows, columns, <left_i - o, right_j - o>)``; a tile is overwritten by the next.
-
-    Parameters
-    ----------
-    left : (n_left, n_features)
-        Dense or sparse.
-    right : Others
-        `about` the point o.
-    """
+    """Tiles ``(rows, columns, <left_i - o, right_j - o>)`` for dense or sparse samples, with
+    ``right`` `about` the point o; a tile is overwritten by the next."""
     if is_sparse(right.matrix):
         own = right.rest_square
         for rows, lines, tile in _sparse_tiles(left, right):
@@ -164,10 +156,8 @@ def inner_products(left: Any, right: Others) -> Iterator[Tile]:
 
 
 def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
-    """Tiles ``(rows, columns, |left_i - right_j|^2)``; rounding may make an entry negative.
-
-    Samples are centred at a point amid ``right``, so that a common offset does not cancel.
-    """
+    """Tiles ``(rows, columns, |left_i - right_j|^2)``; rounding may make an entry negative. Samples
+    are centred at a point amid ``right``, so that a common offset does not cancel."""
     if is_sparse(right.matrix):
         for rows, lines, tile in _sparse_tiles(left, right):
             np.multiply(tile, -2.0, out=tile)
@@ -231,10 +221,8 @@ def middle(X: Any) -> Array:
 
 
 def by_rows(X: Any) -> Any:
-    """``X`` with cheap access to rows: sparse data as CSR.
-
-    Only data that are neither dense nor canonical CSR are copied.
-    """
+    """``X`` with cheap access to rows: sparse data as CSR. Only data that are neither dense nor
+    canonical CSR are copied."""
     return compressed(X).tocsr() if is_sparse(X) else X
 
 

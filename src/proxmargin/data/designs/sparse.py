@@ -21,20 +21,14 @@ from proxmargin.data.designs.base import (
     as_design,
     subtract_outer,
 )
-from proxmargin.data.designs.compressed import canonical, entries_of_columns, full_columns, shifted
-from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property
+from proxmargin.data.designs.entries import canonical, entries_of_columns, full_columns, shifted
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
 
 MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits
 
 
 class SparseDesign(Design):
-    """A CSR or CSC matrix, used without a copy.
-
-    Parameters
-    ----------
-    matrix : scipy.sparse CSR or CSC, matrix or array
-        Canonical (as `as_design` makes it); neither copied nor converted.
-    """
+    """A CSR or CSC matrix, canonical as `as_design` makes it; neither copied nor converted."""
 
     def __init__(self, matrix: Any, counter: PassCounter | None = None, share: float = 1.0) -> None:
         if matrix.format not in ("csr", "csc"):
@@ -104,11 +98,9 @@ class SparseDesign(Design):
         return out
 
     def _with_offsets_subtracted(self, weights: Array, centre: Array) -> tuple[Any, Array, Array]:
-        """Rows, their weights, and the part of the centre that is not subtracted yet.
-
-        The offsets of columns that are full in the rows with weight are subtracted before products
-        if cancellation would cost digits.
-        """
+        """Rows, their weights, and the part of the centre that is not subtracted yet. The offsets
+        of columns that are full in the rows with weight are subtracted before products if
+        cancellation would cost digits."""
         weighted = np.flatnonzero(weights)
         full = np.flatnonzero((self._stored >= weighted.size) & (centre != 0))  # may be
         if not (full.size and weighted.size):
@@ -128,7 +120,7 @@ class SparseDesign(Design):
         # subtract the offsets of full columns before the products: they would cancel afterwards
         point = np.where(self._stored == self.n_samples, centre, 0.0)
         rest = centre - point
-        out = self.remembered(_products_of_rows, weights, point).copy()  # folds differ in the rest
+        out = _products_of_rows(self, weights, point).copy()  # folds differ in the rest
         if rest.any():
             # XDX' - 1 h' - h 1' + (c'Dc) 1 1' with h = XDc
             self.counter.add(self.share)
@@ -193,6 +185,7 @@ class SparseDesign(Design):
         return squares
 
 
+@kept
 def _products_of_rows(design: SparseDesign, weights: Array, point: Array) -> Array:
     """``(X - 1 point') diag(weights) (X - 1 point')'`` for a point that is zero at columns with
     implicit zeros."""

@@ -18,9 +18,7 @@ SHOWN = 3  # features that an error names
 
 def as_objects(X: Any) -> NDArray[Any] | None:
     """Samples that are no rows of numbers, as an array (n_samples, ...); None for rows of numbers.
-
-    An array keeps its shape; a list becomes a one-dimensional array of its items.
-    """
+    An array keeps its shape; a list becomes a one-dimensional array of its items."""
     if sparse.issparse(X) or isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
         return None
     if isinstance(X, list | tuple):
@@ -76,20 +74,11 @@ def _are_numbers(X: Any) -> bool:
 
 
 def by_sample(name: str, values: Any, X: Any) -> Any:
-    """Values of the samples in the order of the rows of ``X``.
+    """Values of the samples in the order of the rows of ``X``; ``name`` is that of the argument.
 
-    Parameters
-    ----------
-    name : str
-        Of the argument, for errors.
-    values : (n_samples,) or None
-        A pandas object with another index than ``X`` is put into the order of ``X``; all others
-        are in that order already, and so are all if ``X`` has no index.
-
-    Raises
-    ------
-    ValueError
-        A row of ``X`` has no entry, or labels are repeated; names the first one.
+    A pandas object with another index than ``X`` is put into its order; all others are in it
+    already, and so are all if ``X`` has no index. Raises ValueError with the label of a row of
+    ``X`` without an entry, or of a repeated one.
     """
     given, rows = _index_of(values), _index_of(X)
     if given is None or rows is None or len(given) != len(rows) or given.equals(rows):
@@ -118,24 +107,12 @@ def by_feature(
     labels: Sequence[Any] | None,
     missing: float | None = None,
 ) -> Any:
-    """Values of the features in the order of the features.
+    """Values of the features in the order of the features; ``name`` is that of the parameter.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for errors.
-    values : mapping, pandas Series, or anything else, which is returned as it is
-        By the names of the features. A Series that is numbered from 0 names none if the features
-        have names, and is returned as it is too.
-    labels : (n_features,), optional
-        The names; numbers from 0 for features without names.
-    missing : float, optional
-        The value of features that a mapping leaves out; without it all have to be there.
-
-    Raises
-    ------
-    ValueError
-        A name that is none of a feature, or is repeated, or a feature without a value.
+    A mapping or pandas Series has them by the names of the features (``labels``, or numbers from
+    0); one that is not, or a Series that is numbered from 0 where features have names, is returned
+    as it is. A mapping may leave out features, whose value is ``missing``. Raises ValueError: a
+    name that is none of a feature, or is repeated, or a feature without a value.
     """
     if not is_labelled(values):
         return values

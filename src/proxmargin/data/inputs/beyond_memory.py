@@ -12,10 +12,9 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from proxmargin.data.datasets import Chunk, Dataset
-from proxmargin.data.designs.bad_entries import bad_entry, sentence
 from proxmargin.data.designs.blocks import BlockedDesign, scanned
 from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
-from proxmargin.data.designs.compressed import canonical
+from proxmargin.data.designs.entries import bad_entry, canonical, sentence
 from proxmargin.data.inputs.validation import Magnitudes, magnitudes_for
 from proxmargin.runtime.optional import library_of
 
@@ -36,14 +35,9 @@ def is_beyond_memory(X: Any) -> bool:
 
 
 def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
-    """The data of a fit, read once: checked, with their labels.
-
-    Raises
-    ------
-    ValueError
-        Entries that are not finite numbers or leave the range of float64, with the place; labels
-        that are missing, given twice, or not classes.
-    """
+    """The data of a fit, read once: checked, with their labels. Raises ValueError: entries that are
+    not finite numbers or leave the range of float64, with the place; labels that are missing, given
+    twice, or not classes."""
     opener = _opener(X)
     assert opener is not None
     found = opener(estimator, X, y, sample_weight)

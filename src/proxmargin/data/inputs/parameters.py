@@ -177,21 +177,8 @@ STATE = "random_state"
 
 
 def row_numbers(fold: int, part: Any, count: int) -> NDArray[np.intp]:
-    """A training or test part as row numbers.
-
-    Parameters
-    ----------
-    fold : int
-        Its number, for messages.
-    part : row numbers or a mask
-    count : int
-        How many rows there are.
-
-    Raises
-    ------
-    ValueError
-        It is neither, or has rows beyond the data.
-    """
+    """The training or test part of a fold, row numbers or a mask of ``count`` rows, as row numbers.
+    Raises ValueError: it is neither, or has rows beyond the data."""
     given = np.asarray(part)
     if given.size and given.dtype.kind not in "biu":
         raise ValueError(
@@ -206,20 +193,8 @@ def row_numbers(fold: int, part: Any, count: int) -> NDArray[np.intp]:
 
 
 def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
-    """Seeds in ``[0, below)``; a generator is left in another state, an int gives the same ones.
-
-    Parameters
-    ----------
-    random_state : int, numpy.random.Generator, RandomState or None
-    count : int
-    below : int
-        At most ``2**32``.
-
-    Raises
-    ------
-    ValueError
-        ``random_state`` is something else, or an int that is no seed.
-    """
+    """Seeds in ``[0, below)``, at most ``2**32``; a generator is left in another state, an int
+    gives the same ones. Raises ValueError: ``random_state`` is nothing that scikit-learn takes."""
     if isinstance(random_state, np.random.Generator):
         return [int(seed) for seed in random_state.integers(below, size=count)]
     source = checked_random_state(random_state)

@@ -82,13 +82,7 @@ def refilled(strategy: str, values: NDArray[np.float64], names: Any = None) -> S
 
 
 def fitted_transformer(transformer: Any, X: Any, y: Any) -> Any:
-    """A copy of the transformer that is fitted to these rows alone.
-
-    Raises
-    ------
-    TypeError
-        It is no transformer.
-    """
+    """A copy of the transformer that is fitted to these rows alone; TypeError if it is none."""
     if not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
         raise TypeError(
             "preprocess must be a transformer of scikit-learn with fit and transform, such as "

@@ -39,14 +39,9 @@ class Drift(NamedTuple):
 
 
 def drift(X: Any, codes: NDArray[np.integer]) -> Drift | None:
-    """The strongest drift of the classes, or of a feature within them; None where chance explains
-    it. Classes in one block each, as many files have them, are no drift.
-
-    Parameters
-    ----------
-    X : (n_samples, n_features) array or sparse matrix of numbers, or None for the classes alone
-    codes : (n_samples,) numbers of the classes
-    """
+    """The strongest drift of the classes, or of a feature (of ``X``, dense or sparse or None)
+    within them; None where chance explains it. Classes in one block each, as many files have them,
+    are no drift."""
     n_classes = int(codes.max()) + 1
     if np.count_nonzero(np.diff(codes)) >= n_classes:
         found = _Waves.of(np.zeros(codes.size, np.intp)).strongest(np.eye(n_classes)[codes])

@@ -38,23 +38,12 @@ def refuse_small_classes(
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Labels as class indices, with the weight of every sample.
+    """Labels as class indices, with the weight of every sample."""
 
-    Attributes
-    ----------
-    classes : (n_classes,)
-        The labels, sorted.
-    codes : (n_samples,) integers in [0, n_classes)
-    weights : (n_samples,)
-        Sample weight times class weight.
-    offset : (n_samples,) or None
-        Added to the scores.
-    """
-
-    classes: NDArray[Any]
-    codes: NDArray[np.intp]
-    weights: Array
-    offset: Array | None = None
+    classes: NDArray[Any]  # (n_classes,); the labels, sorted
+    codes: NDArray[np.intp]  # (n_samples,) integers in [0, n_classes)
+    weights: Array  # (n_samples,); sample weight times class weight
+    offset: Array | None = None  # (n_samples,), added to the scores
 
     @classmethod
     def encode(

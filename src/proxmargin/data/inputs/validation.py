@@ -15,9 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from proxmargin.data.datasets import Dataset
-from proxmargin.data.designs.bad_entries import first_entry, sentence
 from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.designs.compressed import canonical
+from proxmargin.data.designs.entries import canonical, first_entry, sentence
 from proxmargin.data.inputs.aligned import (
     as_objects,
     check_objects,
@@ -33,19 +32,11 @@ LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
 
 @dataclass(frozen=True)
 class Magnitudes:
-    """The admissible range of the largest absolute entry of the data.
+    """The admissible range of the largest absolute entry of the data."""
 
-    Attributes
-    ----------
-    least : float
-        For data that are not all zero; single entries may be smaller.
-    most : float
-    standardized : Magnitudes, optional
-        The range with ``standardize=True``, where that is a choice.
-    """
-
-    least: float
+    least: float  # for data that are not all zero; single entries may be smaller
     most: float
+    # the range with ``standardize=True``, where that is a choice
     standardized: Magnitudes | None = None
 
     def advice(self, largest: float) -> str:
@@ -70,15 +61,10 @@ def takes_objects(estimator: Any) -> bool:
 
 
 def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """Validated features and labels for a fit, copied only if they must be converted.
-
-    Raises
-    ------
-    ValueError
-        Wrong shapes, fewer than two samples, no features, entries that are not finite numbers
-        (with their row and column) or whose products leave the range of float64, labels that are
-        not classes.
-    """
+    """Validated features and labels for a fit, copied only if they must be converted. Raises
+    ValueError: wrong shapes, fewer than two samples, no features, entries that are not finite
+    numbers (with their row and column) or whose products leave the range of float64, labels that
+    are not classes."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
@@ -225,13 +211,8 @@ def offset_argument(offset: Any) -> dict[str, Any]:
 
 
 def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
-    """The validated offset, one finite number a sample, (n_samples,); zeros for 0.
-
-    Raises
-    ------
-    ValueError
-        Another shape or length, or an entry that is not a number of modest size (with its row).
-    """
+    """The validated offset, one finite number a sample, (n_samples,); zeros for 0. Raises
+    ValueError: another shape, or an entry that is not a number of modest size (with its row)."""
     try:
         column = np.asarray(in_memory(offset), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -257,10 +238,8 @@ def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
 
 def _are_few_integers(y: NDArray[Any]) -> bool:
     """Whether all labels are integers, and at most two or half as many as there are samples: valid
-    classes.
-
-    `check_classification_targets` takes a millisecond, as long as a fit to a small microarray.
-    """
+    classes. `check_classification_targets` takes a millisecond, as long as a fit to a small
+    microarray."""
     if y.dtype.kind not in "iuf":
         return False
     low, high = int(y.min()), int(y.max())
@@ -357,10 +336,8 @@ def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
 
 
 def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
-    """A quick sufficient test that every entry is finite and the largest one in the range.
-
-    By the sum of squares, which is NaN or large if an entry is, and small if all are.
-    """
+    """A quick sufficient test that every entry is finite and the largest one in the range. By the
+    sum of squares, which is NaN or large if an entry is, and small if all are."""
     if entries.dtype != np.float64 or not entries.flags.forc:
         return False
     flat = entries.ravel(order="K")

@@ -54,24 +54,9 @@ class Kernel(ABC):
         return False
 
     def __call__(self, left: Any, right: Any, out: Array | None = None) -> Array:
-        """Values at all pairs of rows.
-
-        Parameters
-        ----------
-        left : (n_left, n_features), dense or sparse
-        right : (n_right, n_features), dense or sparse
-        out : (n_left, n_right), optional
-            Where to write them: large new arrays cost as much as the values.
-
-        Returns
-        -------
-        (n_left, n_right)
-
-        Raises
-        ------
-        ValueError
-            If the numbers of features differ.
-        """
+        """Values at all pairs of rows of dense or sparse samples, (n_left, n_right), written into
+        ``out`` if given: large new arrays cost as much as the values. Raises ValueError: other
+        features."""
         values = np.empty((left.shape[0], right.shape[0])) if out is None else out
         self.fill(left, self.others(right), values)
         return values
@@ -91,15 +76,9 @@ class Kernel(ABC):
         return values @ weights
 
     def standardized(self, origin: Array | None = None) -> Kernel:
-        """The kernel of standardised samples, entries of which are off by two roundoffs.
-
-        A function given by the user is one of the samples as they are rounded.
-
-        Parameters
-        ----------
-        origin : (n_features,), optional
-            For sparse samples x and z: the kernel is that of ``x - origin`` and ``z - origin``.
-        """
+        """The kernel of standardised samples, entries of which are off by two roundoffs; with an
+        ``origin``, of sparse samples less that. A function given by the user is one of the samples
+        as they are rounded."""
         return self if origin is None else Centred(self, origin)
 
     @abstractmethod
@@ -111,18 +90,14 @@ class Kernel(ABC):
         return 1.0
 
     def mean_rounding(self, X: Any) -> float:
-        """Mean error of a kernel value on ``X``, in ulps of the largest value.
-
-        Estimated from a sample of pairs, to reject data whose kernel values have no correct digits.
-        Certificates use `lost`, a bound.
-        """
+        """Mean error of a kernel value on ``X``, in ulps of the largest value. Estimated from a
+        sample of pairs, to reject data whose kernel values have no correct digits. Certificates use
+        `lost`, a bound."""
         return 1.0
 
     def lost(self, others: Any, diagonal: Array) -> Lost:
-        """A bound on the rounding of the values between `others`.
-
-        For an unknown function, a few ulps of the largest value that a pair can have.
-        """
+        """A bound on the rounding of the values between `others`. For an unknown function, a few
+        ulps of the largest value that a pair can have."""
         return Lost(
             FUNCTION_ULPS * UNIT, np.sqrt(np.maximum(diagonal, 0.0)), np.zeros(diagonal.size)
         )
@@ -133,27 +108,14 @@ class Kernel(ABC):
         return None
 
     def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
-        """What predictions need of the training samples ``index``, as `others` of a later `fill`.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-        index : (n_anchors,) int
-        numbers : (n_samples,) int, optional
-            Of these samples among all there were; by default their places.
-        """
+        """What predictions need of the training samples ``index``, as `others` of a later `fill`;
+        ``numbers`` are those of the samples of X among all there were, by default their places."""
         return X[index]
 
 
 @dataclass(frozen=True, eq=False)
 class Centred(Kernel):
-    """Any kernel of ``x - origin`` and ``z - origin``, evaluated on dense blocks of samples.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    origin : (n_features,)
-    """
+    """Any kernel of ``x - origin`` and ``z - origin``, evaluated on dense blocks of samples."""
 
     kernel: Kernel
     origin: Array
@@ -240,14 +202,7 @@ class ProductKernel(Kernel):
 
 @dataclass(frozen=True, eq=False)
 class About(ProductKernel):
-    """A function of the inner products of samples less a point; sparse ones are not filled.
-
-    Parameters
-    ----------
-    kernel : ProductKernel
-        Of inner products.
-    origin : (n_features,)
-    """
+    """A function of the inner products of samples less a point; sparse ones are not filled."""
 
     kernel: ProductKernel
     origin: Array

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.data.designs.base import Array
-from proxmargin.data.designs.compressed import FEW_SAMPLES
+from proxmargin.data.designs.entries import FEW_SAMPLES
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.data.kernels.functions import Custom
 from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix
@@ -21,15 +21,8 @@ PROBE_SAMPLES = 3000  # samples on which positive semidefiniteness is checked
 
 
 class IndefiniteKernelError(ValueError):
-    """A kernel matrix has a negative eigenvalue, beyond rounding.
-
-    Parameters
-    ----------
-    amount : float
-        The most negative eigenvalue or residual variance found.
-    scale : float
-        The largest entry of the diagonal.
-    """
+    """A kernel matrix has a negative eigenvalue or residual variance, ``amount``, beyond rounding;
+    ``scale`` is the largest entry of its diagonal."""
 
     def __init__(self, amount: float, scale: float) -> None:
         super().__init__(
@@ -44,13 +37,8 @@ class IndefiniteKernelError(ValueError):
 
 
 def checked_precomputed(matrix: Any) -> NDArray[Any]:
-    """The given kernel matrix, after checks; not copied.
-
-    Raises
-    ------
-    ValueError
-        If it is sparse, not square, not of finite real numbers or, beyond rounding, not symmetric.
-    """
+    """The given kernel matrix, not copied. Raises ValueError if it is sparse, not square, not of
+    finite real numbers or, beyond rounding, not symmetric."""
     if sparse.issparse(matrix):
         raise ValueError("a precomputed kernel matrix is dense; its toarray() would work")
     K = np.asarray(matrix)
@@ -91,20 +79,9 @@ def check_size(diagonal: Array) -> None:
 
 
 def check_definite(matrix: KernelMatrix, rng: np.random.Generator) -> None:
-    """Look for a negative eigenvalue, in the whole matrix or in a random part of it.
-
-    Parameters
-    ----------
-    matrix : KernelMatrix
-    rng : Generator
-        Picks the part, where there are more than `PROBE_SAMPLES` samples: the eigenvalues of a
-        principal submatrix lie between those of the matrix.
-
-    Raises
-    ------
-    IndefiniteKernelError
-        If one is found that is more than rounding.
-    """
+    """Raise IndefiniteKernelError for a negative eigenvalue that is more than rounding, of the
+    whole matrix or, of more than `PROBE_SAMPLES` samples, of a random part: the eigenvalues of a
+    principal submatrix lie between those of the matrix."""
     diagonal, n = matrix.diagonal(), matrix.n_samples
     scale = float(np.abs(diagonal).max(initial=0.0))
     lowest = float(diagonal.min(initial=0.0))

@@ -1,4 +1,4 @@
-"""Kernels of inner products and distances, given values, and functions of the user."""
+"""Kernels of inner products and distances, given values, functions of the user, and their names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.kernels import gaussian, rbf_product
 from proxmargin.compiled.rounding import EPS, UNIT, Lost, gamma
-from proxmargin.data.designs.compressed import FEW_SAMPLES
+from proxmargin.data.designs.base import CONSTANT_VARIANCE, Design, as_design
+from proxmargin.data.designs.entries import FEW_SAMPLES
 from proxmargin.data.designs.samples import (
     TILE_ROWS,
     Others,
     Tile,
     about,
     amid,
+    compressed,
     dense_rows,
     is_sparse,
     row_squares,
@@ -33,6 +35,7 @@ from proxmargin.data.kernels.base import (
     check_coef0,
     check_gamma,
 )
+from proxmargin.runtime.brief import shown
 
 LOSSY = 1e5  # ulps of a kernel value from which on predictions take differences
 MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
@@ -50,15 +53,8 @@ class Linear(ProductKernel):
 
 @dataclass(frozen=True)
 class Polynomial(ProductKernel):
-    """``(gamma <x, z> + coef0)^degree``
-
-    Parameters
-    ----------
-    degree : int >= 0
-    gamma : float > 0
-    coef0 : float
-        Positive semidefiniteness is certain only where it is not negative.
-    """
+    """``(gamma <x, z> + coef0)^degree``; certainly positive semidefinite only where ``coef0 >=
+    0``."""
 
     degree: int
     gamma: float
@@ -102,13 +98,7 @@ def _whole_power(base: Array, degree: int) -> Array:
 
 @dataclass(frozen=True)
 class Sigmoid(ProductKernel):
-    """``tanh(gamma <x, z> + coef0)``: not positive semidefinite on most data.
-
-    Parameters
-    ----------
-    gamma : float > 0
-    coef0 : float
-    """
+    """``tanh(gamma <x, z> + coef0)``: not positive semidefinite on most data."""
 
     gamma: float
     coef0: float
@@ -163,14 +153,9 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class Custom(Kernel):
-    """A kernel given as a function of two sets of samples.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(left, right)`` returns the (n_left, n_right) values; it is called with blocks
-        of rows of the data as they are, so a value may depend on its own two rows only.
-    """
+    """A kernel given as a function of two sets of samples, which returns the (n_left, n_right)
+    values; it is called with blocks of rows of the data, so a value may depend on its own two rows
+    only."""
 
     function: Callable[[Any, Any], Any]
 
@@ -205,12 +190,7 @@ class Custom(Kernel):
 
 @dataclass(frozen=True)
 class Rbf(ProductKernel):
-    """``exp(-gamma |x - z|^2)``
-
-    Parameters
-    ----------
-    gamma : float > 0
-    """
+    """``exp(-gamma |x - z|^2)``"""
 
     gamma: float
 
@@ -248,10 +228,8 @@ class Rbf(ProductKernel):
         return max(1.0, self.gamma * float(others.squares.max(initial=0.0)))
 
     def mean_rounding(self, X: Any) -> float:
-        """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``.
-
-        The absolute error vanishes for samples far apart, whose values are close to zero.
-        """
+        """``exp(-gamma d)`` passes on what d lost, some last places of ``|x|^2 + |z|^2``. The
+        absolute error vanishes for samples far apart, whose values are close to zero."""
         sample = X[:: max(1, X.shape[0] // FEW_SAMPLES)]
         others = self.others(sample)
         squares = row_squares(sample, others.point)
@@ -311,3 +289,53 @@ class StandardizedRbf(Rbf):
             return None
         own = 2.0 * UNIT * np.sqrt(self.gamma * row_squares(X))
         return found[0], found[1]._replace(own=own)
+
+
+def named_kernel(
+    kernel: str | Kernel | Callable[[Any, Any], Any],
+    *,
+    gamma: str | float,
+    degree: int,
+    coef0: float,
+    X: Any,
+    weights: Array | None = None,
+) -> Kernel:
+    """The kernel of a name and its parameters, or of a function; a `Kernel` is returned as it is.
+    ``X``, the training samples or their `Design`, and their weights are for the rules behind
+    ``gamma``. Raises ValueError: an unknown name, or a parameter outside its range."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return Custom(kernel)
+    builders: dict[str, Callable[[], Kernel]] = {
+        "linear": Linear,
+        "rbf": lambda: Rbf(resolve_gamma(gamma, X, weights)),
+        "poly": lambda: Polynomial(degree, resolve_gamma(gamma, X, weights), coef0),
+        "sigmoid": lambda: Sigmoid(resolve_gamma(gamma, X, weights), coef0),
+        "precomputed": Precomputed,
+    }
+    if not isinstance(kernel, str) or kernel not in builders:
+        names = ", ".join(repr(name) for name in builders)
+        raise ValueError(f"kernel is one of {names} or a function, not {shown(kernel)}")
+    return builders[kernel]()
+
+
+def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
+    """The number behind ``gamma``, by scikit-learn's rules; ValueError if there is none. 'scale' is
+    ``1 / (n_features var(X))`` with the variance of all entries (1 where that is zero), 'auto' ``1
+    / n_features``. A sample of weight 2 is the same as a repeated row."""
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto"):
+            raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
+        design = as_design(compressed(X))
+        return _scale(design, weights) if gamma == "scale" else 1.0 / design.n_features
+    check_gamma(gamma)
+    return float(gamma)
+
+
+def _scale(design: Design, weights: Array | None) -> float:
+    given = np.ones(design.n_samples) if weights is None else weights
+    mean, variance = design.mean_and_variance(given / given.sum())
+    middle = float(mean.mean())
+    spread = float((variance + (mean - middle) ** 2).mean())
+    return 1.0 / (design.n_features * spread) if spread > CONSTANT_VARIANCE * middle**2 else 1.0

@@ -41,16 +41,8 @@ class LowRankFactor:
         return self._target().is_met(self.residual)
 
     def extend(self, rank: int | None = None, *, deadline: float = np.inf) -> LowRankFactor:
-        """The factor extended to ``rank`` columns, or until R is within the tolerance.
-
-        The columns so far are copied, not recomputed.
-
-        Parameters
-        ----------
-        rank : int, optional
-        deadline : float
-            On the clock of `proxmargin.compiled.clock`; no further block is begun after it.
-        """
+        """The factor extended to ``rank`` columns, or until R is within the tolerance, or it is the
+        ``deadline``; the columns so far are copied, not recomputed."""
         limit = self.matrix.n_samples if rank is None else min(rank, self.matrix.n_samples)
         target = self._target()
         room = limit if rank is not None else min(limit, max(512, 2 * self.rank))
@@ -63,16 +55,11 @@ class LowRankFactor:
         return replace(grown, factor=_resized(grown.factor[:, : grown.rank], grown.rank))
 
     def along(self, weights: Array, products: Array) -> LowRankFactor:
-        """The factor with one more column for each combination w, at which it becomes exact.
+        """The factor with one more column for each combination w, at which it becomes exact;
+        ``products`` are ``K @ weights``, (n_samples, n_combinations) both.
 
         ``R w w'R / w'R w`` moves from R to ``G G'``: a Cholesky step whose pivot is the combination
         w of samples. A w with ``w'R w`` at rounding level is skipped.
-
-        Parameters
-        ----------
-        weights : (n_samples, n_combinations)
-        products : (n_samples, n_combinations)
-            ``K @ weights``.
         """
         target = self._target()
         rest = products - self.factor @ (self.factor.T @ weights)
@@ -96,14 +83,8 @@ class LowRankFactor:
         )
 
     def at_pivots(self, coef: Array) -> Array:
-        """Weights of the pivots alone, (n_samples,), with the scores ``G coef``.
-
-        Only for a factor without `along`, whose rows at the pivots are triangular.
-
-        Parameters
-        ----------
-        coef : (rank,)
-        """
+        """Weights of the pivots alone, (n_samples,), with the scores ``G coef``; only for a factor
+        without `along`, whose rows at the pivots are triangular."""
         # imported late: scipy.linalg is slow to load
         from scipy.linalg import solve_triangular
 
@@ -114,10 +95,8 @@ class LowRankFactor:
 
     def square(self, dual: Array) -> float:
         """An upper bound of ``dual'K dual`` without a product with K, for dual of (n_samples,).
-
         ``|G' d|^2`` plus ``(sum_i |d_i| sqrt(R_ii))^2`` or ``|d|^2 trace(R)``, whichever is
-        smaller.
-        """
+        smaller."""
         pulled, rest = self.factor.T @ dual, np.maximum(self.residual, 0.0)
         sides = float(np.abs(dual) @ np.sqrt(rest)) ** 2, float(dual @ dual) * float(rest.sum())
         return float(pulled @ pulled) + min(sides)
@@ -133,17 +112,8 @@ class LowRankFactor:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The tolerance of a residual, and its level of rounding.
-
-    Parameters
-    ----------
-    diagonal : (n_samples,)
-        Diagonal of K.
-    tol : float
-        Tolerance of trace(R) / trace(K).
-    rounding : float
-        Residual over the diagonal entry, below which it is rounding.
-    """
+    """The tolerance ``tol`` of trace(R) / trace(K), for the diagonal of K, and ``rounding``: a
+    residual over its entry of the diagonal below which it is that."""
 
     diagonal: Array
     tol: float
@@ -180,26 +150,10 @@ def factorise(
     Webber (2024), which works in matrix products. The sample of the largest residual is always
     proposed.
 
-    Parameters
-    ----------
-    matrix : KernelMatrix
-    rank : int, optional
-        Largest number of columns; by default as many as the tolerance needs.
-    tol : float
-        The factor ends once trace(R) is at most this share of trace(K), and no entry of R exceeds a
-        hundred times this share of the largest diagonal entry; or once R is rounding.
-    rng : Generator, optional
-        A fixed seed by default.
-    block : int
-        Number of samples proposed at a time.
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`; no block is begun after it.
-
-    Raises
-    ------
-    IndefiniteKernelError
-        If the matrix has a negative eigenvalue. Matrices that are not known to be positive
-        semidefinite are checked as a whole if small, on a random part if large.
+    The factor ends at ``rank`` columns; once trace(R) is at most the share ``tol`` of trace(K), and
+    no entry of R exceeds a hundred times this share of the largest diagonal entry; once R is
+    rounding; or after the ``deadline``. Raises IndefiniteKernelError: matrices that are not known
+    to be positive semidefinite are checked as a whole if small, on a random part if large.
     """
     generator = np.random.default_rng(0) if rng is None else rng
     if not matrix.is_definite:
@@ -259,23 +213,9 @@ def _proposed(residual: Array, count: int, rng: np.random.Generator) -> Index:
 def _accepted(
     schur: Array, floor: Array, most: int, rng: np.random.Generator
 ) -> tuple[Index, Array]:
-    """Which of the proposed samples become pivots, and their triangular factor.
-
-    Parameters
-    ----------
-    schur : (n_proposed, n_proposed)
-        The residual of K at the proposed samples.
-    floor : (n_proposed,)
-        Smallest accepted pivots.
-    most : int
-    rng : Generator
-
-    Returns
-    -------
-    kept : (n_kept,) int
-    triangle : (n_kept, n_kept)
-        Lower triangular L, ``L L' = schur[kept][:, kept]``.
-    """
+    """Which of the proposed samples become pivots, at most ``most``, and their lower triangular
+    factor: ``L L' = schur[kept][:, kept]``, with the residual of K at the proposed samples. Pivots
+    are not below ``floor``."""
     left = schur.copy()
     chances = rng.random(len(schur)) * schur.diagonal()
     chances[0] = 0.0
@@ -296,19 +236,8 @@ def _accepted(
 
 
 def _append(factor: Array, rank: int, rows: Array, at_pivots: Array, triangle: Array) -> None:
-    """Write the columns ``(K_P - G G_P') L^-T`` after the first ``rank`` ones.
-
-    Parameters
-    ----------
-    factor : (n_samples, room)
-    rank : int
-    rows : (n_pivots, n_samples)
-        K at the pivots P.
-    at_pivots : (n_pivots, rank)
-        The rows of G at the pivots.
-    triangle : (n_pivots, n_pivots)
-        L, lower triangular.
-    """
+    """Write the columns ``(K_P - G G_P') L^-T`` after the first ``rank`` ones, for the rows of K at
+    the pivots P, those of G, and L, lower triangular."""
     from scipy.linalg import solve_triangular
 
     for part in _slices(len(factor)):

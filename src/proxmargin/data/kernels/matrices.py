@@ -34,13 +34,7 @@ SINGLE = float(np.finfo(np.float32).eps)
 
 
 class StoredKernel(KernelMatrix):
-    """A matrix that was computed beforehand, used as it is.
-
-    Parameters
-    ----------
-    matrix : (n_samples, n_samples)
-        Symmetric; not copied; may be read-only or memory-mapped.
-    """
+    """A symmetric matrix that was computed beforehand; not copied, may be read-only or mapped."""
 
     is_definite = False
 
@@ -92,18 +86,10 @@ class StoredKernel(KernelMatrix):
 
 
 class ComputedKernel(KernelMatrix):
-    """A matrix computed from the data by blocks of rows.
+    """A matrix computed by blocks of rows, from dense samples, or sparse ones compressed by rows.
 
-    Computed rows are cached as far as the budget allows, which may be the whole matrix. A row that
-    the present product needs is not evicted.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : (n_samples, n_features)
-        Dense, or sparse and compressed by rows; not copied.
-    cache_bytes : int
-        Memory limit of the cached rows.
+    Computed rows are cached as far as ``cache_bytes`` allow, which may be the whole matrix. A row
+    that the present product needs is not evicted.
     """
 
     product_bytes = 8 * TILE_ROWS * TILE_COLUMNS
@@ -275,15 +261,7 @@ class ComputedKernel(KernelMatrix):
 
 
 class RowCache:
-    """A least-recently-used cache of rows of a square matrix.
-
-    Parameters
-    ----------
-    capacity : int
-        Largest number of cached rows.
-    size : int
-        Length of a row, which is also the number of rows of the matrix.
-    """
+    """A least-recently-used cache of ``capacity`` rows of a square matrix with ``size`` rows."""
 
     def __init__(self, capacity: int, size: int) -> None:
         self.store = on_small_pages((capacity, size), np.float64)
@@ -349,21 +327,9 @@ class RowCache:
 
 @singledispatch
 def kernel_matrix(kernel: Kernel, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
-    """The matrix of ``kernel`` over the samples ``X``.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X : (n_samples, n_features), dense or sparse
-        For a precomputed kernel the matrix itself.
-    cache_bytes : int
-        Memory limit of the cached rows.
-
-    Raises
-    ------
-    ValueError
-        If a precomputed matrix is not square, finite and symmetric, or a function not symmetric.
-    """
+    """The matrix of ``kernel`` over dense or sparse samples; of a precomputed one, that is X
+    itself. Rows are cached within ``cache_bytes``. Raises ValueError: a precomputed matrix that is
+    not square, finite and symmetric, or a function that is not symmetric."""
     return ComputedKernel(kernel, by_rows(X), cache_bytes=cache_bytes)
 
 

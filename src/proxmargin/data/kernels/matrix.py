@@ -16,7 +16,7 @@ from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
 from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
-from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, on_small_pages
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept, on_small_pages
 
 ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
@@ -39,9 +39,8 @@ class KernelMatrix(ABC):
         """``K @ right``, (n_samples, n_outputs); rows of ``right`` that are zero cost nothing."""
 
     def precise_matvec(self, right: Array) -> tuple[Array, Lost]:
-        """`matvec` by compensated summation, with the error bound of the kernel values.
-
-        The error of the sums does not grow with the number of samples."""
+        """`matvec` by compensated summation, with the error bound of the kernel values. The error
+        of the sums does not grow with the number of samples."""
         total, low = np.zeros(right.shape), np.zeros(right.shape)
         for index in pieces(live_rows(right), ROWS_ENTRIES // max(self.n_samples, 1)):
             rows, term = self.rows(index), np.empty(right.shape)
@@ -83,26 +82,20 @@ class KernelMatrix(ABC):
         return known
 
     def taken_together(self, weights: Array) -> Array:
-        """Weights (n_samples, n_outputs) with those of equal samples merged into the first one.
-
-        By default samples are not compared, and the weights are returned as they are.
-        """
+        """Weights (n_samples, n_outputs) with those of equal samples merged into the first one. By
+        default samples are not compared, and the weights are returned as they are."""
         return weights
 
     def first_of_equals(self) -> Index:
-        """For each sample the first that is equal to it, (n_samples,).
-
-        By default samples are not compared: each is its own.
-        """
+        """For each sample the first that is equal to it, (n_samples,). By default samples are not
+        compared: each is its own."""
         return np.arange(self.n_samples)
 
     @cached_property
     def order(self) -> Index:
-        """The samples in an order that depends on them alone, not on that of the rows.
-
-        Equal ones, and of a given matrix also those with the same diagonal entry, least entry and
-        median, follow each other in that of the rows.
-        """
+        """The samples in an order that depends on them alone, not on that of the rows. Equal ones,
+        and of a given matrix also those with the same diagonal entry, least entry and median,
+        follow each other in that of the rows."""
         return np.arange(self.n_samples)
 
     @cached_property
@@ -129,16 +122,8 @@ class KernelMatrix(ABC):
 
 
 class KeptSquare:
-    """``K[order][:, order]`` for any order of the wanted samples; only new samples are computed.
-
-    A sample keeps its place as long as it is wanted, and the new ones take the places of others.
-
-    Parameters
-    ----------
-    matrix : KernelMatrix
-    dtype : float32 or float64
-        Of the stored values.
-    """
+    """``K[order][:, order]`` for any order of the wanted samples; only new samples are computed. A
+    sample keeps its place as long as it is wanted, and the new ones take the places of others."""
 
     def __init__(self, matrix: KernelMatrix, dtype: DTypeLike) -> None:
         # the matrix keeps the square: were it kept in turn, only the collector would free both
@@ -147,20 +132,11 @@ class KeptSquare:
         self.store: NDArray[Any] = np.empty((0, 0), dtype)
 
     def of(self, *groups: Index) -> tuple[Index, NDArray[Any]]:
-        """An order of the samples, and an array with their kernel matrix in its first corner.
+        """An order of the samples of all groups, and an array with their kernel matrix in its first
+        corner, which the next call overwrites; its diagonal may be written into.
 
-        Parameters
-        ----------
-        *groups : (n_group,) int
-            Different samples, n_order of all groups together. The order has those of the first
-            group first; a sample that would have to cross the border between two groups counts as
-            new.
-
-        Returns
-        -------
-        order : (n_order,) int
-        store : (n_store, n_store), n_store >= n_order
-            Overwritten by the next call; its diagonal may be written into.
+        The order has the samples of the first group first. One that would have to cross the border
+        between two groups counts as new.
         """
         size = sum(group.size for group in groups)
         if size > len(self.store):
@@ -249,11 +225,6 @@ class KernelDesign(Design):
     The coefficients of the model lie in the feature space of the kernel, and the penalty is theirs,
     not beta's: `certify_represented`, in `proxmargin.optimality.certificates.representer`,
     certifies problems over this design. Methods that would need features raise TypeError.
-
-    Parameters
-    ----------
-    matrix : KernelMatrix
-        The `kernel_matrix`.
     """
 
     has_columns = False
@@ -272,11 +243,9 @@ class KernelDesign(Design):
         return self.kernel_matrix.diagonal()
 
     def spread(self, shares: Array) -> float:
-        """Root mean square distance from the mean, in the space of the kernel.
-
-        Its square is ``sum_i s_i K_ii - s'K s``. The second term is estimated from a few hundred
-        samples at even steps of weight: all pairs would cost as much as the fit.
-        """
+        """Root mean square distance from the mean, in the space of the kernel. Its square is
+        ``sum_i s_i K_ii - s'K s``. The second term is estimated from a few hundred samples at even
+        steps of weight: all pairs would cost as much as the fit."""
         some, part = evenly_taken(shares, SPREAD_SAMPLES)
         part = part / part.sum()
         mean = float(part @ self.kernel_matrix.block(some, some) @ part)
@@ -294,9 +263,10 @@ class KernelDesign(Design):
     _columns = _without("some features")
     sweep_data = _without("columns of features")
 
+    @kept
     def outer_gram(self) -> Array:
         """K: the inner products of the samples, computed once; not to be written into."""
-        return self.remembered(_whole)
+        return self.kernel_matrix.rows(np.arange(self.n_samples))
 
     def centred_gram(self, shares: Array) -> Array:
         """K: distances do not depend on the centre."""
@@ -309,7 +279,3 @@ class KernelDesign(Design):
 def kernel_matrix_of(design: Design) -> KernelMatrix | None:
     """The kernel matrix, if the design is one."""
     return design.kernel_matrix if isinstance(design, KernelDesign) else None
-
-
-def _whole(design: KernelDesign) -> Array:
-    return design.kernel_matrix.rows(np.arange(design.n_samples))

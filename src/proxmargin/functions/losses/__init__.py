@@ -3,13 +3,12 @@
 from proxmargin.functions.losses.base import DualForm, Loss
 from proxmargin.functions.losses.classes.comparison import PairwiseSquaredHinge, wrong_classes
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger, Multinomial
-from proxmargin.functions.losses.level_set import LevelSet
 from proxmargin.functions.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.functions.losses.margins.logistic import DistanceWeighted, Logistic
 from proxmargin.functions.losses.margins.margin import MarginLoss, Rescaled
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.minimax import MinimaxFisher, MinimaxProbability
-from proxmargin.functions.losses.shifted import Shifted
+from proxmargin.functions.losses.shifted import LevelSet, Shifted
 from proxmargin.functions.losses.tail_mean import TailMean
 
 __all__ = [

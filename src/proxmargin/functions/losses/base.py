@@ -70,11 +70,8 @@ class DualForm(ABC):
 
     @abstractmethod
     def project(self, u: Array, step: float = 1.0) -> Array:
-        """The nearest point of the set on which `smooth_value` is smooth.
-
-        ``step`` is the length of the proximal step that led to u; it only serves to guess the
-        multiplier.
-        """
+        """The nearest point of the set on which `smooth_value` is smooth. ``step`` is the length of
+        the proximal step that led to u; it only serves to guess the multiplier."""
 
     @abstractmethod
     def smooth_value(self, u: Array) -> float:
@@ -139,21 +136,14 @@ class Loss(ABC):
 
     @abstractmethod
     def curvature_bound(self, row_weights: Array) -> float:
-        """A Lipschitz constant of the gradient in the coefficients.
-
-        Parameters
-        ----------
-        row_weights : (n_samples,)
-            ``1 + |x_i|^2`` (or ``|x_i|^2`` without intercept) of each sample.
-        """
+        """A Lipschitz constant of the gradient in the coefficients, for ``row_weights`` of ``1 +
+        |x_i|^2`` (or ``|x_i|^2`` without intercept) of each sample."""
 
     @property
     def row_curvatures(self) -> Array:
         """Upper bounds of the curvature of L for each sample, (n_samples,); infinite without one.
-
         ``L(z + x u)`` has a gradient in u, one number an output, with the Lipschitz constant
-        ``row_curvatures @ x**2``.
-        """
+        ``row_curvatures @ x**2``."""
         return np.full(self.shares.shape, np.inf)
 
     def curvatures(self, scores: Array) -> Array:
@@ -166,17 +156,11 @@ class Loss(ABC):
         """``L(scores) + L*(dual) - <scores, dual> >= 0``, computed without cancellation."""
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
-        """A bound on the increase of `fenchel_young` if scores change by at most ``error``.
+        """A bound on the increase of `fenchel_young` if scores change by at most ``error``; the
+        gradient is that of the loss at the scores, and may be overwritten.
 
         Here for smooth losses, ``L(z + d) - L(z) - <d, q> <= <d, L'(z) - q> + sum h |d|^2 / 2``
         with the curvatures h of `row_curvatures`; others answer for themselves.
-
-        Parameters
-        ----------
-        scores, dual : (n_samples, n_outputs)
-        gradient : (n_samples, n_outputs)
-            Of the loss at the scores; may be overwritten.
-        error : >= 0, broadcastable to that shape
         """
         apart = np.subtract(gradient, dual, out=gradient)
         np.abs(apart, out=apart)
@@ -198,10 +182,8 @@ class Loss(ABC):
 
     @abstractmethod
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        """A dual point near ``dual`` whose column sums the intercept's conjugate allows.
-
-        The result lies exactly in the domain of the conjugate of the loss.
-        """
+        """A dual point near ``dual`` whose column sums the intercept's conjugate allows. The result
+        lies exactly in the domain of the conjugate of the loss."""
 
     @abstractmethod
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
@@ -209,11 +191,8 @@ class Loss(ABC):
 
     def domain_gauge(self, dual: Array) -> float:
         """The least nu >= 0 for which ``dual / nu`` has entries within the bounds of the domain of
-        L*.
-
-        Zero where the domain is a cone. Wrong signs and column sums do not count: `balanced`
-        corrects them.
-        """
+        L*. Zero where the domain is a cone. Wrong signs and column sums do not count: `balanced`
+        corrects them."""
         raise TypeError(f"the domain of the conjugate of {self!r} has no known gauge")
 
     def conjugate_prox(self, dual: Array, step: float) -> Array:
@@ -258,15 +237,11 @@ class Loss(ABC):
         return np.repeat((self.shares > 0)[:, None], self.n_outputs, axis=1)
 
     def dual_form(self, intercept: Penalty, floor: float = 0.0) -> DualForm | None:
-        """The loss for first-order methods on the dual side, or None if there is no such form.
+        """The loss for first-order methods on the dual side, or None if there is no such form; with
+        a free intercept the dual point sums to zero.
 
-        Parameters
-        ----------
-        intercept : Penalty
-            A free intercept makes the dual point sum to zero.
-        floor : float >= 0
-            How far dual coordinates stay from ends of the domain at which the conjugate is not
-            smooth, in `DualForm.project`: the xi of Ito et al. (2017).
+        ``floor`` is how far dual coordinates stay from ends of the domain at which the conjugate is
+        not smooth, in `DualForm.project`: the xi of Ito et al. (2017).
         """
         return None
 
@@ -296,15 +271,7 @@ class Wrapped(Loss):
 
 class SupportLoss(Loss):
     """A homogeneous loss of two classes that couples the samples; its conjugate is 0 on a set.
-
-    Parameters
-    ----------
-    signs : (n_samples,) or (n_samples, 1) of -1 and +1
-    shares : (n_samples,) or (n_samples, 1), >= 0, summing to one
-        Sample weights over their sum. Both classes need some.
-    sample_count : float
-        The sum that the weights were divided by.
-    """
+    ``shares`` are sample weights over their sum, ``sample_count``; both classes need some."""
 
     traits = Trait.SINGLE_OUTPUT | Trait.DUAL_FORM | Trait.OUTPUTWISE
     is_homogeneous = True

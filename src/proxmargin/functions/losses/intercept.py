@@ -59,27 +59,16 @@ def minimise_shift(
     size: float = 1.0,
     newton_direction: Callable[[Penalty, Expansion, float], Array] = outputwise_direction,
 ) -> Array:
-    """Newton with a derivative line search on ``b -> f(b) + intercept(b)``.
+    """Newton from ``start`` with a derivative line search on ``b -> f(b) + intercept(b)``.
 
-    Parameters
-    ----------
-    derivatives : callable
-        Gradient, (n_outputs,), and second derivative of f at b: by default its diagonal.
-    intercept : Penalty
-        Penalty of b: `Ridge`, `Pinned` or their sum-to-zero form.
-    start : (n_outputs,)
-    curvature_floor : float > 0
-        Replaces smaller curvatures, where every sample sits on a flat or linear piece.
-    size : float > 0
-        The largest derivative of f: gradients are zero relative to it.
-    newton_direction : callable
-        From the intercept's penalty, an `Expansion` and a floor for curvatures.
+    ``derivatives`` are the gradient, (n_outputs,), and second derivative of f at b, by default its
+    diagonal, whose entries are at least ``curvature_floor``: every sample may sit on a linear
+    piece. Gradients are zero relative to ``size``, the largest derivative of f. The
+    ``newton_direction`` is from the intercept's penalty, an `Expansion` and a floor for curvatures.
 
-    Notes
-    -----
     The pieces are convex, so a step is good when the slope along it has at least halved; it is
-    found by doubling while the slope is still negative, then bisection. Piecewise quadratic
-    losses end after finitely many steps.
+    found by doubling while the slope is still negative, then bisection. Piecewise quadratic losses
+    end after finitely many steps.
     """
     at = intercept.into_domain(start[None, :])[0]
     gradient, curvature = derivatives(at)
@@ -131,14 +120,10 @@ def minimise_hinge_shift(
 ) -> float:
     """``argmin_b sum_i weights_i [1 - signs_i (scores_i + b)]_+ + (l2/2) b^2``, by sorting.
 
-    The slope jumps up by ``weights_i`` where sample i leaves or enters its hinge, at
-    ``b = signs_i - scores_i``, and otherwise rises with ``l2``: its root is at a jump or on the
-    piece between two. Where a whole interval is optimal, its middle is returned. Near a good
-    ``start`` only the jumps around it are sorted.
-
-    Parameters
-    ----------
-    scores, signs, weights : (n_samples,)
+    The slope jumps up by ``weights_i`` where sample i leaves or enters its hinge, at ``b = signs_i
+    - scores_i``, and otherwise rises with ``l2``: its root is at a jump or on the piece between
+    two. Where a whole interval is optimal, its middle is returned. Near a good ``start`` only the
+    jumps around it are sorted.
     """
     kinks = signs - scores
     least = -float(weights[signs > 0].sum())
@@ -162,10 +147,8 @@ def minimise_hinge_shift(
 
 
 def _root(kinks: Array, weights: Array, below: float, l2: float) -> float | None:
-    """The root of the slope among some of its jumps, ``below`` the sum of those on their left.
-
-    None where it is not between the first and the last of them, or at one.
-    """
+    """The root of the slope among some of its jumps, ``below`` the sum of those on their left. None
+    where it is not between the first and the last of them, or at one."""
     if not kinks.size:
         return None
     order = np.argsort(kinks)

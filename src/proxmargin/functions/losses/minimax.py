@@ -62,10 +62,8 @@ class EllipsoidLoss(SupportLoss):
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``kappa sum_k |v_k| (|u_k - v_k/|v_k||^2 + 1 - |u_k|^2) / 2``, a sum of terms >= 0.
-
-        Infinite outside the domain of the conjugate; a rounding error in the orthogonality of u
-        is charged to the dual point.
-        """
+        Infinite outside the domain of the conjugate; a rounding error in the orthogonality of u is
+        charged to the dual point."""
         if self.conjugate(dual) > 0:
             return np.inf
         z = self._centred(scores)
@@ -110,10 +108,6 @@ class EllipsoidLoss(SupportLoss):
 
         ``mean_+ z - kappa |v_+|^2 / |v_k|`` and ``mean_- z + kappa |v_-|^2 / |v_k|``, with k the
         block of the class; their difference is minus the loss.
-
-        Parameters
-        ----------
-        scores : (n_samples,) or (n_samples, 1)
         """
         z = np.ravel(scores)
         v, found = self.form.deviations(z), []
@@ -156,15 +150,8 @@ class MinimaxProbability(EllipsoidLoss):
 
 
 class EllipsoidDual(IndicatorDual):
-    """``q = offset + kappa r u``, u orthogonal to r in each class, ``|u_k| <= 1`` in each block.
-
-    Parameters
-    ----------
-    signs, shares : (n_samples,)
-    kappa : float >= 0
-    classes, blocks : lists of indices
-        Both are partitions of the samples; a block is a union of classes.
-    """
+    """``q = offset + kappa r u``, u orthogonal to r in each class, ``|u_k| <= 1`` in each block;
+    classes and blocks are partitions of the samples, a block a union of classes."""
 
     def __init__(
         self, signs: Array, shares: Array, kappa: float, classes: list[Index], blocks: list[Index]

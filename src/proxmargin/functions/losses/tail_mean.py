@@ -14,16 +14,8 @@ from proxmargin.functions.projections import BoxHyperplane
 
 
 def largest_nu(signs: ArrayLike, shares: ArrayLike) -> float:
-    """``2 min(S+, S-) / S``: the largest nu for which a free intercept leaves a dual point.
-
-    Each class has to carry half of the mass of the tail. Ito, Takeda and Toh (2017, 3.2.4)
-    print max.
-
-    Parameters
-    ----------
-    signs, shares : (n_samples,) or (n_samples, 1)
-        Labels -1 and +1, and weights >= 0.
-    """
+    """``2 min(S+, S-) / S``: the largest nu for which a free intercept leaves a dual point, as each
+    class has to carry half of the mass of the tail. Ito, Takeda and Toh (2017, 3.2.4) print max."""
     up = np.ravel(signs) > 0
     weights = np.ravel(shares)
     sums = float(weights[up].sum()), float(weights[~up].sum())
@@ -76,10 +68,8 @@ class TailMean(SupportLoss):
         self.upper: Array = self.shares / min(nu, most)
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
-        """The loss and a subgradient: the last sample of the tail has a fraction of its cap.
-
-        Among samples tied there, each class gets what brings its share to one half, if it can.
-        """
+        """The loss and a subgradient: the last sample of the tail has a fraction of its cap. Among
+        samples tied there, each class gets what brings its share to one half, if it can."""
         t = self._margins(scores)
         rho = _level(t, self.upper, 1.0)
         value = -rho + float(self.upper @ np.maximum(rho - t, 0.0))
@@ -97,10 +87,8 @@ class TailMean(SupportLoss):
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
         """``sum_{t < rho} (s/nu - a)(rho - t) + sum_{t > rho} a (t - rho)``, term by term >= 0.
-
         Infinite outside the domain of the conjugate; a rounding error in ``sum a = 1`` is charged
-        to the dual point.
-        """
+        to the dual point."""
         if self.conjugate(dual) > 0:
             return np.inf
         t, a = self._margins(scores), -self.signs * dual[:, 0]
@@ -125,22 +113,17 @@ class TailMean(SupportLoss):
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
         """Clip a into the box, then correct the sum of each class, or of all if none is prescribed.
-
         A sum that is too large is scaled down; one that is too small moves every entry towards its
-        cap.
-        """
+        cap."""
         a = np.clip(-self.signs * dual[:, 0], 0.0, self.upper)
         for index, total in self._groups(intercept):
             a[index] = _with_sum(a[index], self.upper[index], total)
         return (-self.signs * a)[:, None]
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
-        """For a free intercept ``(rho_- - rho_+) / 2`` of the levels of the two classes.
-
-        Each level is that of half the mass; where it is an interval, its middle. With a ridge,
-        the share m of the positive class is the root of an increasing function, and
-        ``b = (2 m - 1) / l2``.
-        """
+        """For a free intercept ``(rho_- - rho_+) / 2`` of the levels of the two classes. Each level
+        is that of half the mass; where it is an interval, its middle. With a ridge, the share m of
+        the positive class is the root of an increasing function, and ``b = (2 m - 1) / l2``."""
         t = self._margins(scores)
         if intercept.is_shift_invariant:
             (up, half), (down, _) = self._groups(intercept)
@@ -157,11 +140,9 @@ class TailMean(SupportLoss):
         return intercept.into_domain(start[None, :])[0]
 
     def threshold(self, scores: Array) -> float:
-        """The minimising rho of the definition: the margin at which the tail ends.
-
-        At the best free intercept it is ``(rho_+ + rho_-) / 2``, the level of both classes;
-        where it is an interval, its middle.
-        """
+        """The minimising rho of the definition: the margin at which the tail ends. At the best free
+        intercept it is ``(rho_+ + rho_-) / 2``, the level of both classes; where it is an interval,
+        its middle."""
         return _level(self._margins(scores), self.upper, 1.0)
 
     @property
@@ -245,10 +226,8 @@ def _level(t: Array, caps: Array, mass: float) -> float:
 
 
 def _with_sum(a: Array, caps: Array, total: float) -> Array:
-    """A point of ``0 <= a <= caps`` near a with the sum ``total``, if there is one.
-
-    Rounding of the sum is corrected in entries inside, so that zeros and caps stay exact.
-    """
+    """A point of ``0 <= a <= caps`` near a with the sum ``total``, if there is one. Rounding of the
+    sum is corrected in entries inside, so that zeros and caps stay exact."""
     found = float(a.sum())
     if abs(found - total) <= DOMAIN_ROUNDING * total:
         inside = (a > 0) & (a < caps)
@@ -263,10 +242,8 @@ def _with_sum(a: Array, caps: Array, total: float) -> Array:
 
 
 def _share_of_first(first: tuple[Array, Array], second: tuple[Array, Array], l2: float) -> float:
-    """The root m of ``f(m) - g(1 - m) + 2 (2 m - 1) / l2``, in what both classes can carry.
-
-    f and g are the levels (t, caps) of the classes as functions of mass: steps, increasing.
-    """
+    """The root m of ``f(m) - g(1 - m) + 2 (2 m - 1) / l2``, in what both classes can carry. f and g
+    are the levels (t, caps) of the classes as functions of mass: steps, increasing."""
     (t, up), (s, down) = (_sorted(*one) for one in (first, second))
     low, high = max(0.0, 1.0 - float(down[-1])), min(1.0, float(up[-1]))
     ends = np.unique(np.clip(np.concatenate([[low, high], up, 1.0 - down]), low, high))

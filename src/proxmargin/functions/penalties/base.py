@@ -64,10 +64,8 @@ class Penalty(ABC):
 
     @abstractmethod
     def prox(self, coef: Array, step: Step) -> Array:
-        """``argmin_u  G(u) + |u - coef|^2 / (2 step)``, same shape as ``coef``.
-
-        ``step`` is a number, or where it `takes_steps` one number a feature, (n_features, 1).
-        """
+        """``argmin_u G(u) + |u - coef|^2 / (2 step)``, same shape as ``coef``. ``step`` is a
+        number, or where it `takes_steps` one number a feature, (n_features, 1)."""
 
     def into_domain(self, coef: Array) -> Array:
         """The nearest coefficients at which the penalty is finite."""
@@ -87,11 +85,9 @@ class Penalty(ABC):
 
     @abstractmethod
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
-        """Terms of ``G(coef) + G*(dual) - <dual, coef>``, one a feature, each >= 0.
-
-        ``dual`` must lie in the domain of G* (see `domain_scale`). Written without cancellation,
-        because these terms are the penalty's share of the duality gap.
-        """
+        """Terms of ``G(coef) + G*(dual) - <dual, coef>``, one a feature, each >= 0. ``dual`` must
+        lie in the domain of G* (see `domain_scale`). Written without cancellation, because these
+        terms are the penalty's share of the duality gap."""
 
     @abstractmethod
     def largest_product(self, sizes: Array, level: float) -> float:
@@ -109,10 +105,8 @@ class Penalty(ABC):
     @abstractmethod
     def violations(self, coef: Array, dual: Array) -> Array:
         """Distance of ``dual`` from the subdifferential of G at ``coef``, one number a feature.
-
-        Zero for every feature is the optimality condition when ``dual`` is minus the gradient
-        of the loss; features at zero with a positive violation want to enter the support.
-        """
+        Zero for every feature is the optimality condition when ``dual`` is minus the gradient of
+        the loss; features at zero with a positive violation want to enter the support."""
 
     @abstractmethod
     def critical_strength(self, dual: Array) -> float:
@@ -121,16 +115,12 @@ class Penalty(ABC):
     @abstractmethod
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         """The Newton step of ``f + G`` at ``at`` where G is twice differentiable on its domain.
-
         ``gradient`` and ``curvature`` (> 0) are those of f, one an output; G is penalising an
-        intercept here, ``at`` has shape (n_outputs,). Penalties with a kink raise TypeError.
-        """
+        intercept here, ``at`` has shape (n_outputs,). Penalties with a kink raise TypeError."""
 
     def conjugate_gradient(self, dual: Array) -> Array:
-        """``argmax_u <dual, u> - G(u)``: the coefficients of a dual point.
-
-        Only for penalties with `Trait.SMOOTH_CONJUGATE`.
-        """
+        """``argmax_u <dual, u> - G(u)``: the coefficients of a dual point. Only for penalties with
+        `Trait.SMOOTH_CONJUGATE`."""
         raise TypeError(f"the conjugate of {self!r} is not smooth")
 
     def times(self, factor: float) -> Self:
@@ -142,18 +132,14 @@ class Penalty(ABC):
         raise TypeError(f"{self!r} has no l1 part")
 
     def conjugate_divergence(self, dual: Array, coef: Array) -> float:
-        """``G*(dual) - G*(v) - <coef, dual - v>``, coef being the `conjugate_gradient` at v.
-
-        These are the terms of `fenchel_young` in sum.
-        """
+        """``G*(dual) - G*(v) - <coef, dual - v>``, coef being the `conjugate_gradient` at v. These
+        are the terms of `fenchel_young` in sum."""
         return float(self.fenchel_young(coef, dual).sum())
 
     def best_multiple(self, coef: Array, slope: float, curvature: float = 0.0) -> float:
-        """``argmin_{t >= 0}  slope t + curvature t^2 / 2 + G(t coef)``: the best multiple.
-
-        ``slope`` is the value of a homogeneous loss at ``coef``, and ``curvature t^2 / 2`` what the
-        ridge of an intercept costs.
-        """
+        """``argmin_{t >= 0} slope t + curvature t^2 / 2 + G(t coef)``: the best multiple. ``slope``
+        is the value of a homogeneous loss at ``coef``, and ``curvature t^2 / 2`` what the ridge of
+        an intercept costs."""
         raise TypeError(f"no best multiple is known for {self!r}")
 
     def net(self, n_features: int) -> Net:
@@ -170,25 +156,18 @@ class Penalty(ABC):
         return Trait.UNIFORM_NET in self.traits
 
     def unpenalised(self, n_features: int) -> NDArray[np.intp]:
-        """Features that are not penalised.
-
-        They are free like an intercept, between their bounds, and where there are none the dual
-        must vanish: certificates compute their best coefficients
-        (`proxmargin.optimality.unpenalised`).
-        """
+        """Features that are not penalised. They are free like an intercept, between their bounds,
+        and where there are none the dual must vanish: certificates compute their best coefficients
+        (`proxmargin.optimality.unpenalised`)."""
         return np.zeros(0, dtype=np.intp)
 
     def restricted(self, index: NDArray[np.intp]) -> Penalty:
         """The penalty of the features ``index``, with the coefficients of the others at zero.
-
-        Callers that slice the coefficients use it to slice the penalty too.
-        """
+        Callers that slice the coefficients use it to slice the penalty too."""
         return self
 
     def feasible_sums(self, sums: Array, low: Array, high: Array) -> Array:
         """Column sums of the dual that an intercept with this penalty allows, near ``sums``.
-
-        ``low`` and ``high`` bound what can be reached by shrinking entries of the dual towards
-        zero (``low <= 0 <= high``). A penalty whose conjugate is finite allows any sum.
-        """
+        ``low`` and ``high`` bound what can be reached by shrinking entries of the dual towards zero
+        (``low <= 0 <= high``). A penalty whose conjugate is finite allows any sum."""
         return sums

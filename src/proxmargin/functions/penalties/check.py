@@ -203,11 +203,9 @@ def _check_conjugate(whole: OwnPenalty, pairs: list[_Pair]) -> None:
 
 
 def _check_domain(whole: OwnPenalty, points: list[Array]) -> None:
-    """The inequality of Fenchel and Young at any dual points, and far along their directions.
-
-    A conjugate that is finite outside of its domain is too small there: ``<u, dual> - value(u)``,
-    which it is to bound, grows along ``u = prox(t dual, t)`` with t.
-    """
+    """The inequality of Fenchel and Young at any dual points, and far along their directions. A
+    conjugate that is finite outside of its domain is too small there: ``<u, dual> - value(u)``,
+    which it is to bound, grows along ``u = prox(t dual, t)`` with t."""
     name = "dual_norm" if whole.own.has_dual_norm else "conjugate"
     for dual in points:
         other = whole.conjugate(dual)

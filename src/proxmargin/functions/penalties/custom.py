@@ -265,10 +265,8 @@ class OwnPenalty(Penalty):
 
     @cached_property
     def _reaches(self) -> tuple[Array, Array]:
-        """Numbers t and c for each entry with ``|W_jk| <= (P(W) + c_jk) / t_jk``.
-
-        For a norm ``1 / t`` is the dual norm of the unit vector, and c is zero.
-        """
+        """Numbers t and c for each entry with ``|W_jk| <= (P(W) + c_jk) / t_jk``. For a norm ``1 /
+        t`` is the dual norm of the unit vector, and c is zero."""
         slopes, offsets = np.zeros(self.shape), np.zeros(self.shape)
         unit, t = np.zeros(self.shape), 1.0
         for entry in np.ndindex(*self.shape):

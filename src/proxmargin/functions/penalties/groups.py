@@ -131,12 +131,9 @@ class GroupNorm(Penalty):
         return self._with_ties(prox, coef), shifts
 
     def _with_ties(self, prox: Array, coef: Array) -> Array:
-        """``prox``, that of ``coef``, without rounding among entries that are equal or
-        zero.
-
-        Shifts need not be unique: with some of them equal entries of the sup norm only just reach
-        their bound, and their rounding is that of the coefficients, however small they are.
-        """
+        """``prox``, that of ``coef``, without rounding among entries that are equal or zero. Shifts
+        need not be unique: with some of them equal entries of the sup norm only just reach their
+        bound, and their rounding is that of the coefficients, however small they are."""
         if not self.is_polyhedral:
             return prox
         norms, sizes = (self._norms(self.groups.oriented(each)) for each in (prox, coef))
@@ -236,10 +233,8 @@ class GroupL2(GroupNorm):
         return group_l2_prox
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
-        """With s = |w_g|, r = |v_g|:  ``(radius - r) s  +  r s |w_g / s - v_g / r|^2 / 2``.
-
-        The first part is shared by the features of the group in proportion to their squares.
-        """
+        """With s = |w_g|, r = |v_g|: ``(radius - r) s + r s |w_g / s - v_g / r|^2 / 2``. The first
+        part is shared by the features of the group in proportion to their squares."""
         w, v = self.groups.oriented(coef), self.groups.oriented(dual)
         s, r = self._norms(w), self._dual_norms(v)
         slack = self.groups.spread(np.maximum(self._radii(w) - r, 0.0) * s, len(w))
@@ -335,11 +330,9 @@ class GroupLinf(GroupNorm):
         return prox, shifts
 
     def _rows_jacobian(self, coef: Array, step: float) -> ProxJacobian:
-        """``diag(F) + s s' / |T|``, constrained to the directions that sum to zero.
-
-        F are the entries below the cap, T those at it with the signs s: this is a projection, and
-        a = F + s (s'1) / |T| is that of the direction 1.
-        """
+        """``diag(F) + s s' / |T|``, constrained to the directions that sum to zero. F are the
+        entries below the cap, T those at it with the signs s: this is a projection, and a = F + s
+        (s'1) / |T| is that of the direction 1."""
         reached, _ = self._balanced_rows(coef, step)
         top = np.abs(reached).max(axis=1, keepdims=True)
         capped = (np.abs(reached) >= top * (1.0 - TIE_ROUNDING)) & (top > 0)
@@ -358,10 +351,8 @@ class GroupLinf(GroupNorm):
         )
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
-        """With M = |w_g|_inf, r = |v_g|_1:  ``(radius - r) M  +  sum_j |v_j| (M - sign(v_j) w_j)``.
-
-        The first part is shared by the features of the group in proportion to ``|w_j|``.
-        """
+        """With M = |w_g|_inf, r = |v_g|_1: ``(radius - r) M + sum_j |v_j| (M - sign(v_j) w_j)``.
+        The first part is shared by the features of the group in proportion to ``|w_j|``."""
         w, v = self.groups.oriented(coef), self.groups.oriented(dual)
         top, r, total = self._norms(w), self._dual_norms(v), self._dual_norms(w)
         slack = self.groups.spread(np.maximum(self._radii(w) - r, 0.0) * top, len(w))

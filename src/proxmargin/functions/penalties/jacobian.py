@@ -94,9 +94,7 @@ class ProxJacobian:
 
     def roots(self) -> list[Root | BlockRoot]:
         """Matrices R with ``J = R R'``: one for each output, or a single one where `across` holds.
-
-        Its rows are ordered by output, then by row.
-        """
+        Its rows are ordered by output, then by row."""
         if self.removed is not None:
             return [BlockRoot(self)]
         vectors = np.zeros(self.diagonal.shape) if self.vectors is None else self.vectors
@@ -111,15 +109,9 @@ class ProxJacobian:
 class Root:
     """R with ``R R' = diag(diagonal) + sign sum_g a_g a_g'`` and as many columns as its rank.
 
-    (One more a group where that is singular.) On a group with diagonal c > 0 it is the square
-    root ``sqrt(c) I + rho a a'``, on one without diagonal it is a alone.
-
-    Parameters
-    ----------
-    diagonal, vector : (k,)
-    codes : (k,) integers
-        The group of each entry.
-    sign : float
+    (One more a group where that is singular.) On a group with diagonal c > 0 it is the square root
+    ``sqrt(c) I + rho a a'``, on one without diagonal it is a alone. ``codes`` are the groups of
+    entries.
     """
 
     def __init__(self, diagonal: Array, vector: Array, codes: Index, sign: float) -> None:
@@ -177,13 +169,7 @@ class Root:
 
 
 class BlockRoot:
-    """R with ``R R' = J``, one group a row, by the eigenvectors of the matrix of each row.
-
-    Parameters
-    ----------
-    jacobian : ProxJacobian
-        With groups across the outputs.
-    """
+    """R with ``R R' = J``, one group a row, by the eigenvectors of the matrix of each row."""
 
     def __init__(self, jacobian: ProxJacobian) -> None:
         rows, outputs = jacobian.diagonal.shape
@@ -248,10 +234,8 @@ class BalancedJacobian(ProxJacobian):
 
     @cached_property
     def _inner(self) -> tuple[Array, Array, Array]:
-        """For each group: a, (classes,), ``G = B'B`` and ``S = (sum(a) I + G)^-1``.
-
-        With the columns b_k in B it is ``H^-1 = (I - B S B') / sum(a)``.
-        """
+        """For each group: a, (classes,), ``G = B'B`` and ``S = (sum(a) I + G)^-1``. With the
+        columns b_k in B it is ``H^-1 = (I - B S B') / sum(a)``."""
         assert self.groups is not None
         assert self.vectors is not None
         rows, outputs = self.vectors.shape
@@ -330,12 +314,7 @@ class _Part(NamedTuple):
 
 
 class BalancedRoot:
-    """R with ``R R' = J``, group by group: beside the span of the b_k all axes are the same.
-
-    Parameters
-    ----------
-    jacobian : BalancedJacobian
-    """
+    """R with ``R R' = J``, group by group: beside the span of the b_k all axes are the same."""
 
     def __init__(self, jacobian: BalancedJacobian) -> None:
         assert jacobian.groups is not None

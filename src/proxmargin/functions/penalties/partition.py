@@ -33,13 +33,8 @@ class Groups:
 
     @classmethod
     def within_classes(cls, labels: ArrayLike) -> Groups:
-        """Groups of features, separately in each class.
-
-        Parameters
-        ----------
-        labels : (n_features,)
-            Features with equal labels form a group; groups are counted in the labels' order.
-        """
+        """Groups of features with equal labels, in the order of the labels, separately in each
+        class."""
         labels = np.asarray(labels)
         if labels.ndim != 1 or labels.size == 0:
             raise ValueError(
@@ -59,10 +54,8 @@ class Groups:
 
     @classmethod
     def of_members(cls, members: Sequence[ArrayLike], n_features: int) -> Groups:
-        """Groups of features, separately in each class, by the list of each group's features.
-
-        Every feature must be in exactly one group.
-        """
+        """Groups of features, separately in each class, by the list of each group's features. Every
+        feature must be in exactly one group."""
         codes = np.full(n_features, -1, dtype=np.intp)
         for code, features in enumerate(members):
             index = _indices(features, code, n_features)

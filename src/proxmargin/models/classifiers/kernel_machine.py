@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
 from proxmargin.data.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
-from proxmargin.data.designs.compressed import far_columns, shifted
+from proxmargin.data.designs.entries import far_columns, shifted
 from proxmargin.data.designs.samples import by_rows, compressed, holds_objects, is_sparse
 from proxmargin.data.inputs.parameters import check_number, check_strength
 from proxmargin.data.inputs.targets import Targets
@@ -32,12 +32,11 @@ from proxmargin.optimality.certificates.representer import Representer, certify_
 from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
-from proxmargin.solvers.choice.fallback import better_with_all_work
+from proxmargin.solvers.choice.names import better_with_all_work
 from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.loop.minimize import require_suitable
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import TINY_WORK, Stop
+from proxmargin.solvers.loop.solver import TINY_WORK, Stop, UnsuitableSolverError
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ from proxmargin.optimality.certificates.representer import (
 from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.threads import operations_in
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 
 # the factor G (n x r)
 FIRST_RANK = 1000  # columns of the first factor

@@ -44,8 +44,7 @@ from proxmargin.optimality.unpenalised import better_start, null_point
 from proxmargin.runtime.brief import shown
 from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.run import Certify
-from proxmargin.solvers.loop.solver import State
-from proxmargin.solvers.loop.stopping import BUDGET_FACTOR
+from proxmargin.solvers.loop.solver import BUDGET_FACTOR, State
 
 Array = NDArray[np.float64]
 

@@ -37,8 +37,7 @@ from proxmargin.runtime.brief import shown
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
 from proxmargin.solvers.loop.report import interval_of
-from proxmargin.solvers.loop.solver import Solver
-from proxmargin.solvers.loop.stopping import RULES, Stop
+from proxmargin.solvers.loop.solver import RULES, Solver, Stop
 from proxmargin.solvers.resuming.journal import Identity, Journal, journal_of
 from proxmargin.solvers.shared.batched_labels import Axes, FitsLabelings
 

@@ -13,7 +13,7 @@ _SOLVING = """class_weight : None, 'balanced' or dict
     stopping : {{'gap', 'relative-change', 'iterate-change', 'primal-residual', 'step-residual', \
 'fixed-point', 'point-residual'}}
         Stop when the relative duality gap is at most ``tol``, or by a rule of a paper at ``tol``
-        (`proxmargin.solvers.loop.stopping`), if the solver can. The certificate is computed either
+        (`proxmargin.solvers.loop.solver`), if the solver can. The certificate is computed either
         way.
     tol : float, default 1e-6
         Relative duality gap.

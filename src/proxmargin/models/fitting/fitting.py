@@ -41,13 +41,11 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import free_bytes
 from proxmargin.runtime.threads import quiet_threads, threads_here
 from proxmargin.solvers.callbacks import History, Progress
-from proxmargin.solvers.choice.fallback import Choice, solve
-from proxmargin.solvers.choice.names import choose, named_solver
+from proxmargin.solvers.choice.names import Choice, choose, named_solver, solve
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Changed, InPlaceOf, Report, Solution, Status
 from proxmargin.solvers.loop.run import Certify
-from proxmargin.solvers.loop.solver import Solver, State
-from proxmargin.solvers.loop.stopping import OVERRUN, RULES, TINY_WORK, Effort, Stop
+from proxmargin.solvers.loop.solver import OVERRUN, RULES, TINY_WORK, Effort, Solver, State, Stop
 from proxmargin.solvers.resuming.journal import UNRECORDED, Journal
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from proxmargin.compiled.rounding import HALVINGS
-from proxmargin.functions.losses.level_set import LevelSet
+from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.traits import Trait
 from proxmargin.models.limits.critical import LEAST_STRENGTH
 from proxmargin.optimality.certificates.certify import certify

@@ -22,11 +22,10 @@ from proxmargin.functions.penalties import (
 )
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point, smooth_critical_strength
-from proxmargin.solvers.choice.fallback import solve
-from proxmargin.solvers.choice.names import choose
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.choice.names import choose, solve
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
-from proxmargin.solvers.programs.hinge_program import HingeProgram, hinge_program
+from proxmargin.solvers.programs.linear_program import HingeProgram, hinge_program
 from proxmargin.solvers.programs.restricted_program import (
     PROGRAM_TOLERANCE,
     RestrictedProgram,

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import ROOT_STEPS, TINY
 from proxmargin.data.designs import Design, standardized
-from proxmargin.data.designs.row_span import in_short_coordinates
+from proxmargin.data.designs.views import in_short_coordinates
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array
@@ -29,7 +29,7 @@ from proxmargin.models.limits.binary_data import (
     with_features,
 )
 from proxmargin.runtime.threads import affordable, eigen_work, gram_work
-from proxmargin.solvers.shared.linear_algebra import MAX_SIDE
+from proxmargin.solvers.shared.numerical import MAX_SIDE
 
 MODELS = ("fda", "mpm")
 # kernels: eigenvalues of the covariance over the largest one

@@ -15,8 +15,12 @@ from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.dense import DenseDesign
-from proxmargin.data.designs.row_span import in_short_coordinates
-from proxmargin.data.designs.standardized import StandardizedDesign, rescaled, standardized
+from proxmargin.data.designs.views import (
+    StandardizedDesign,
+    in_short_coordinates,
+    rescaled,
+    standardized,
+)
 from proxmargin.functions.losses.base import Array, Loss
 from proxmargin.functions.penalties.elastic_net import ElasticNet
 from proxmargin.functions.traits import Trait
@@ -24,10 +28,14 @@ from proxmargin.models.limits.binary_data import CLEAR_RANK
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
-from proxmargin.solvers.programs.hinge_program import HingeProgram, HingeRows, hinge_rows
-from proxmargin.solvers.programs.linear_program import first_rows
+from proxmargin.solvers.programs.linear_program import (
+    HingeProgram,
+    HingeRows,
+    first_rows,
+    hinge_rows,
+)
 from proxmargin.solvers.programs.restricted_program import Basis, Vertex, solved
-from proxmargin.solvers.shared.linear_algebra import LARGEST_SIDE
+from proxmargin.solvers.shared.numerical import LARGEST_SIDE
 
 Ids = NDArray[np.intp]
 LBFGS_STEPS = 5000  # iteration limit

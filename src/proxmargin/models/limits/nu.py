@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import Design, standardized
-from proxmargin.data.designs.standardized import rescaled
+from proxmargin.data.designs.views import rescaled
 from proxmargin.data.kernels.matrix import kernel_matrix_of
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.hinge import Hinge
@@ -33,7 +33,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.programs.restricted_program import PROGRAM_TOLERANCE
 
 SEPARATING_STEPS = (10, 40, 160)  # LSMR iterations of the hyperplanes that are tried in turn

@@ -36,7 +36,7 @@ from proxmargin.solvers.l1.chord_engine import ChordEngine, stepwise
 from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.l1.class_newton import ClassNewton, ClassNewtonState
 from proxmargin.solvers.loop.report import Solution, Status
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
 
 Array = NDArray[np.float64]

@@ -21,22 +21,27 @@ from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
-from proxmargin.solvers.augmented.hinge_system import WIDE, HessianTerms, HingeSystem, hinge_system
+from proxmargin.solvers.augmented.hinge_system import (
+    COPIED_ENTRIES,
+    WIDE,
+    HessianTerms,
+    HingeSystem,
+    NewtonRows,
+    few_by_rows,
+    hinge_system,
+    newton_rows,
+)
 from proxmargin.solvers.augmented.multipliers import (
     FIRST_SHARPNESS,
     MIN_PROXIMAL,
     ORTHANT_CORRECTIONS,
     Centre,
+    End,
     HingeModel,
     MultiplierState,
+    line_search,
+    minimise,
 )
-from proxmargin.solvers.augmented.newton_rows import (
-    COPIED_ENTRIES,
-    NewtonRows,
-    few_by_rows,
-    newton_rows,
-)
-from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
 from proxmargin.solvers.shared.hinge_terms import (
     first_multipliers,
     intercept_ridge,
@@ -234,11 +239,9 @@ class _Model(NamedTuple):
 
 
 def _active_set_step(model: _Model) -> tuple[Array, float]:
-    """A primal active-set guess of the minimiser of the model in the orthant.
-
-    Coefficients that would change their sign are fixed at zero and the others are solved for again,
-    a few times. The result need not be a descent direction.
-    """
+    """A primal active-set guess of the minimiser of the model in the orthant. Coefficients that
+    would change their sign are fixed at zero and the others are solved for again, a few times. The
+    result need not be a descent direction."""
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
     for _ in range(ORTHANT_CORRECTIONS):
@@ -257,11 +260,9 @@ def _active_set_step(model: _Model) -> tuple[Array, float]:
 
 
 def _path_step(model: _Model) -> tuple[Array, float]:
-    """A descent direction in the orthant, by a piecewise linear path.
-
-    Each piece leads towards the minimiser over the free coefficients, until the first of them
-    reaches zero and is fixed there.
-    """
+    """A descent direction in the orthant, by a piecewise linear path. Each piece leads towards the
+    minimiser over the free coefficients, until the first of them reaches zero and is fixed
+    there."""
     coef, side = model.coef, model.side
     stays = np.ones(coef.size, dtype=bool)
     move, intercept_step = np.zeros(coef.size), 0.0
@@ -368,10 +369,8 @@ def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
 
 
 def _sharpness_unit(problem: Problem) -> float:
-    """Unit of the sharpness: ``l2 / mean |x_i|^2``, but at least one.
-
-    It exceeds one if the ridge alone keeps scores within one of the intercept, and is then how far
-    multipliers must move for scores to move by one.
-    """
+    """Unit of the sharpness: ``l2 / mean |x_i|^2``, but at least one. It exceeds one if the ridge
+    alone keeps scores within one of the intercept, and is then how far multipliers must move for
+    scores to move by one."""
     reach = spread_of(problem)
     return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0

@@ -15,8 +15,7 @@ from proxmargin.compiled.products import products
 from proxmargin.compiled.solvers.multiplier_newton import add_curvature
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.dense import GRAM_ROWS
-from proxmargin.data.designs.row_span import in_short_coordinates
-from proxmargin.data.designs.standardized import StandardizedDesign
+from proxmargin.data.designs.views import StandardizedDesign, in_short_coordinates
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import BLOCK_ENTRIES, Remembers, cached_property
@@ -55,11 +54,8 @@ class CurvedSamples(NamedTuple):
         return np.where(self.inside, self.weights[:, None] * share, 0.0)
 
     def roots(self) -> tuple[Ids, Array]:
-        """Q with ``Q'Q`` the curvature, (n_contrasts, n_classes), and the place of its samples.
-
-        The orthonormal contrasts of Helmert: the mean of some classes of a support against the
-        next.
-        """
+        """Q with ``Q'Q`` the curvature, (n_contrasts, n_classes), and the place of its samples. The
+        orthonormal contrasts of Helmert: the mean of some classes of a support against the next."""
         counts = self.inside.sum(axis=1) - 1
         places = np.repeat(np.arange(counts.size), counts)
         first = np.repeat(np.cumsum(counts) - counts, counts)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from proxmargin.functions.losses.base import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
 from proxmargin.solvers.augmented.hinge_system import WIDE
-from proxmargin.solvers.shared.linear_algebra import (
+from proxmargin.solvers.shared.numerical import (
     CG_STEPS,
     CG_TOLERANCE,
     MAX_SIDE,
@@ -34,17 +34,9 @@ MIN_CG_STEPS = 20  # CG is not tried if fewer are affordable
 
 
 class ClassSystem(ABC):
-    """A form of the linear system, which can be solved for some of its pairs only.
-
-    Parameters
-    ----------
-    block : Block
-    curved : CurvedSamples
-    free : (n_columns + 1, n_classes) of bool
-        The pairs of the system.
-    diagonal : (n_columns + 1,) > 0
-        D, the same for all classes.
-    """
+    """A form of the linear system over ``free`` pairs, (n_columns + 1, n_classes) of bool, which
+    can be solved for some of them only; ``diagonal``, (n_columns + 1,) > 0, is D, the same for all
+    classes."""
 
     def __init__(
         self, block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array
@@ -54,13 +46,7 @@ class ClassSystem(ABC):
 
     @abstractmethod
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        """``(B'B + D)^-1 right`` on the pairs in ``keep``, (n_keep,).
-
-        Parameters
-        ----------
-        keep : (n_pairs,) of bool
-        right : (n_keep,)
-        """
+        """``(B'B + D)^-1 right`` on the pairs in ``keep``, a mask of all pairs; both (n_keep,)."""
 
     def step(self, slope: Array, keep: NDArray[np.bool_]) -> Array:
         """The Newton step of the pairs in ``keep`` as a table, for a table ``slope``."""
@@ -216,15 +202,8 @@ class MatrixFreePairs(ClassSystem):
 
 
 class CGThenFactor(ClassSystem):
-    """A limited number of CG steps first, and a factored matrix if they do not converge.
-
-    Parameters
-    ----------
-    most : int
-        Limit of CG steps.
-    kind : type of ClassSystem
-        The form with a factored matrix.
-    """
+    """At most ``most`` CG steps first, and a factored matrix of this kind if they do not
+    converge."""
 
     def __init__(
         self,

@@ -22,10 +22,12 @@ from proxmargin.solvers.augmented.multipliers import (
     MIN_PROXIMAL,
     ORTHANT_CORRECTIONS,
     Centre,
+    End,
     HingeModel,
     MultiplierState,
+    line_search,
+    minimise,
 )
-from proxmargin.solvers.augmented.smoothed_newton import End, line_search, minimise
 from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
 
 WARM_SHARPNESS = 10.0  # first one for a warm start
@@ -95,9 +97,8 @@ class SmoothedMulticlass:
         self, here: ClassPoint, direction: Array, side: Array
     ) -> Callable[[float], ClassPoint]:
         """The point at a step length along ``direction``, projected onto the orthant ``side``.
-
-        Scores are linear in the length except for the projected coefficients, which are mostly few.
-        """
+        Scores are linear in the length except for the projected coefficients, which are mostly
+        few."""
         ahead = self.block.scores(direction)
 
         def point(length: float) -> ClassPoint:

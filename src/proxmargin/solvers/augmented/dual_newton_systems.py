@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memory import cached_property
-from proxmargin.solvers.shared.linear_algebra import (
+from proxmargin.solvers.shared.numerical import (
     CG_STEPS,
     CG_TOLERANCE,
     LARGEST_SIDE,
@@ -77,11 +77,8 @@ class DualNewtonSystem:
 
     @cached_property
     def inverse(self) -> tuple[Array, Array]:
-        """e and f of ``D^-1 = diag(e) - f f'``, with one f a sample; zero off the support.
-
-        By the Sherman-Morrison formula for ``P = diag(d) - v v'`` and ``g = 1 / (1 - (1 - eps)
-        d)``.
-        """
+        """e and f of ``D^-1 = diag(e) - f f'``, with one f a sample; zero off the support. By the
+        Sherman-Morrison formula for ``P = diag(d) - v v'`` and ``g = 1 / (1 - (1 - eps) d)``."""
         kept = 1.0 - self.floor
         grown = np.where(self.support, 1.0 / (1.0 - kept * self.dual.diagonal), 0.0)
         if self.dual.vectors is None:

@@ -13,11 +13,11 @@ from proxmargin.functions.losses.classes.multinomial import CrammerSinger
 from proxmargin.functions.rows import largest_of_rows, live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.memory import kept
 from proxmargin.solvers.augmented.binary import BinaryHinge
 from proxmargin.solvers.augmented.classes import MulticlassHinge
 from proxmargin.solvers.augmented.multipliers import HingeModel, MultiplierState
-from proxmargin.solvers.loop.solver import Solver, at_least_one
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Solver, Stop, at_least_one
 from proxmargin.solvers.shared.hinge_terms import hinge_objection
 from proxmargin.solvers.shared.working_set import with_worst
 
@@ -115,13 +115,8 @@ class MultiplierNewton(Solver[MultiplierState]):
     def _priced(
         self, model: HingeModel, state: MultiplierState, slopes: Array | None = None
     ) -> MultiplierState:
-        """The state with all violations and the gap of the multipliers (rounding ignored).
-
-        Parameters
-        ----------
-        slopes : (n_features, n_outputs), optional
-            ``X'q`` for the dual point q, if known.
-        """
+        """The state with all violations and the gap of the multipliers (rounding ignored);
+        ``slopes`` are ``X'q`` for the dual point q, if known."""
         problem, dual = model.problem, model.dual(state.at.multipliers)
         if slopes is None:
             slopes = model.design.adjoint(dual)
@@ -154,12 +149,9 @@ class MultiplierNewton(Solver[MultiplierState]):
         return judged.but(violations=largest_of_rows(violations))
 
 
+@kept
 def model_of(problem: Problem) -> HingeModel:
     """The hinge of the problem in the coordinates of its Newton systems, made once."""
-    return problem.remembered(_model)
-
-
-def _model(problem: Problem) -> HingeModel:
     several = isinstance(problem.loss, CrammerSinger)
     return MulticlassHinge(problem) if several else BinaryHinge(problem)
 

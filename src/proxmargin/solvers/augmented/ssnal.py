@@ -15,14 +15,13 @@ from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
-from proxmargin.solvers.augmented.smoothed_newton import (
+from proxmargin.solvers.augmented.multipliers import (
     NEWTON_STEPS,
     RETREAT,
     line_search,
     minimise,
 )
-from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, Stop, at_least_one
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)
 # long ones need fewer subproblems, of more Newton steps each; those too long retreat (below)

@@ -102,10 +102,8 @@ def _is_sparse_and_wide(problem: Problem) -> bool:
 
 
 def _system_exceeds_data(problem: Problem) -> bool:
-    """There is a ridge, and its system is larger than the data.
-
-    One that does not fit counts for sparse data of many features only.
-    """
+    """There is a ridge, and its system is larger than the data. One that does not fit counts for
+    sparse data of many features only."""
     design = problem.design
     solvable = min(design.n_samples, design.n_features) <= LARGEST
     large = (solvable or _is_sparse_and_wide(problem)) and not _has_small_systems(problem)
@@ -113,10 +111,8 @@ def _system_exceeds_data(problem: Problem) -> bool:
 
 
 def _has_few_free_duals(problem: Problem) -> bool:
-    """At its upper bound, a dual coordinate moves its own margin little.
-
-    Most are then at an end of their box, and the others hardly interact.
-    """
+    """At its upper bound, a dual coordinate moves its own margin little. Most are then at an end of
+    their box, and the others hardly interact."""
     box = problem.loss.box
     if box is None or not np.isfinite(box.upper).all():
         return False
@@ -140,10 +136,8 @@ def _suits_dual_coordinate_descent(problem: Problem) -> bool:
 
 def _is_tight_ball(problem: Problem) -> bool:
     """Few samples exceed their margins in the ball, so that most dual points are at their bounds.
-
     Estimated from the scores of the point of the ball that is farthest along the direction of
-    steepest descent at zero scores.
-    """
+    steepest descent at zero scores."""
     box = problem.loss.box
     if box is None or problem.loss.is_homogeneous:
         return False

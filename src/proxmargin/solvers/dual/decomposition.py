@@ -33,16 +33,17 @@ from proxmargin.data.kernels.checks import IndefiniteKernelError
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import affordable
 from proxmargin.solvers.interior.box_program import box_of, has_ridge
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
     GapState,
     Solver,
+    Stop,
     at_least_one,
     check_numbers,
 )
-from proxmargin.solvers.loop.stopping import Stop
 
 # -- size of a block: a large one needs fewer products with the kernel, a small one less SMO
 SMALL_BLOCK = 2000  # samples up to which one block has all, and of the first blocks of more
@@ -293,15 +294,9 @@ def _moved(
     block: Index,
     solved: _Solved,
 ) -> tuple[Array, Array, float, float]:
-    """The step to the solution of the block, or the exact minimiser along it if it overshoots.
-
-    Returns
-    -------
-    weights, product : (n_samples,)
-    travel : float
-    off : float
-        Largest error of the gradients that the block was solved with.
-    """
+    """The step to the solution of the block, or the exact minimiser along it if it overshoots:
+    weights, product, travel, and the largest error of the gradients that the block was solved
+    with."""
     change = np.zeros_like(gradient)
     change[block] = solved.weights - state.weights[block]
     if solved.turned is None:
@@ -342,11 +337,8 @@ def _matrix(problem: Problem) -> KernelMatrix:
     return matrix
 
 
+@kept
 def _terms(problem: Problem) -> BoxedDual:
-    return problem.remembered(_new_terms)
-
-
-def _new_terms(problem: Problem) -> BoxedDual:
     box, l2 = box_of(problem), problem.penalty.l2
     upper, up = box.upper / l2, box.signs > 0
     apart = bool(box.pull)  # a nu-SVM: each class has half of the mass
@@ -383,11 +375,9 @@ def _objective(terms: BoxedDual, weights: Array, product: Array) -> float:
 
 
 def _with_gap(problem: Problem, state: Blocks) -> Blocks:
-    """The state with its duality gap, up to rounding, and a claim if that meets the tolerance.
-
-    The coefficients are the best multiple of those of the dual point for a homogeneous loss, and
-    those themselves for others. Without progress a certificate decides.
-    """
+    """The state with its duality gap, up to rounding, and a claim if that meets the tolerance. The
+    coefficients are the best multiple of those of the dual point for a homogeneous loss, and those
+    themselves for others. Without progress a certificate decides."""
     loss, l2, scores = problem.loss, problem.penalty.l2, state.product[:, None]
     intercept = loss.best_intercept(scores, problem.intercept, np.zeros(1))
     scores = scores + intercept

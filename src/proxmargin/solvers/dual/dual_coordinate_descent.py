@@ -33,11 +33,11 @@ from proxmargin.solvers.loop.solver import (
     GAP_REDUCTION,
     GapState,
     Solver,
+    Stop,
     at_least_one,
     check_numbers,
 )
-from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.shared.linear_algebra import CG_TOLERANCE, conjugate_gradients
+from proxmargin.solvers.shared.numerical import CG_TOLERANCE, conjugate_gradients
 
 FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved for a free intercept
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
@@ -297,11 +297,9 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         )
 
     def _next_share(self, problem: Problem, state: CoordinateDescentState) -> float:
-        """The relative gap to which the next inner problem is solved.
-
-        If the gap is twice the one by the last sweep, that is because of samples which were left
-        out: the next inner problem begins with all.
-        """
+        """The relative gap to which the next inner problem is solved. If the gap is twice the one
+        by the last sweep, that is because of samples which were left out: the next inner problem
+        begins with all."""
         share, gap = state.share, state.relative_gap
         if state.steady:
             return self.forcing * gap
@@ -338,11 +336,9 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
 
 
 def _watched(state: CoordinateDescentState) -> CoordinateDescentState:
-    """The state after sweeps with a multiplier that moves after each.
-
-    Samples were left out for the multiplier as it was: they return when it has moved far. If it
-    cycles, the state is steady from here on, and due for pricing.
-    """
+    """The state after sweeps with a multiplier that moves after each. Samples were left out for the
+    multiplier as it was: they return when it has moved far. If it cycles, the state is steady from
+    here on, and due for pricing."""
     if state.excess <= 0.5 * state.calm:
         state = state.but(calm=state.excess, restless=0)
     else:
@@ -502,11 +498,9 @@ def _first_multiplier(problem: Problem, start: Point) -> float:
 
 
 def _first_dual(problem: Problem, start: Point, multiplier: float) -> Array:
-    """The given dual points, else those that the margins of the start imply.
-
-    At zero coefficients they are zero: the first sweep then costs what the product with others
-    would. Entropies are infinitely steep at zero: there the best intercept implies dual points.
-    """
+    """The given dual points, else those that the margins of the start imply. At zero coefficients
+    they are zero: the first sweep then costs what the product with others would. Entropies are
+    infinitely steep at zero: there the best intercept implies dual points."""
     terms, free = terms_of(problem), problem.intercept.is_shift_invariant
     if start.dual is not None:
         return inside(terms, -terms.signs * start.dual[:, 0])

@@ -15,7 +15,7 @@ from proxmargin.functions.losses.margins.logistic import Logistic
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.memory import CACHED_ENTRIES, unlocked
+from proxmargin.runtime.memory import CACHED_ENTRIES, kept, unlocked
 from proxmargin.solvers.interior.box_program import box_objection, has_ridge
 from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
 
@@ -75,18 +75,16 @@ def terms_objection(problem: Problem) -> str | None:
     return None
 
 
+@kept
 def rows_of(problem: Problem) -> Rows:
     """The rows; problems on one design with the same ridge and weights share them."""
-    return problem.remembered(_rows_of)
-
-
-def _rows_of(problem: Problem) -> Rows:
     shares = problem.loss.shares
     if not problem.intercept.is_shift_invariant or problem.design.density <= SPARSE_DENSITY:
         shares = np.zeros_like(shares)  # nothing is centred
-    return problem.design.remembered(_new_rows, np.append(shares, problem.penalty.l2))
+    return _new_rows(problem.design, np.append(shares, problem.penalty.l2))
 
 
+@kept
 def _new_rows(design: Design, key: Array) -> Rows:
     base, given, scale = design.stored
     shares, l2 = key[:-1], float(key[-1])
@@ -98,7 +96,7 @@ def _new_rows(design: Design, key: Array) -> Rows:
     square = float(centre @ (metric * centre))
     if metric.size and np.all(metric == metric[0]):
         metric = metric[:1].copy()
-    stored = StoredRows(*base.remembered(_stored_rows), metric, pull, square)
+    stored = StoredRows(*_stored_rows(base), metric, pull, square)
     norms = np.empty_like(pull)
     squares(stored, norms)
     design.counter.add(design.share)
@@ -106,6 +104,7 @@ def _new_rows(design: Design, key: Array) -> Rows:
     return Rows(base, stored, norms, centre, scale, shift, plain)
 
 
+@kept
 def _stored_rows(base: Design) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     if base.compressed is not None:
         matrix = base.compressed.by_rows
@@ -126,10 +125,6 @@ def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def terms_of(problem: Problem) -> DualTerms:
-    return problem.remembered(_new_terms)
-
-
 def _is_logistic(problem: Problem) -> bool:
     if Trait.MARGINS not in problem.traits or problem.loss.n_outputs > 1:
         return False
@@ -137,7 +132,8 @@ def _is_logistic(problem: Problem) -> bool:
     return isinstance(unshifted, MarginSum) and isinstance(unshifted.phi, Logistic)
 
 
-def _new_terms(problem: Problem) -> DualTerms:
+@kept
+def terms_of(problem: Problem) -> DualTerms:
     box = problem.loss.box
     if box is not None:
         return DualTerms(box.signs, box.upper, box.curvature, box.target, False)
@@ -162,10 +158,8 @@ def inside(terms: DualTerms, a: Array) -> Array:
 
 
 def implied(terms: DualTerms, scores: Array, balanced: bool) -> Array:
-    """The dual points that scores imply; in the middle of the box at a kink.
-
-    For a free intercept they are ``balanced``: off the middle so that ``y'a = 0``, if any are.
-    """
+    """The dual points that scores imply; in the middle of the box at a kink. For a free intercept
+    they are ``balanced``: off the middle so that ``y'a = 0``, if any are."""
     missing, upper = terms.targets - terms.signs * scores, terms.upper
     if terms.entropic:
         return inside(terms, upper * expit(missing))

@@ -4,8 +4,8 @@ Losses that are linear or quadratic on an interval, with a ridge, an elastic net
 an l_p ball: some tens of linear systems over the samples or features, whichever are fewer. With a
 ridge a crossover ends at the exact solution on a face of the box of the dual.
 
-`loop` is the predictor-corrector step of any program, `box_program` the loss with its linear
-systems, `boxes` loss and penalty together; the penalties are in `boxes` (ridge), `net` and `ball`.
-`active_set` is a method of its own for few samples, which shares the faces of `crossover`.
+`box_program` is the loss with its linear systems, `boxes` the predictor-corrector step, and loss
+and penalty together; the penalties are in `boxes` (ridge, net) and `ball`. `active_set` is a method
+of its own for few samples, and has the faces of the crossover.
 Theory: Mehrotra (1992), Gondzio (1996), Nesterov (2012).
 """

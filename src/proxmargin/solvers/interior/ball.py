@@ -28,7 +28,7 @@ from proxmargin.solvers.interior.boxes import (
     PrimalDualModel,
     predictor_corrector,
 )
-from proxmargin.solvers.shared.linear_algebra import inverse_of
+from proxmargin.solvers.shared.numerical import inverse_of
 
 MAX_ITERATIONS = 60  # limit of predictor-corrector steps for a quadratic model
 
@@ -158,11 +158,9 @@ class _QuadraticModel(PrimalDualModel):
 def minimised_in_ball(
     matrix: Array, gradient: Array, at: Array, radius: float, p: float, accuracy: float
 ) -> Array:
-    """The step d that minimises ``gradient'd + d'Hd / 2`` subject to ``|at + d|_p <= radius``.
-
-    The Newton step if it stays in the ball. Otherwise an interior point method on the lifted ball,
-    until the complementarity is at most ``accuracy`` times the decrease of the model.
-    """
+    """The step d that minimises ``gradient'd + d'Hd / 2`` subject to ``|at + d|_p <= radius``. The
+    Newton step if it stays in the ball. Otherwise an interior point method on the lifted ball,
+    until the complementarity is at most ``accuracy`` times the decrease of the model."""
     step = -inverse_of(matrix)(gradient)
     if float(np.linalg.norm(at + step, p)) <= radius:
         return step

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Design
-from proxmargin.data.designs.standardized import StandardizedDesign
+from proxmargin.data.designs.views import StandardizedDesign
 from proxmargin.functions.losses.base import Array, Box
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import factor_work, gram_work
-from proxmargin.solvers.shared.linear_algebra import cholesky
+from proxmargin.solvers.shared.numerical import cholesky
 
 LARGEST = 6_000  # side of a factored matrix: 288 MB
 # samples per feature up to which systems are formed over the samples
@@ -101,10 +102,8 @@ Where theta is zero, v is zero and the first equation is dropped.
 
 
 def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
-    """Solve by Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters.
-
-    It takes steps of iterative refinement: very different theta make the system ill-conditioned.
-    """
+    """Solve by Cholesky of ``X' diag(theta) X + l2 I``, bordered by the free parameters. It takes
+    steps of iterative refinement: very different theta make the system ill-conditioned."""
     design, borders = program.design, program.borders
     p = design.n_features
     matrix = np.empty((p + program.ridge.size,) * 2)
@@ -146,10 +145,8 @@ def _over_features(program: BoxProgram, theta: Array) -> Solve | None:
 
 def _over_samples(program: BoxProgram, theta: Array) -> Solve | None:
     """Solve by Cholesky of ``X X' / l2 + diag(1 / theta)``; free parameters by a Schur complement.
-
     X X' serves for the step only. Residuals are computed with X, because with columns of very
-    different scales the rounding of X X' can swamp the small ones.
-    """
+    different scales the rounding of X X' can swamp the small ones."""
     live, l2 = np.flatnonzero(theta), program.l2
     outer, borders, stiff = program.design.outer_gram(), program.borders[live], 1.0 / theta[live]
 
@@ -215,11 +212,8 @@ def live_samples(problem: Problem) -> NDArray[np.intp]:
     return np.flatnonzero(problem.loss.shares > 0)
 
 
+@kept
 def program_of(problem: Problem) -> BoxProgram:
-    return problem.remembered(_new_program)
-
-
-def _new_program(problem: Problem) -> BoxProgram:
     box, live, data = box_of(problem), live_samples(problem), problem.centred.design
     data = data if live.size == data.n_samples else data.rows(live)
     signs, upper = box.signs[live], box.upper[live]

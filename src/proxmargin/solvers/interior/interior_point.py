@@ -14,6 +14,15 @@ from proxmargin.functions.penalties.elastic_net import Ridge
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.memory import kept
+from proxmargin.solvers.interior.active_set import (
+    MAX_FACES,
+    ExactSolution,
+    Face,
+    cross_over,
+    partition_of,
+    work_of,
+)
 from proxmargin.solvers.interior.ball import BallModel
 from proxmargin.solvers.interior.box_program import (
     has_ridge,
@@ -25,20 +34,11 @@ from proxmargin.solvers.interior.boxes import (
     MIN_STEP,
     BoxModel,
     Iterate,
+    NetModel,
     RidgeModel,
     predictor_corrector,
 )
-from proxmargin.solvers.interior.crossover import (
-    MAX_FACES,
-    ExactSolution,
-    Face,
-    cross_over,
-    partition_of,
-    work_of,
-)
-from proxmargin.solvers.interior.net import NetModel
-from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, at_least_one
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, Stop, at_least_one
 
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
@@ -155,10 +155,8 @@ class InteriorPoint(Solver[InteriorPointState]):
         return model.program.dual_point(problem, dual)
 
     def observe(self, problem: Problem, state: InteriorPointState, gap: Gap) -> InteriorPointState:
-        """End if the gap has exceeded the complementary products for several certificates.
-
-        In exact arithmetic they are equal once the equations hold.
-        """
+        """End if the gap has exceeded the complementary products for several certificates. In exact
+        arithmetic they are equal once the equations hold."""
         program = _model_of(problem).program
         expected = program.dual_unit * program.coef_unit * state.at.complementarity
         rounding = gap.gap > GAP_REDUCTION * state.best and expected < ROUNDING_PRODUCTS * gap.gap
@@ -170,20 +168,15 @@ class InteriorPoint(Solver[InteriorPointState]):
 
 def _is_net(problem: Problem) -> bool:
     """Whether the penalty is an elastic net: with a ridge, or of a smooth loss with any strength.
-
-    Features without a penalty are free parameters, as the intercept is.
-    """
+    Features without a penalty are free parameters, as the intercept is."""
     if Trait.NET not in problem.penalty.traits or problem.loss.is_homogeneous:
         return False
     penalised = np.any(problem.net.l1 > 0) or np.any(problem.net.l2 > 0)
     return problem.penalty.l2 > 0 or bool(Trait.SMOOTH in problem.loss.traits and penalised)
 
 
+@kept
 def _model_of(problem: Problem) -> BoxModel:
-    return problem.remembered(_new_model)
-
-
-def _new_model(problem: Problem) -> BoxModel:
     if Trait.BALL in problem.traits:  # in units of a ridge for which scores are of order one
         ball = problem.ball
         square = program_of(replace(problem, penalty=Ridge(1.0))).coef_unit

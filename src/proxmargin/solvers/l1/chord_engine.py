@@ -35,11 +35,12 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.quadratic_model import room_for
 from proxmargin.data.designs import DenseDesign, Design, SparseDesign
 from proxmargin.data.designs.base import SAMPLE_BYTES
-from proxmargin.data.designs.compressed import narrow_indices
+from proxmargin.data.designs.entries import narrow_indices
 from proxmargin.functions.penalties import WeightedElasticNet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import are_separated, null_point, unpenalised_columns
+from proxmargin.runtime.memory import kept
 from proxmargin.solvers.l1.newton import ENTRIES_PER_CALL, WORK_PER_CALL
 
 Array = NDArray[np.float64]
@@ -69,27 +70,17 @@ class Advance(NamedTuple):
 
 @dataclass(eq=False)
 class ChordEngine:
-    """Newton's method for one strength after the other, each from the solution of the last one.
-
-    The first starts from the null model.
-
-    Parameters
-    ----------
-    problem : Problem
-        At strength one; see `ChordEngine.takes`.
-    tol : float
-        Relative duality gap of every strength.
-    """
+    """Newton's method for one strength after the other, each from the solution of the last one, the
+    first from the null model; for a problem at strength one that `ChordEngine.takes`, to a relative
+    duality gap of ``tol``."""
 
     problem: Problem
     tol: float
 
     @staticmethod
     def takes(last: Problem) -> bool:
-        """Whether a path can be solved here whose weakest penalty is that of ``last``.
-
-        Features without an l1 penalty must be unpenalised; it must not underflow.
-        """
+        """Whether a path can be solved here whose weakest penalty is that of ``last``. Features
+        without an l1 penalty must be unpenalised; it must not underflow."""
         if NEEDED not in last.traits or not np.any(last.net.l1):
             return False
         if not np.all(last.net.l1) and not _are_optimised(last):
@@ -170,10 +161,8 @@ class ChordEngine:
         return max(1, min(strengths, most))
 
     def advanced(self, found: Strengths, first: int) -> Advance:
-        """Solve the strengths of ``found`` from ``first`` on, as far as possible.
-
-        Ends early at a strength that cannot be solved, or after `limit_steps`.
-        """
+        """Solve the strengths of ``found`` from ``first`` on, as far as possible. Ends early at a
+        strength that cannot be solved, or after `limit_steps`."""
         retried = np.zeros((2, found.l1.size))
         while True:
             before, effort = first, self.effort
@@ -435,10 +424,10 @@ def _store(base: Design, copies: bool) -> Store:
     sparse = Compressed(0, np.empty(0), *np.zeros((2, 1), np.int32))
     lines, by_rows = np.empty((0, 0)), False
     if isinstance(base, DenseDesign):
-        lines = base.remembered(_copied_lines) if base.lines is None else base.lines
+        lines = _copied_lines(base) if base.lines is None else base.lines
         by_rows = base.by_rows
     else:
-        sparse = base.remembered(_by_columns)
+        sparse = _by_columns(base)
     capacity = min(p, CACHED_COLUMNS) if copies and by_rows else 0
     cache = ColumnCache(
         columns=np.empty((capacity, n)),
@@ -449,6 +438,7 @@ def _store(base: Design, copies: bool) -> Store:
     return Store(not base.is_dense, sparse, lines, by_rows, copies, cache)
 
 
+@kept
 def _copied_lines(design: Design) -> Array:
     """A float64 copy with samples as rows, or features as rows if these are contiguous."""
     if not isinstance(design, DenseDesign):
@@ -457,6 +447,7 @@ def _copied_lines(design: Design) -> Array:
     return np.array(matrix, dtype=np.float64, order="C")
 
 
+@kept
 def _by_columns(design: Design) -> Compressed:
     if not isinstance(design, SparseDesign):
         raise TypeError(f"{design!r} is not compressed")

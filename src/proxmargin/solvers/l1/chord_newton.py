@@ -13,8 +13,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.l1.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
 from proxmargin.solvers.l1.newton import WORK_PER_CALL
-from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, at_least_one
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, Stop, at_least_one
 
 LEAST_STEPS = 5  # Newton steps in one of the solver: fewer do not show whether they converge
 

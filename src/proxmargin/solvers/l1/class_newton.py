@@ -38,10 +38,10 @@ from proxmargin.solvers.loop.solver import (
     GAP_REDUCTION,
     GapState,
     Solver,
+    Stop,
     at_least_one,
     check_numbers,
 )
-from proxmargin.solvers.loop.stopping import Stop
 
 HESSIAN_BYTES = 1 << 31  # for copies of columns, and for curvatures of pairs of classes: 2 GiB
 
@@ -172,10 +172,8 @@ class ClassNewton(Solver[ClassNewtonState]):
 
     def _wanted(self, state: ClassNewtonState, l1: Array) -> tuple[NDArray[np.bool_], int]:
         """The mask of the next working set (p, k), and how many coefficients in it violate
-        optimality at zero.
-
-        It holds the support, and the others that violate optimality most or are next to.
-        """
+        optimality at zero. It holds the support, and the others that violate optimality most or are
+        next to."""
         wanted = state.coef != 0
         near = state.violations > (KEPT_SLOPE - 1.0) * l1[:, None]
         others = np.flatnonzero(near & ~wanted)

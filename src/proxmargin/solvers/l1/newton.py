@@ -19,7 +19,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
 from proxmargin.data.designs.base import CONSTANT_VARIANCE, Array, Design
-from proxmargin.data.designs.compressed import narrow_indices
+from proxmargin.data.designs.entries import narrow_indices
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
@@ -31,10 +31,10 @@ from proxmargin.solvers.loop.solver import (
     GAP_REDUCTION,
     GapState,
     Solver,
+    Stop,
     at_least_one,
     check_numbers,
 )
-from proxmargin.solvers.loop.stopping import Stop
 
 
 def readable(problem: Problem) -> bool:
@@ -109,13 +109,8 @@ class ColumnSet:
         return Compressed(matrix.shape[0], matrix.data, matrix.indices, matrix.indptr)
 
     def offset(self, coef: Array) -> float:
-        """``mean' w``: the intercept for the columns minus this is the intercept for the features.
-
-        Parameters
-        ----------
-        coef : (k,)
-            Coefficients of the columns, which have unit mean square.
-        """
+        """``mean' w``, for coefficients (k,) of the columns, which have unit mean square: the
+        intercept for the columns minus this is the intercept for the features."""
         return float(self.mean @ (coef / self.unit))
 
 
@@ -346,10 +341,8 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         return Point(state.coef[:, None], np.array([state.intercept]))
 
     def _members(self, state: ProximalNewtonState, l1: Array) -> tuple[NDArray[np.bool_], int]:
-        """The mask of the next working set (p,), and how many features are new in it.
-
-        It holds the support, members near the threshold, and the worst violators.
-        """
+        """The mask of the next working set (p,), and how many features are new in it. It holds the
+        support, members near the threshold, and the worst violators."""
         p, inside = state.coef.size, state.working.members
         outside = state.violations.copy()
         outside[inside] = 0.0

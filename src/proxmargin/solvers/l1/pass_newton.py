@@ -29,10 +29,9 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import empty_beside
 from proxmargin.solvers.l1.newton import CLOSED_SET_FORCING, ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import Solver, State, at_least_one, check_flags
-from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.shared.line_search import LINE_SEARCH_TOLERANCE
+from proxmargin.solvers.loop.solver import Solver, State, Stop, at_least_one, check_flags
 from proxmargin.solvers.shared.margin_model import next_damping
+from proxmargin.solvers.shared.numerical import LINE_SEARCH_TOLERANCE
 
 Index = NDArray[np.intp]
 
@@ -71,10 +70,8 @@ class Secants(NamedTuple):
 
     def applied(self, gram: Array, active: Index, mean: Array) -> Array:
         """The model ``gram`` of the active features, updated to meet the secant equations (BFGS).
-
         With the intercept eliminated, the change of the slope is ``y - mean y_b``: for a quadratic
-        that is the eliminated Hessian times the step, whatever the step of the intercept.
-        """
+        that is the eliminated Hessian times the step, whatever the step of the intercept."""
         updated = gram
         for step, change in zip(self.steps, self.changes, strict=True):
             s = step[active]
@@ -223,9 +220,8 @@ class PassNewton(Solver[PassState]):
 
     def dual(self, problem: Problem, state: PassState) -> Array | None:
         """The derivatives of the loss, whose pulled-back product the last pass has computed.
-
-        Features without a penalty are moved by the certificate, which needs those of their place.
-        """
+        Features without a penalty are moved by the certificate, which needs those of their
+        place."""
         return None if problem.unpenalised.size else state.dual[:, None]
 
     def _swept(

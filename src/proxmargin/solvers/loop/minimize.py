@@ -18,8 +18,14 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.loop.report import Phase, Report, RunCheckpoint, Solution, Status
 from proxmargin.solvers.loop.run import Certify, Run
-from proxmargin.solvers.loop.solver import GapState, Solver, State, UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import RULES, Stop
+from proxmargin.solvers.loop.solver import (
+    RULES,
+    GapState,
+    Solver,
+    State,
+    Stop,
+    UnsuitableSolverError,
+)
 
 
 def minimize(

@@ -10,8 +10,7 @@ from typing import Any
 
 from proxmargin.optimality.certificates.certificate import Certificate, Gap
 from proxmargin.optimality.problem import Point
-from proxmargin.solvers.loop.solver import GapState, State
-from proxmargin.solvers.loop.stopping import BUDGET_FACTOR, TINY_WORK
+from proxmargin.solvers.loop.solver import BUDGET_FACTOR, TINY_WORK, GapState, State
 
 
 class Phase(Enum):

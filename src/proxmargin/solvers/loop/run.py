@@ -27,8 +27,7 @@ from proxmargin.solvers.loop.report import (
     Status,
     interval_of,
 )
-from proxmargin.solvers.loop.solver import SHARP_FRACTION, GapState, Solver, State
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import SHARP_FRACTION, GapState, Solver, State, Stop
 
 # ratio of gaps far below the tolerance above which a polishing step has gained nothing but rounding
 POLISHED_FACTOR = 0.5
@@ -290,10 +289,8 @@ class Run:
         return Status.RULE_MET if rule is not None and self.settled >= rule.times else None
 
     def concluded(self, status: Status, start: Point | State | None) -> tuple[Gap, Status]:
-        """The best point and the status of the run.
-
-        A run that failed returns nothing worse than its start, even if the solver began elsewhere.
-        """
+        """The best point and the status of the run. A run that failed returns nothing worse than
+        its start, even if the solver began elsewhere."""
         incumbent = self.incumbent
         if status is Status.DATA_LOST and incumbent.best is not None:
             return incumbent.best, status  # certified when the data were there
@@ -335,15 +332,9 @@ RESIDUAL_RATIO = 1e-5  # ratio of KKT residuals below which they decide between 
 class Incumbent:
     """The best point so far, against the highest lower bound so far.
 
-    Attributes
-    ----------
-    best, highest : Gap, optional
-        The certificates of the best point and of the highest lower bound.
-    uses_updated_scores : bool
-        The best point was certified with scores that the solver updates. They may have drifted
-        from the coefficients: `confirm` recomputes them.
-    fall : float
-        Best gap over the one before, at the last `check`; 1 if the point was not better.
+    ``uses_updated_scores``: the best point was certified with scores that the solver updates, which
+    may have drifted from the coefficients; `confirm` recomputes them. ``fall`` is the best gap over
+    the one before, at the last `check`; 1 if the point was not better.
     """
 
     def __init__(

@@ -10,21 +10,23 @@ from scipy.linalg import eigh, lapack
 
 from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.data.designs.base import Array, Design, subtract_outer
-from proxmargin.data.designs.row_span import (
+from proxmargin.data.designs.views import (
     AllFeatures,
     Coordinates,
+    centred,
     in_short_coordinates,
     short_side,
 )
-from proxmargin.data.designs.standardized import centred
 from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import affordable, eigen_work, gram_work
-from proxmargin.solvers.shared.line_search import LINE_SEARCH_STEPS, increasing_root
-from proxmargin.solvers.shared.linear_algebra import (
+from proxmargin.solvers.shared.numerical import (
     LARGEST_SIDE,
+    LINE_SEARCH_STEPS,
     conjugate_gradients,
     forcing,
+    increasing_root,
     inverse_of,
 )
 
@@ -43,32 +45,26 @@ def ellipsoid_loss(problem: Problem) -> EllipsoidLoss:
     return problem.loss
 
 
-def forms_covariances(problem: Problem, deadline: float = np.inf) -> bool:
+@kept
+def forms_covariances(problem: Problem, *, deadline: float = np.inf) -> bool:
     """Whether covariances are formed, over the samples or the features, whichever are fewer.
-
     Decided when the solver starts; false if an eigendecomposition would not end before
-    ``deadline``.
-    """
-    return problem.remembered(_forms_covariances, deadline=deadline)
-
-
-def _forms_covariances(problem: Problem, deadline: float) -> bool:
+    ``deadline``."""
     design, side = problem.design, short_side(problem.design)
     work = gram_work(max(design.n_samples, design.n_features), side, design.density)
     return side <= LARGEST_SIDE and affordable(work + eigen_work(side), deadline)
 
 
 def coordinates_of(problem: Problem) -> Coordinates:
-    """All features, or the row span; centred, to which these losses are invariant.
-
-    Without covariances only products are needed, so that the data are not transformed. Graded
-    features are not mixed unless there are too many: the Gram matrix would lose the small ones.
-    """
+    """All features, or the row span; centred, to which these losses are invariant. Without
+    covariances only products are needed, so that the data are not transformed. Graded features are
+    not mixed unless there are too many: the Gram matrix would lose the small ones."""
     if not forms_covariances(problem):
         return AllFeatures(problem.design)
-    return problem.remembered(_coordinates)
+    return _coordinates(problem)
 
 
+@kept
 def _coordinates(problem: Problem) -> Coordinates:
     design = centred(problem.design, problem.loss.shares)
     if MAX_GRADED_FEATURES >= design.n_features > design.n_samples:
@@ -206,11 +202,9 @@ class ClassSpread:
         )
 
     def step_length(self, direction: Array, moved: Array, l2: float) -> float:
-        """The step length that minimises the objective along ``w + t direction``.
-
-        ``f'(t) = (l2 w - d)'p + t l2 |p|^2 + kappa sum_o (v + t e)_o'e_o / |v + t e|_o`` with the
-        direction p, the deviations e of its scores, and the difference d of the means.
-        """
+        """The step length that minimises the objective along ``w + t direction``. ``f'(t) = (l2 w -
+        d)'p + t l2 |p|^2 + kappa sum_o (v + t e)_o'e_o / |v + t e|_o`` with the direction p, the
+        deviations e of its scores, and the difference d of the means."""
         e, bend = self.form.deviations(moved), l2 * float(direction @ direction)
         start = float(self.form.offset @ moved) + l2 * float(self.coef @ direction)
         parts = [
@@ -260,10 +254,8 @@ class FormedSpread(ClassSpread):
 
     def refined(self, solve: Inverse, l2: float, weights: Array, right: Array) -> Array:
         """The solution of ``(l2 I + sum_o weights_o S_o) x = right`` by iterative refinement.
-
         Residuals are computed from the data: the condition number of the covariance is the square
-        of theirs.
-        """
+        of theirs."""
         solution = solve(right)
         for _ in range(REFINEMENTS):
             e = self.form.deviations(self.scores_of(solution))

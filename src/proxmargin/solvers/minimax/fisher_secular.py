@@ -13,8 +13,7 @@ from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.losses.minimax import MinimaxFisher
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.loop.solver import Solver, State
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Solver, State, Stop
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
     coordinates_of,
@@ -24,7 +23,7 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spectrum,
     variances_of,
 )
-from proxmargin.solvers.shared.line_search import secular_multipliers
+from proxmargin.solvers.shared.numerical import secular_multipliers
 
 # |part of the mean difference in the null space| over |mean difference|, below which it is rounding
 NULL_SPACE_ROUNDING = 1e-11
@@ -92,7 +91,7 @@ class FisherSecular(Solver[FisherState]):
         return None if fits else "it needs the minimax loss of Fisher's criterion and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> FisherState:
-        forms_covariances(problem, stop.deadline)
+        forms_covariances(problem, deadline=stop.deadline)
         return FisherState(
             coef=start.coef[:, 0].copy(),
             following=_means_apart(problem),
@@ -172,10 +171,8 @@ def _within_class_spectrum(
 
 def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
     """Solve the secular equation (`secular_multipliers`) for mu >= 0, eigenvalues ``values`` >= 0
-    and the difference ``apart`` of the means in the basis of eigenvectors, (k,).
-
-    Without a root mu is zero and the direction is d's projection onto the null space.
-    """
+    and the difference ``apart`` of the means in the basis of eigenvectors, (k,). Without a root mu
+    is zero and the direction is d's projection onto the null space."""
     real = values > 0
     if kappa == 0 or not real.any():
         return _Secular(apart.copy(), np.zeros_like(apart), np.inf)
@@ -190,10 +187,8 @@ def _secular(values: Array, apart: Array, kappa: float) -> _Secular:
 
 
 def _lanczos(problem: Problem, state: FisherState) -> FisherState:
-    """The state with `LANCZOS_BLOCK` more Lanczos vectors, fully reorthogonalised.
-
-    Fewer, but one at least, if the time is over before.
-    """
+    """The state with `LANCZOS_BLOCK` more Lanczos vectors, fully reorthogonalised. Fewer, but one
+    at least, if the time is over before."""
     design, form = problem.design, ellipsoid_loss(problem).form
     diagonal = state.diagonal.tolist()
     beside = state.beside.tolist()

@@ -25,9 +25,9 @@ from proxmargin.solvers.loop.solver import (
     GAP_REDUCTION,
     GapState,
     Solver,
+    Stop,
     at_least_one,
 )
-from proxmargin.solvers.loop.stopping import Stop
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
     ClassSpread,
@@ -41,7 +41,7 @@ from proxmargin.solvers.minimax.ellipsoids import (
     spread_of,
     variances_of,
 )
-from proxmargin.solvers.shared.linear_algebra import inverse_of
+from proxmargin.solvers.shared.numerical import inverse_of
 
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
@@ -116,7 +116,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         return None if fits else "it needs the loss of minimax probability machines and a ridge"
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> ProbabilityState:
-        formed = forms_covariances(problem, stop.deadline)
+        formed = forms_covariances(problem, deadline=stop.deadline)
         coordinates, loss = coordinates_of(problem), ellipsoid_loss(problem)
         design = coordinates.design
         coef = coordinates.of(start.coef[:, 0])
@@ -151,11 +151,8 @@ class ProbabilityNewton(Solver[ProbabilityState]):
 
 
 def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) -> ProbabilityState:
-    """A Newton step in the coefficients.
-
-    After `STALLED_STEPS` without progress it hands over to the levels, if the covariances are
-    formed; else the state is finished after ``max_stalled``.
-    """
+    """A Newton step in the coefficients. After `STALLED_STEPS` without progress it hands over to
+    the levels, if the covariances are formed; else the state is finished after ``max_stalled``."""
     at, l2 = _spread(problem, state), problem.penalty.l2
     gradient = at.adjoint(at.dual()) + l2 * state.coef
     direction = at.solve_hessian(l2, -gradient)
@@ -211,10 +208,8 @@ def _spread(problem: Problem, state: ProbabilityState) -> ClassSpread:
 def _level_step(
     problem: Problem, state: ProbabilityState, levels: Levels, max_stalled: int
 ) -> ProbabilityState:
-    """A Newton step in the levels; the coefficients are the minimiser at the current ones.
-
-    Finished after ``max_stalled`` steps without a smaller gap, or a level that moves.
-    """
+    """A Newton step in the levels; the coefficients are the minimiser at the current ones. Finished
+    after ``max_stalled`` steps without a smaller gap, or a level that moves."""
     before = FormedSpread(problem, state.coef, state.scores, levels.covariances)
     l2 = problem.penalty.l2
     unit = before.total_variance() / l2
@@ -251,10 +246,8 @@ def _derivatives(at: FormedSpread, levels: Array, solve: Inverse) -> tuple[Array
 
 
 def _next_levels(levels: Array, slope: Array, hessian: Array, low: float) -> Array:
-    """A Newton step in the two levels, in a trust region for the ratio of new to old.
-
-    A low level that still falls is set to zero, and dropped from the equation of the other one.
-    """
+    """A Newton step in the two levels, in a trust region for the ratio of new to old. A low level
+    that still falls is set to zero, and dropped from the equation of the other one."""
     falling = (slope > 0) & (levels <= low)
     concave = np.where(slope > 0, 1.0 / LARGEST_LEVEL_RATIO, LARGEST_LEVEL_RATIO)
     wanted = np.where(falling, 0.0, levels * concave)
@@ -315,10 +308,8 @@ def _in_null_space(
     collapsed: NDArray[np.bool_],
     null: Array,
 ) -> tuple[FormedSpread, Array]:
-    """Coefficients in the null space of some covariances, and the level of the other class.
-
-    That level belonged to coefficients outside of the null space; Newton steps correct it.
-    """
+    """Coefficients in the null space of some covariances, and the level of the other class. That
+    level belonged to coefficients outside of the null space; Newton steps correct it."""
     l2, difference = problem.penalty.l2, at.mean_difference()
     if not null.shape[1]:
         zero = FormedSpread(problem, 0.0 * difference, 0.0 * at.scores, at.covariances)

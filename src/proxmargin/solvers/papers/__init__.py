@@ -8,7 +8,7 @@
 | apg, fapg, fapg-guaranteed, fapg-star | accelerated steps | Ito et al. (2017) | accelerated |
 | fbpd | primal-dual splitting, Algorithms 1 and 2 | Chierchia et al. (2015) | primal_dual |
 | isvm1, isvm2, isvm3 | iterated SVMs, Algorithms 1 to 3 | Liu et al. (2013) | iterated_svm |
-| admm | alternating directions | Ye, Chen and Xie (2011) | admm |
+| admm | alternating directions | Ye, Chen and Xie (2011) | iterated_svm |
 
 They take almost every problem; a step costs one or two passes over the data, and memory is
 O(n + p). ``solver='auto'`` takes b-pgh, fapg, fapg-star and fbpd where the systems of second-order

@@ -36,19 +36,17 @@ from proxmargin.optimality.composite import (
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import (
     LIPSCHITZ_MARGIN,
-    Solver,
-    State,
-    at_least_one,
-    check_flags,
-    check_numbers,
-)
-from proxmargin.solvers.loop.stopping import (
     OVERRUN,
     FixedPoint,
     PointResidual,
     RelativeChange,
+    Solver,
+    State,
     StepResidual,
     Stop,
+    at_least_one,
+    check_flags,
+    check_numbers,
 )
 
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)
@@ -285,11 +283,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
     def _is_careful(self, form: CompositeForm) -> bool:
         """Whether L is tested in each step by a Bregman divergence, and decreased only if that
-        allows.
-
-        The printed methods compare values of F and Q, whose difference cancels near the optimum,
-        and decrease L after each step.
-        """
+        allows. The printed methods compare values of F and Q, whose difference cancels near the
+        optimum, and decrease L after each step."""
         return False
 
     def _form(self, problem: Problem) -> CompositeForm:
@@ -357,9 +352,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         step_residual = lipschitz * float(np.linalg.norm(trial.u - trial.base.u))
         return fresh.but(step_residual=step_residual, point_residual=residual)
 
-    def _goes_uphill(
-        self, state: Accelerated, trial: _Trial, penalty: float, n_iter: int
-    ) -> bool:
+    def _goes_uphill(self, state: Accelerated, trial: _Trial, penalty: float, n_iter: int) -> bool:
         """'re' and 'mt': whether the step goes uphill and a restart is allowed."""
         allowed = n_iter > state.restart_at + (state.patience if self.mt else 0)
         if not self.re or not allowed or trial.base.t <= 1.0:

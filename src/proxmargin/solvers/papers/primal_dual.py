@@ -25,15 +25,14 @@ from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array, Loss
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger
-from proxmargin.functions.losses.level_set import LevelSet
+from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.penalties.base import Penalty
-from proxmargin.functions.projections.simplex import hinge_epigraphs
+from proxmargin.functions.projections import hinge_epigraphs
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.solvers.loop.solver import Solver, State, check_flags, check_numbers
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Solver, State, Stop, check_flags, check_numbers
 
 POWER_ITERATIONS = 60  # for the estimate of |T|
 NORM_MARGIN = 1.02  # factor on that estimate, which is a lower bound
@@ -291,10 +290,8 @@ def splitting_of(loss: Loss) -> Splitting:
 
 
 def operator_norm(design: Design, with_ones: bool) -> float:
-    """An upper estimate of the largest singular value of the data with a column of ones.
-
-    By power iterations times `NORM_MARGIN`, and never above the Frobenius norm.
-    """
+    """An upper estimate of the largest singular value of the data with a column of ones. By power
+    iterations times `NORM_MARGIN`, and never above the Frobenius norm."""
     right = np.random.default_rng(0).standard_normal((design.n_features + 1, 1))
     right[-1] *= float(with_ones)
     norm = 0.0

@@ -17,12 +17,13 @@ from proxmargin.optimality.composite import PrimalForm, primal_form
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.solvers.loop.solver import (
     LIPSCHITZ_MARGIN,
+    RelativeChange,
     Solver,
     State,
+    Stop,
     check_flags,
     check_numbers,
 )
-from proxmargin.solvers.loop.stopping import RelativeChange, Stop
 from proxmargin.solvers.shared.working_set import Restricted, WorkingSet
 
 

@@ -65,26 +65,15 @@ class GaugeColumns:
     ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are too many extreme points
     to enumerate. But a norm is a sum over parts of the coefficients (an entry, a feature, a group),
     and in each part the extreme point with the least reduced cost has a closed form.
-
-    Parameters
-    ----------
-    strength : float
-    parts : callable
-        Maps the shape of the coefficients to their parts.
-    vertices : callable
-        Maps V, (n_features, n_outputs), to the extreme points of all parts that attain their dual
-        norms, ``max_c <A_c, V> / cost_c``, in one array.
-    is_polyhedral : bool
-        Whether the number of extreme points is finite.
-    sizes : (n_features,), optional
-        Bounds on the entries of each feature, to which columns are scaled (`in_units`).
-    unit : float
     """
 
     strength: float
-    parts: Callable[[tuple[int, int]], _Parts]
+    parts: Callable[[tuple[int, int]], _Parts]  # of coefficients of this shape
+    # from V, (n_features, n_outputs), to the extreme points of all parts that attain their dual
+    # norms, ``max_c <A_c, V> / cost_c``, in one array
     vertices: Callable[[Array], Array]
-    is_polyhedral: bool = True
+    is_polyhedral: bool = True  # there are finitely many extreme points
+    # (n_features,), bounds on their entries, to which columns are scaled (`in_units`)
     sizes: Array | None = None
     unit: float = 1.0
 
@@ -106,13 +95,9 @@ class GaugeColumns:
         return found if self.sizes is None else self._scaled(found, self.sizes, pulled.shape[1])
 
     def entering(self, pulled: Array, known: Atoms, limit: int) -> Atoms:
-        """The ``limit`` extreme points with the least reduced costs, of those that are negative.
-
-        Parameters
-        ----------
-        pulled : (n_features, n_outputs)
-            ``V = -X'q`` over the strength, q an optimal dual point with the known columns.
-        """
+        """The ``limit`` extreme points with the least reduced costs, of those that are negative;
+        ``pulled`` is ``V = -X'q`` over the strength, q an optimal dual point with the known
+        columns."""
         norms = self.norms(pulled)
         least = np.full(norms.size, 1.0 + DOMAIN_ROUNDING)
         np.maximum.at(least, known.parts, known.norms(pulled) + PRICING_ROUNDING)
@@ -166,10 +151,8 @@ def gauge_columns(penalty: Penalty) -> GaugeColumns | None:
 
 @gauge_columns.register
 def _columns_of_net(penalty: ElasticNet | WeightedElasticNet) -> GaugeColumns | None:
-    """Each entry is a part, with a vertex for each sign that its bounds allow.
-
-    None if a factor is zero or a bound is neither zero nor infinite: that is no gauge.
-    """
+    """Each entry is a part, with a vertex for each sign that its bounds allow. None if a factor is
+    zero or a bound is neither zero nor infinite: that is no gauge."""
     if isinstance(penalty, ElasticNet):
         penalty = WeightedElasticNet(penalty, 1.0)
     factors, lower, upper = (np.reshape(each, (-1, 1)) for each in penalty.of_features)

@@ -37,12 +37,8 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RestrictedProgram:
-    """``min cost'x  s.t.  lower <= x <= upper,  row_lower <= matrix x <= row_upper``.
-
-    Parameters
-    ----------
-    matrix : CSC array, (n_rows, n_columns)
-    """
+    """``min cost'x s.t. lower <= x <= upper, row_lower <= matrix x <= row_upper``, with a CSC
+    array."""
 
     cost: Array
     lower: Array
@@ -70,19 +66,9 @@ def solved(
     pivots: int = np.iinfo(np.int32).max,
     deadline: float = np.inf,
 ) -> Vertex:
-    """The optimal vertex, or the last one before ``pivots`` or the ``deadline`` were exhausted.
-
-    Errors of HiGHS are logged; a program that it rejects gives a failed vertex at zero.
-
-    Parameters
-    ----------
-    basis : Basis, optional
-        A warm start. It may be singular: HiGHS replaces dependent columns.
-    pivots : int
-        Limit of simplex iterations.
-    deadline : float
-        On the clock of `proxmargin.compiled.clock`.
-    """
+    """The optimal vertex, or the last one before ``pivots`` or the ``deadline`` were exhausted,
+    from a basis that may be singular: HiGHS replaces dependent columns. Its errors are logged; a
+    program that it rejects gives a failed vertex at zero."""
     import highspy as highs  # loaded when the first program is solved
 
     def failed(status: Any) -> bool:  # warnings, as of tiny entries that HiGHS drops, do not count

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from proxmargin.data.designs import Design
 from proxmargin.functions.losses import Loss
 from proxmargin.optimality.problem import Problem
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Stop
 
 Decoder: TypeAlias = Callable[[Any, str, dict[str, Any]], Any]
 

@@ -27,11 +27,10 @@ import proxmargin
 from proxmargin.data.designs import Design
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import BLOCK_ENTRIES
-from proxmargin.solvers.callbacks.checkpoint import Checkpoint, CheckpointContent
+from proxmargin.solvers.callbacks import Checkpoint, CheckpointContent
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Solution, Status
-from proxmargin.solvers.loop.solver import Solver
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import Solver, Stop
 from proxmargin.solvers.resuming.codec import EncodingError, StateCodec
 
 # parameters that do not affect the iterates of a fit
@@ -202,7 +201,7 @@ class JournalEntry:
     title: list[Any]  # solver, samples, features and outputs, to recognise it by
     limit: int | None  # its iteration limit
     solution: Solution  # without the state and the violations
-    work: float  # of the fit until then (`proxmargin.solvers.loop.stopping.Effort`)
+    work: float  # of the fit until then (`proxmargin.solvers.loop.solver.Effort`)
 
 
 class Journal:

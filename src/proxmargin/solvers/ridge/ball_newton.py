@@ -10,7 +10,7 @@ import numpy as np
 
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS
 from proxmargin.data.designs.base import Array
-from proxmargin.data.designs.row_span import (
+from proxmargin.data.designs.views import (
     AllFeatures,
     Coordinates,
     in_short_coordinates,
@@ -20,20 +20,19 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
 from proxmargin.solvers.interior.ball import minimised_in_ball
-from proxmargin.solvers.loop.solver import CLAIM_FRACTION, at_least_one
-from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.shared.linear_algebra import (
-    RELATIVE_SHIFT,
-    SHIFT_GROWTH,
-    SMALL_SIDE,
-    cholesky,
-)
+from proxmargin.solvers.loop.solver import CLAIM_FRACTION, Stop, at_least_one
 from proxmargin.solvers.shared.margin_model import (
     MarginNewton,
     MarginNewtonState,
     NewtonStep,
     expanded,
     intercept_eliminated,
+)
+from proxmargin.solvers.shared.numerical import (
+    RELATIVE_SHIFT,
+    SHIFT_GROWTH,
+    SMALL_SIDE,
+    cholesky,
 )
 
 FACTORS_PER_STEP = 4.0  # mean number of Cholesky factors for the multiplier of a step

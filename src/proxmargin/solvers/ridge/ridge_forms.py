@@ -19,20 +19,20 @@ from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Centred, Point, Problem
-from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property
+from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, kept
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
-from proxmargin.solvers.shared.line_search import END_SLOPE_FRACTION
-from proxmargin.solvers.shared.linear_algebra import (
-    MAX_SIDE,
-    conjugate_gradients,
-    forcing,
-    inverse_of,
-)
 from proxmargin.solvers.shared.margin_model import (
     MarginExpansion,
     MarginNewtonState,
     curvature_in_shift,
     intercept_eliminated,
+)
+from proxmargin.solvers.shared.numerical import (
+    END_SLOPE_FRACTION,
+    MAX_SIDE,
+    conjugate_gradients,
+    forcing,
+    inverse_of,
 )
 
 # min(n_samples, n_features) up to which a Hessian is formed and factored
@@ -60,33 +60,21 @@ class RidgeNewtonState(MarginNewtonState):
 
     ``inner`` are the coefficients w; for wide data the a of ``w = X'a``, one a sample, with the g
     of ``gradient = X'g`` as ``slope``.
-
-    Attributes
-    ----------
-    ridge : float, ridge of this stage of the homotopy, at least the final one
-    stride : int, the Hessian of few features is that of every k-th sample
-    hessian : (k, k), of the loss, for few features: of an earlier point, updated by BFGS
-    mean : (k,), along a step d the intercept of the model changes by ``-mean' d``
-    renews : bool, the next step forms the Hessian of its point
-    deadline : float, CG starts no further product after it
     """
 
-    ridge: float = 0.0
-    stride: int = 1
+    ridge: float = 0.0  # ridge of this stage of the homotopy, at least the final one
+    stride: int = 1  # the Hessian of few features is that of every k-th sample
+    # (k, k), of the loss, for few features: of an earlier point, updated by BFGS
     hessian: Array = field(default_factory=lambda: np.empty((0, 0)))
+    # (k,), along a step d the intercept of the model changes by ``-mean' d``
     mean: Array = field(default_factory=lambda: np.empty(0))
-    renews: bool = True
-    deadline: float = np.inf
+    renews: bool = True  # the next step forms the Hessian of its point
+    deadline: float = np.inf  # CG starts no further product after it
 
 
 class Form(ABC):
-    """A representation of the coefficients, with a method for the Newton systems.
-
-    Attributes
-    ----------
-    design : Design, the data, centred if that is worth its cost
-    centre : (n_features,)
-    """
+    """A representation of the coefficients, with a method for the Newton systems; the data are
+    centred if that is worth its cost."""
 
     def __init__(self, data: Centred) -> None:
         self.design, self.centre = data
@@ -152,7 +140,7 @@ class FeatureForm(Form):
     def with_hessian(self, problem: Problem, state: RidgeNewtonState) -> RidgeNewtonState:
         design, curvature = self.design, state.at.curvature
         if state.stride > 1:
-            index, factors = problem.remembered(_sample, state.stride)
+            index, factors = _sample(problem, state.stride)
             design, curvature = design.rows(index), curvature[index] * factors
         hessian, mean = intercept_eliminated(problem, design, curvature)
         return state.but(hessian=hessian, mean=mean)
@@ -164,10 +152,8 @@ class FeatureForm(Form):
         return direction, -float(state.mean @ direction)
 
     def full_step(self, problem: Problem, state: RidgeNewtonState) -> FullStep | None:
-        """One from near the solution, where a sample has led.
-
-        The intercept at its end is the best one to first order, and so is the gradient.
-        """
+        """One from near the solution, where a sample has led. The intercept at its end is the best
+        one to first order, and so is the gradient."""
         suits = Trait.COMPILED in problem.traits and not problem.loss.largest_offset
         if state.stride == 1 or state.majoriser > 0 or not suits:
             return None
@@ -192,10 +178,8 @@ class FeatureForm(Form):
     def _evaluated(
         self, problem: Problem, coef: Array, intercept: float
     ) -> tuple[MarginExpansion, Array]:
-        """The loss with its own curvatures, and its gradient in the coefficients.
-
-        Dense data stored by rows are read once.
-        """
+        """The loss with its own curvatures, and its gradient in the coefficients. Dense data stored
+        by rows are read once."""
         loss, (base, centre, scale) = problem.margins, self.design.stored
         phi: Any = loss.phi.scalars
         signs, weights = loss.signs[:, 0], loss.weights[:, 0]
@@ -249,11 +233,9 @@ class SampleForm(Form):
         return max(float(rest @ self.products(rest)), 0.0) / (2.0 * l2)
 
     def multipliers(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array | None, float]:
-        """``-l2 a`` with the final ridge, made feasible, and its gap.
-
-        With a weak ridge and separable data the gradient is ill-conditioned in the scores: margins
-        are one up to rounding, while a keeps all its digits.
-        """
+        """``-l2 a`` with the final ridge, made feasible, and its gap. With a weak ridge and
+        separable data the gradient is ill-conditioned in the scores: margins are one up to
+        rounding, while a keeps all its digits."""
         loss, l2 = problem.loss, problem.penalty.l2
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
@@ -323,7 +305,7 @@ class IterativeForm(Form):
 
 def sampled(problem: Problem, every: int) -> Problem:
     """The problem of every k-th sample."""
-    index, factors = problem.remembered(_sample, every)
+    index, factors = _sample(problem, every)
     whole = problem.margins
     signs, weights = whole.signs[index], whole.weights[index] * factors[:, None]
     loss: Loss = MarginSum(whole.phi, signs, weights, whole.sample_count)
@@ -332,6 +314,7 @@ def sampled(problem: Problem, every: int) -> Problem:
     return replace(problem, loss=loss, design=problem.design.rows(index))
 
 
+@kept
 def _sample(problem: Problem, every: int) -> tuple[Index, Array]:
     """A k-th of the samples, half of them of each class where it has as many, and the factors of
     their weights with which they have the weight of their class."""
@@ -347,17 +330,11 @@ def _sample(problem: Problem, every: int) -> tuple[Index, Array]:
     return index[order], np.concatenate(factors)[order]
 
 
-def form_of(problem: Problem, deadline: float = np.inf) -> Form:
-    """The form for the shape of the data and the remaining time, chosen once a problem."""
-    return problem.remembered(_new_form, deadline=deadline)
-
-
-def _new_form(problem: Problem, deadline: float) -> Form:
-    """The form by the shape of the data, and by whether a factor would end before the deadline.
-
-    Large sparse data are not centred: that would slow their products, and only a Hessian that is
-    formed needs it for accuracy.
-    """
+@kept
+def form_of(problem: Problem, *, deadline: float = np.inf) -> Form:
+    """The form by the shape of the data, and by whether a factor would end before the deadline,
+    chosen once a problem. Large sparse data are not centred: that would slow their products, and
+    only a Hessian that is formed needs it for accuracy."""
     raw = problem.design
     if isinstance(raw, KernelDesign):
         return KernelForm(problem.centred)
@@ -381,6 +358,6 @@ def _new_form(problem: Problem, deadline: float) -> Form:
 
 def _is_nearly_centred(problem: Problem, every: int) -> bool:
     """Whether the means of a sample are so small that centring gains at most two digits."""
-    part = problem.design.rows(problem.remembered(_sample, every)[0])
+    part = problem.design.rows(_sample(problem, every)[0])
     mean, variance = part.mean_and_variance(np.full(part.n_samples, 1.0 / part.n_samples))
     return bool((np.abs(mean) <= 100.0 * np.sqrt(variance)).all())

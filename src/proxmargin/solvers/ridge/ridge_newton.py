@@ -12,8 +12,7 @@ from proxmargin.data.designs.base import Array, Design
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
-from proxmargin.solvers.loop.solver import CLAIM_FRACTION
-from proxmargin.solvers.loop.stopping import Stop
+from proxmargin.solvers.loop.solver import CLAIM_FRACTION, Stop
 from proxmargin.solvers.ridge.ridge_forms import (
     SAMPLES_GROWTH,
     RidgeNewtonState,
@@ -21,8 +20,8 @@ from proxmargin.solvers.ridge.ridge_forms import (
     form_of,
     sampled,
 )
-from proxmargin.solvers.shared.linear_algebra import MAX_SIDE
 from proxmargin.solvers.shared.margin_model import MarginNewton, NewtonStep, expanded
+from proxmargin.solvers.shared.numerical import MAX_SIDE
 
 # homotopy in the strength of the ridge, for losses whose slope has kinks
 FIRST_RIDGE = 1e-4  # over the loss's curvature summed over features, if the final one is weaker
@@ -74,7 +73,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         return gram_work(samples, samples, 1.0) + factor_work(samples)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
-        form = form_of(problem, stop.deadline)
+        form = form_of(problem, deadline=stop.deadline)
         if form.stride() >= SAMPLES_GROWTH and start.dual is None and not start.coef.any():
             start = self._rough_solution(sampled(problem, form.stride()), start, stop)
         inner = form.inner(problem, start)
@@ -173,11 +172,9 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         return state.at.scores[:, None] if isinstance(problem.design, KernelDesign) else None
 
     def dual(self, problem: Problem, state: RidgeNewtonState) -> Array | None:
-        """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss.
-
-        Of a kernel matrix it is not made feasible here: `certify_represented` takes the scores for
-        its product, and counts what the change adds to their error.
-        """
+        """``-l2 a`` for wide data, if it gives a smaller gap than the gradient of the loss. Of a
+        kernel matrix it is not made feasible here: `certify_represented` takes the scores for its
+        product, and counts what the change adds to their error."""
         if isinstance(problem.design, KernelDesign):
             return -problem.penalty.l2 * state.inner[:, None]
         form = form_of(problem)

@@ -25,7 +25,7 @@ from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.data.designs.base import Array, Design, Index
 from proxmargin.functions.losses import MarginLoss
 from proxmargin.runtime.memory import BLOCK_ENTRIES
-from proxmargin.solvers.shared.line_search import secular_multipliers
+from proxmargin.solvers.shared.numerical import secular_multipliers
 
 Mask = NDArray[np.bool_]
 
@@ -43,17 +43,11 @@ LEAST_EIGENVALUE = 1e-10  # over the largest; labelings with smaller ones are le
 
 
 class Axes(NamedTuple):
-    """Samples in coordinates of their principal axes.
+    """Samples in coordinates of their principal axes."""
 
-    Attributes
-    ----------
-    samples : (n_samples, rank), Z; with orthogonal columns, which sum to zero if they are centred
-    squares : (rank,), the diagonal of ``Z'Z``
-    centred : bool
-    """
-
+    # (n_samples, rank), Z; with orthogonal columns, which sum to zero if they are centred
     samples: Array
-    squares: Array
+    squares: Array  # (rank,), the diagonal of ``Z'Z``
     centred: bool
 
 
@@ -78,18 +72,11 @@ def _spectrum(gram: Array) -> tuple[Array, Array]:
 
 
 class LabelingFits(NamedTuple):
-    """Solutions of the labelings.
+    """Solutions of the labelings."""
 
-    Attributes
-    ----------
-    scores : (n_samples, n_labelings), ``Z u``, without intercept
-    norms : (n_labelings,), ``|u|``
-    gaps : (n_labelings,), relative duality gaps
-    """
-
-    scores: Array
-    norms: Array
-    gaps: Array
+    scores: Array  # (n_samples, n_labelings), ``Z u``, without intercept
+    norms: Array  # (n_labelings,), ``|u|``
+    gaps: Array  # (n_labelings,), relative duality gaps
 
 
 class FitsLabelings(Protocol):
@@ -166,29 +153,20 @@ class Ridges:
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Iterates of the columns that have not converged.
+    """Iterates of the columns that have not converged."""
 
-    Attributes
-    ----------
-    columns : (n,) their numbers
-    signs : (n_samples, n)
-    u, scores : the iterates, a free intercept in the last row of u, and scores with it
-    ahead, ahead_scores : the extrapolated points
-    weight : (n,) the t of Nesterov's sequence
-    curvature : (n,) the h of the majoriser
-    multipliers : (n,) of the last step, if the penalty has them
-    """
-
-    columns: Index
-    signs: Array
+    columns: Index  # (n,) their numbers
+    signs: Array  # (n_samples, n)
     penalty: Balls | Ridges
+    # u, scores: the iterates, a free intercept in the last row of u, and scores with it
     u: Array
     scores: Array
+    # ahead, ahead_scores: the extrapolated points
     ahead: Array
     ahead_scores: Array
-    weight: Array
-    curvature: Array
-    multipliers: Array
+    weight: Array  # (n,) the t of Nesterov's sequence
+    curvature: Array  # (n,) the h of the majoriser
+    multipliers: Array  # (n,) of the last step, if the penalty has them
 
     def picked(self, live: Index) -> _Batch:
         """The columns whose places are ``live``."""
@@ -202,12 +180,9 @@ _ARRAYS = tuple(name for name in _Batch.__dataclass_fields__ if name != "penalty
 def fit_labelings(
     loss: MarginLoss, axes: Axes, signs: Array, penalty: Balls | Ridges, tol: float
 ) -> LabelingFits:
-    """Fit a smooth loss to all labelings, to a relative duality gap of ``tol``.
-
-    Columns whose gap meets the tolerance leave the batch; a labeling that is not solved after
-    `MAX_STEPS` steps has a larger one. The intercept is free if the samples are centred, otherwise
-    it is zero.
-    """
+    """Fit a smooth loss to all labelings, to a relative duality gap of ``tol``. Columns whose gap
+    meets the tolerance leave the batch; a labeling that is not solved after `MAX_STEPS` steps has a
+    larger one. The intercept is free if the samples are centred, otherwise it is zero."""
     (n, count), rank = signs.shape, axes.squares.size
     found = LabelingFits(np.zeros_like(signs), np.zeros(count), np.full(count, np.inf))
     if axes.centred:  # a constant is orthogonal to centred samples: the intercept has its own axis
@@ -235,11 +210,9 @@ def fit_labelings(
 
 
 def _stepped(loss: MarginLoss, axes: Axes, rank: int, batch: _Batch) -> _Batch:
-    """One step of all columns; where the majoriser is violated only its curvature grows.
-
-    Columns restart where the last step points against the way from the extrapolated point
-    (O'Donoghue and Candes).
-    """
+    """One step of all columns; where the majoriser is violated only its curvature grows. Columns
+    restart where the last step points against the way from the extrapolated point (O'Donoghue and
+    Candes)."""
     n = axes.samples.shape[0]
     margins = batch.signs * batch.ahead_scores
     dual = loss.descent(margins)
@@ -278,11 +251,8 @@ def _stepped(loss: MarginLoss, axes: Axes, rank: int, batch: _Batch) -> _Batch:
 
 
 def _relative_gaps(loss: MarginLoss, axes: Axes, rank: int, batch: _Batch) -> Array:
-    """Duality gaps of the iterates over their objectives.
-
-    With a free intercept the dual points of the heavier class are scaled down, so that the signed
-    dual points sum to zero.
-    """
+    """Duality gaps of the iterates over their objectives. With a free intercept the dual points of
+    the heavier class are scaled down, so that the signed dual points sum to zero."""
     margins = batch.signs * batch.scores
     dual = loss.descent(margins)
     if axes.centred:
@@ -314,13 +284,6 @@ class DualBoxes:
     the ``y_i beta_i`` of each class sum to 1/2. Sequential minimal optimisation finds the face of
     the box, and a linear system the minimum on it; where that is outside of the box or its gap too
     large, the descent goes on from where it was.
-
-    Parameters
-    ----------
-    upper : float > 0
-        Bound of the weights of the samples.
-    target : {0, 1}
-        Of a nu-SVM, or of a hinge.
     """
 
     upper: float
@@ -348,22 +311,15 @@ class DualBoxes:
 
 
 class _Dual(NamedTuple):
-    """``beta'K beta / 2 - pull'beta`` on a box, with the sum of each group.
+    """``beta'K beta / 2 - pull'beta`` on a box, with the sum of each group."""
 
-    Attributes
-    ----------
-    matrix : (n, n)
-    low, high, pull : (n,)
-    groups : (n_groups, n), one for the members of each, the first group first
-    sums : (n_groups,)
-    """
-
-    matrix: Array
+    matrix: Array  # (n, n)
+    # low, high, pull: (n,)
     low: Array
     high: Array
     pull: Array
-    groups: Array
-    sums: Array
+    groups: Array  # (n_groups, n), one for the members of each, the first group first
+    sums: Array  # (n_groups,)
 
 
 def _minimised(dual: _Dual, tol: float) -> tuple[Array, float]:
@@ -434,15 +390,9 @@ def _relative_gap(dual: _Dual, value: Array) -> float:
 @dataclass(frozen=True, eq=False)
 class FisherSpectra:
     """MM-FDA: ``w = mu (S + mu I)^-1 d`` with the difference d of the class means m, as
-    `FisherSecular` has it, and the within-class covariance ``S = Z' diag(1 / n_o) Z - m+ m+' -
-    m- m-'``. Covariances, spectra and secular equations of a block of labelings are computed
-    together.
-
-    Parameters
-    ----------
-    kappa_of : callable
-        From the largest kappa of a labeling to that of its model.
-    """
+    `FisherSecular` has it, and the within-class covariance ``S = Z' diag(1 / n_o) Z - m+ m+' - m-
+    m-'``. Covariances, spectra and secular equations of a block of labelings are computed together.
+    ``kappa_of`` gives that of a model from the largest one of its labeling."""
 
     kappa_of: Callable[[float], float]
 
@@ -474,18 +424,11 @@ class FisherSpectra:
 
 
 class _Classes(NamedTuple):
-    """Means and covariances of the classes of labelings.
+    """Means and covariances of the classes of labelings."""
 
-    Attributes
-    ----------
-    samples : (n_samples, rank)
-    shares : (2, n_samples, n_labelings), of each sample in each class
-    means : (2, n_labelings, rank)
-    """
-
-    samples: Array
-    shares: Array
-    means: Array
+    samples: Array  # (n_samples, rank)
+    shares: Array  # (2, n_samples, n_labelings), of each sample in each class
+    means: Array  # (2, n_labelings, rank)
 
     @classmethod
     def of(cls, samples: Array, up: Mask) -> _Classes:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.data.designs.standardized import standardized
+from proxmargin.data.designs.views import standardized
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.memory import kept
 
 KINK_TOLERANCE = 1e-3  # distance to the kink up to which a margin is on it at a warm start
 
@@ -33,12 +34,9 @@ def signs_and_upper(problem: Problem) -> tuple[Array, Array]:
     return loss.signs[:, 0], loss.weights[:, 0]
 
 
+@kept
 def target_margins(problem: Problem) -> Array:
     """The margins ``y_i z_i = 1 - y_i offset_i`` at which the hinges reach zero, (n_samples,)."""
-    return problem.remembered(_target_margins)
-
-
-def _target_margins(problem: Problem) -> Array:
     ends: Array = 1.0 - problem.margins.signs[:, 0] * problem.offset
     return ends
 
@@ -49,14 +47,8 @@ def intercept_ridge(problem: Problem) -> float | None:
 
 
 def relative_changes(before: Any, after: Any, objective: float) -> dict[str, Any]:
-    """What `RelativeChange` and histories read of a state: its objective, and relative changes.
-
-    Parameters
-    ----------
-    before, after : states with ``sparse`` coefficients, an ``intercept`` and an ``objective``
-    objective : float
-        That of ``after``.
-    """
+    """What `RelativeChange` and histories read of a state: its ``objective``, and relative changes;
+    of states with ``sparse`` coefficients, an ``intercept`` and an ``objective``."""
     change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
     size = np.linalg.norm(np.append(before.sparse, before.intercept))
     return {

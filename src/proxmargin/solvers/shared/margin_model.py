@@ -20,7 +20,7 @@ from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, GapState, Solver, at_least_one
-from proxmargin.solvers.shared.line_search import (
+from proxmargin.solvers.shared.numerical import (
     LINE_SEARCH_STEPS,
     LINE_SEARCH_TOLERANCE,
     increasing_root,
@@ -35,22 +35,13 @@ FAIR_STEP_LENGTH = 0.1  # at least
 
 
 class MarginExpansion(NamedTuple):
-    """A point with its best intercept, and the loss there to second order.
-
-    Attributes
-    ----------
-    intercept : float
-    scores : (n_samples,)
-    value : float, the loss plus the penalty of the intercept
-    dual : (n_samples,), gradient of the loss in the scores
-    curvature : (n_samples,)
-        Second derivatives of the loss in the scores, or a majoriser where they vanish.
-    """
+    """A point with its best intercept, and the loss there to second order."""
 
     intercept: float
-    scores: Array
-    value: float
-    dual: Array
+    scores: Array  # (n_samples,)
+    value: float  # the loss plus the penalty of the intercept
+    dual: Array  # (n_samples,), gradient of the loss in the scores
+    # (n_samples,); second derivatives of the loss in the scores, or a majoriser where they vanish
     curvature: Array
 
 
@@ -58,10 +49,8 @@ def expanded(
     problem: Problem, scores: Array, intercept: float, majoriser: float
 ) -> MarginExpansion:
     """The expansion of the loss at these scores, whose intercept is given, with the best one.
-
     ``majoriser`` is the weight of the reweighted least-squares majoriser where the loss has no
-    curvature (`next_damping`).
-    """
+    curvature (`next_damping`)."""
     loss, start = problem.loss, np.array([intercept])
     bare = (scores - intercept)[:, None]
     best = float(loss.best_intercept(bare, problem.intercept, start)[0])
@@ -103,50 +92,32 @@ def intercept_eliminated(problem: Problem, design: Design, curvature: Array) -> 
 
 
 class NewtonStep(NamedTuple):
-    """A step in the coordinates of a method, and the penalty along it.
+    """A step in the coordinates of a method, and the penalty along it."""
 
-    Attributes
-    ----------
-    direction : (k,)
-    move : float, change of the intercept
-    moved : (n_samples,), change of the scores, including that of the intercept
-    slope, curvature : float
-        First and second derivative of the penalty of the coefficients along the step.
-    multiplier : float, of a constraint on the coefficients in the quadratic model
-    """
-
-    direction: Array
-    move: float
-    moved: Array
+    direction: Array  # (k,)
+    move: float  # change of the intercept
+    moved: Array  # (n_samples,), change of the scores, including that of the intercept
+    # slope, curvature: first and second derivative of the penalty of the coefficients along the
+    # step
     slope: float = 0.0
     curvature: float = 0.0
-    multiplier: float = 0.0
+    multiplier: float = 0.0  # of a constraint on the coefficients in the quadratic model
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarginNewtonState(GapState):
-    """The state of a `MarginNewton`.
+    """The state of a `MarginNewton`."""
 
-    Attributes
-    ----------
-    inner : (k,), the coefficients, in the coordinates of the method
-    at : MarginExpansion, with the best intercept (for the centred design, if it is centred)
-    slope : (k,), gradient of the loss in the coefficients
-    majoriser : float, weight of the reweighted least-squares majoriser where the loss is linear
-    multiplier : float, of the last step
-    objective : float
-    gap : float, smallest duality gap so far
-    idle : int, steps without progress
-    """
-
-    inner: Array
+    inner: Array  # (k,), the coefficients, in the coordinates of the method
+    # with the best intercept (for the centred design, if it is centred)
     at: MarginExpansion
-    slope: Array
+    slope: Array  # (k,), gradient of the loss in the coefficients
+    # weight of the reweighted least-squares majoriser where the loss is linear
     majoriser: float = 0.0
-    multiplier: float = 0.0
+    multiplier: float = 0.0  # of the last step
     objective: float = np.inf
-    gap: float = np.inf
-    idle: int = 0
+    gap: float = np.inf  # smallest duality gap so far
+    idle: int = 0  # steps without progress
 
 
 S = TypeVar("S", bound=MarginNewtonState)
@@ -224,9 +195,7 @@ class MarginNewton(Solver[S]):
         **changes: Any,
     ) -> S:
         """The state with what its point is worth, finished if its steps no longer gain anything.
-
-        ``passing`` says that objective and gap are those of a stage of a homotopy.
-        """
+        ``passing`` says that objective and gap are those of a stage of a homotopy."""
         gained = OBJECTIVE_ROUNDING * abs(objective) + ZERO_OBJECTIVE
         better = passing or gap < GAP_REDUCTION * state.gap or state.objective - objective > gained
         idle = 0 if better else state.idle + 1
@@ -261,10 +230,8 @@ def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> flo
 
 
 def next_damping(before: float, step: float, least: float) -> float:
-    """The next damping of the Hessian: less after a good step, more after a short one.
-
-    One of at most ``least`` vanishes after a good step, and grows from there after a short one.
-    """
+    """The next damping of the Hessian: less after a good step, more after a short one. One of at
+    most ``least`` vanishes after a good step, and grows from there after a short one."""
     if step < FAIR_STEP_LENGTH:
         return min(1.0, DAMPING_FACTOR * max(before, least))
     if step < GOOD_STEP_LENGTH:

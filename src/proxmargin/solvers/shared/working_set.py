@@ -20,13 +20,14 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
     MEASURES,
+    RelativeChange,
     Solver,
     State,
+    Stop,
     check_flags,
     check_numbers,
     check_solvers,
 )
-from proxmargin.solvers.loop.stopping import RelativeChange, Stop
 
 # tightening of the inner tolerance, if the inner solver returns its start but the gap is not met
 TOL_REDUCTION = 0.03  # factor each time
@@ -36,36 +37,23 @@ MIN_TOL_FACTOR = 1e-5  # total factor at which the method ends
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Restricted(State):
-    """The state of a working-set method.
+    """The state of a working-set method."""
 
-    Attributes
-    ----------
-    coef, intercept : arrays
-        The point, on all features.
-    members : (n_members,) integers
-        Features of the working set, sorted.
-    violations : (n_features,) or None
-        Violations of the point for all features; None if not known.
-    dual : (n_samples, n_outputs) or None
-        The best dual point of the restricted problem; for a kinked loss better than a gradient.
-    relative_gap : float
-        Gap of the point for the problem with all features.
-    objective : float
-        Objective of the point.
-    tighter : float
-        Factor on the inner tolerance; it falls when the inner solver returns its start.
-    told : (len(MEASURES),) or None
-        What the inner solver tells of its last iterate, in the order of `MEASURES`.
-    """
-
+    # coef, intercept: arrays; the point, on all features
     coef: Array
     intercept: Array
-    members: NDArray[np.intp]
+    members: NDArray[np.intp]  # (n_members,) integers; features of the working set, sorted
+    # (n_features,) or None; violations of the point for all features, if known
     violations: Array | None = None
+    # (n_samples, n_outputs) or None; the best dual point of the restricted problem; for a kinked
+    # loss better than a gradient
     dual: Array | None = None
-    relative_gap: float = np.inf
-    objective: float = np.inf
+    relative_gap: float = np.inf  # gap of the point for the problem with all features
+    objective: float = np.inf  # objective of the point
+    # factor on the inner tolerance; it falls when the inner solver returns its start
     tighter: float = 1.0
+    # (len(MEASURES),) or None; what the inner solver tells of its last iterate, in the order of
+    # `MEASURES`
     told: Array | None = None
     stop: Stop = field(default_factory=Stop)
 
@@ -236,13 +224,8 @@ class WorkingSet(Solver[Restricted]):
 
 
 def with_worst(members: NDArray[np.intp], outside: Array, size: int) -> NDArray[np.intp]:
-    """The working set with the features that violate most, ``size`` at most, added to it.
-
-    Parameters
-    ----------
-    outside : (n_features,)
-        Violations of the features outside the working set, zero for its own.
-    """
+    """The working set with the features that violate most, ``size`` at most, added to it;
+    ``outside`` are the violations, zero for its own features."""
     size = min(size, outside.size)
     worst = np.argpartition(outside, outside.size - size)[outside.size - size :]
     return np.union1d(members, worst[outside[worst] > 0]).astype(np.intp)

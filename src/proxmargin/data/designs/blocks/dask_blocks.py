@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.data.datasets.dataset import DataLostError
-from proxmargin.data.designs.bad_entries import Entry, bad_entry, sentence
 from proxmargin.data.designs.base import Design, Index, as_design
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.data.designs.blocks.placement import Client, Group, Node, Placement, Reply, merged
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, Task
-from proxmargin.data.designs.compressed import canonical
+from proxmargin.data.designs.entries import Entry, bad_entry, canonical, sentence
 from proxmargin.runtime.memory import mapped_empty
 from proxmargin.runtime.optional import library_of, optional
 
@@ -38,17 +37,12 @@ class BlockFacts(NamedTuple):
 
 
 class DaskDesign(SizedBlocks):
-    """Blocks of rows that are futures of a client.
+    """Blocks of rows that are futures of a client, arrays or CSR matrices, with the `facts_of`
+    each.
 
     A pass is a task for each thread that has blocks (`Placement`), which combines the answers of
     neighbouring ones, in an order that does not depend on where blocks are (`Node`). Vectors with
     an entry a sample travel to the workers of their blocks, and back.
-
-    Parameters
-    ----------
-    placement : Placement
-        Of futures of arrays or CSR matrices.
-    facts : what `facts_of` says of each
     """
 
     def __init__(self, placement: Placement, facts: Sequence[BlockFacts]) -> None:
@@ -99,13 +93,9 @@ class DaskDesign(SizedBlocks):
 
 
 def on_workers(X: Any, most: float) -> DaskDesign:
-    """The design of a Dask array or data frame, whose blocks are persisted on their workers.
-
-    Raises
-    ------
-    ValueError
-        No client; blocks that are not numbers, or an entry beyond ``most``, with its row.
-    """
+    """The design of a Dask array or data frame, whose blocks are persisted on their workers. Raises
+    ValueError: no client; blocks that are not numbers, or an entry beyond ``most``, with its
+    row."""
     optional("dask", USE, "dask")
     distributed = optional("distributed", USE, "dask")
     try:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.compensated import SPLIT
 from proxmargin.compiled.rounding import Enclosed, compensated_error
-from proxmargin.data.designs.bad_entries import Entry, sentence
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import BlockedDesign
 from proxmargin.data.designs.blocks.tasks import Answer, Arrays, Combine, Task
+from proxmargin.data.designs.entries import Entry, sentence
 from proxmargin.runtime.optional import library_of
 
 DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
@@ -39,13 +39,8 @@ def in_memory(values: Any) -> Any:
 
 
 class DeviceBlock(Design):
-    """Some rows of a device array. Products are in float64, a block of rows at a time.
-
-    Parameters
-    ----------
-    X : (n_samples, n_features)
-    xp : its array-API namespace
-    """
+    """Some rows of a device array of the array-API namespace ``xp``. Products are in float64, a
+    block of rows at a time."""
 
     passes_only = True
     has_columns = False
@@ -106,11 +101,9 @@ class DeviceBlock(Design):
         return tasks.total_of(total, -(-self.n_samples // self._rows_at_once))
 
     def _precise(self, lines: Any, right: Array) -> tuple[Array, Array]:
-        """``right.T @ lines`` by compensated sums, with the sums of absolute products.
-
-        Each array operation rounds by itself, so that the error of a product is known by splitting
-        its factors (Dekker 1971), and that of a sum by Knuth (1998), 4.2.2, theorem B.
-        """
+        """``right.T @ lines`` by compensated sums, with the sums of absolute products. Each array
+        operation rounds by itself, so that the error of a product is known by splitting its factors
+        (Dekker 1971), and that of a sum by Knuth (1998), 4.2.2, theorem B."""
         values, sizes = [], []
         join = getattr(self.xp, "concat", None) or self.xp.concatenate  # NumPy before 2
         for k in range(right.shape[1]):
@@ -180,13 +173,7 @@ class DeviceBlock(Design):
 
 
 class DeviceDesign(BlockedDesign):
-    """The rows of an array on a device, in one block.
-
-    Parameters
-    ----------
-    X : (n_samples, n_features) array, float32 or float64
-    xp : its array-API namespace
-    """
+    """The rows of an array on a device, float32 or float64, in one block."""
 
     def __init__(self, X: Any, xp: Any) -> None:
         self.block = DeviceBlock(X, xp)

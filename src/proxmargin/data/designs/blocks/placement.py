@@ -53,18 +53,13 @@ class Group(NamedTuple):
 
 
 class Placement:
-    """Blocks where Dask has computed them, in groups: one for each thread of their workers.
+    """Blocks (futures, with their bytes) where Dask has computed them, in groups: one for each
+    thread of their workers.
 
     A pass is a task a group, so that its cost does not grow with the number of blocks. Arguments of
     any size are sent to the workers without a stop at the scheduler, and answers fetched from them
     in the same way, if the client can reach the workers. Where a worker is lost, Dask computes its
     blocks again, they are grouped as they come to lie, and the pass is repeated.
-
-    Parameters
-    ----------
-    client : Client
-    blocks : futures
-    sizes : bytes of each
     """
 
     def __init__(self, client: Client, blocks: Sequence[Any], sizes: Sequence[int]) -> None:
@@ -83,13 +78,7 @@ class Placement:
         self, function: Callable[..., Reply], asked: Asked, combine: Combine
     ) -> tuple[list[tuple[Group, Arrays]], Arrays]:
         """``function(blocks, asked, anchor)`` of all groups: the arrays by rows, and the rest
-        combined.
-
-        Raises
-        ------
-        DataLostError
-            The cluster cannot compute the blocks any longer.
-        """
+        combined. Raises DataLostError: the cluster cannot compute the blocks any longer."""
         for _ in range(ATTEMPTS):
             try:
                 groups = self.groups

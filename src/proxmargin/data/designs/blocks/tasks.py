@@ -36,16 +36,11 @@ class OnColumns:
 
 @dataclass(frozen=True, eq=False)
 class AllOf:
-    """Several tasks in one pass, each with arguments of its own.
+    """Several tasks in one pass; ``shared`` and ``cut`` are how many of the arguments belong to
+    each.
 
     All answers are arrays in a row, as those of one task; how many belong to each is the first of
     the small ones.
-
-    Parameters
-    ----------
-    tasks : tuple of tasks
-    shared, cut : tuples of int
-        How many of the arguments of each kind belong to each task.
     """
 
     tasks: tuple[Task, ...]
@@ -182,11 +177,9 @@ def added_precisely(first: Arrays, second: Arrays) -> Arrays:
 
 
 def total_of(parts: Arrays, blocks: int) -> Enclosed:
-    """The sum over blocks that `added_precisely` has formed, with its error.
-
-    The errors of the blocks add up. Of the sum itself, the parts that are kept apart are below
-    ``gamma_k sum |x||y|`` for k blocks, and their own sum has a relative error of gamma_k.
-    """
+    """The sum over blocks that `added_precisely` has formed, with its error. The errors of the
+    blocks add up. Of the sum itself, the parts that are kept apart are below ``gamma_k sum |x||y|``
+    for k blocks, and their own sum has a relative error of gamma_k."""
     high, low, error, sizes = parts
     values = high + low
     further = 2.0 * gamma(blocks + 2) ** 2 * sizes + 2.0 * UNIT * np.abs(values)

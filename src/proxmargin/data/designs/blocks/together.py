@@ -26,8 +26,7 @@ from proxmargin.data.designs.base import Array, Design, Index
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import BlockedDesign, ColumnsOfBlocks
 from proxmargin.data.designs.blocks.tasks import AllOf, Arrays, Combine, CombinedAll, Task, apart
-from proxmargin.data.designs.row_view import RowView
-from proxmargin.data.designs.standardized import StandardizedDesign
+from proxmargin.data.designs.views import RowView, StandardizedDesign
 from proxmargin.runtime.memory import copied
 
 T = TypeVar("T")
@@ -40,18 +39,9 @@ def each_in_common(
     threads: int,
     begin: Callable[[], None] = lambda: None,
 ) -> list[T]:
-    """``work(k, view of the blocks)`` for every k below ``count``, on threads that share passes.
-
-    Parameters
-    ----------
-    begin : callable
-        Called in each thread before its first work.
-
-    Raises
-    ------
-    Exception
-        That of the first work that fails. The others end at their next request.
-    """
+    """``work(k, view of the blocks)`` for every k below ``count``, on threads that share passes,
+    each of which calls ``begin`` first. Raises what the first work that fails raises; the others
+    end at their next request."""
     passes = SharedPasses(blocks, threads)
     places, found = deque(range(count)), {}
 
@@ -124,12 +114,6 @@ class SharedPasses:
 
     A thread that waits last runs the pass. Time in which one thread compiles kernels, and the
     others wait for it, counts for none of their limits (`proxmargin.compiled.clock`).
-
-    Parameters
-    ----------
-    blocks : BlockedDesign
-    threads : int
-        That take part.
     """
 
     def __init__(self, blocks: BlockedDesign, threads: int) -> None:
@@ -262,17 +246,10 @@ class SharedPasses:
 
 
 class SharedBlocks(BlockedDesign):
-    """Blocks of rows as one of several fits sees them, which read them together.
+    """Blocks of rows as fit number ``place`` sees them, which reads them together with others.
 
     It has its own memory of the last `sweep`, and its own count of passes: of a pass that answers
     several fits each bears an equal share, so that the counts of all add up to the readings.
-
-    Parameters
-    ----------
-    base : BlockedDesign
-    passes : SharedPasses
-    place : int
-        Number of the fit: requests are answered in this order.
     """
 
     def __init__(self, base: BlockedDesign, passes: SharedPasses, place: int) -> None:

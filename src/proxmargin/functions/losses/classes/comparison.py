@@ -27,18 +27,8 @@ from proxmargin.functions.traits import Trait
 
 
 class LabelledLoss(Loss):
-    """A loss that knows the class of each sample and its weight.
-
-    Parameters
-    ----------
-    codes : (n_samples,) integers in [0, count)
-        The classes y.
-    shares : (n_samples,) >= 0, summing to one
-    count : int
-        Number of classes.
-    total : float
-        The sum that the weights were divided by.
-    """
+    """A loss that knows the class of each sample, ``codes`` in [0, count), and its share of the
+    ``total`` weight."""
 
     compares_classes = True
 
@@ -113,10 +103,8 @@ class SmoothComparison(LabelledLoss):
         return bool(np.all(np.abs(inside - dual) <= room))
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        """Clip the rates, then balance the flows into and out of every class.
-
-        At the exact intercept this changes the dual point by rounding only.
-        """
+        """Clip the rates, then balance the flows into and out of every class. At the exact
+        intercept this changes the dual point by rounding only."""
         inside, largest = class_flows.clip_flows(dual, self.codes, self.shares, self.most_rate)
         if intercept.is_shift_invariant and largest > 0:
             capacity = largest if np.isinf(self.most_rate) else self.most_rate

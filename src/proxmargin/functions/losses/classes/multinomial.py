@@ -19,7 +19,7 @@ from proxmargin.functions.losses.classes.comparison import (
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
-from proxmargin.functions.projections.simplex import column_shift, simplex_rows, transport
+from proxmargin.functions.projections import column_shift, simplex_rows, transport
 from proxmargin.functions.traits import Trait
 
 
@@ -181,11 +181,9 @@ class CrammerSinger(LabelledLoss):
         return near / near.sum(axis=1, keepdims=True)
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        """The nearest dual point, with column sums that the intercept allows.
-
-        That is the Euclidean projection, onto simplices where the intercept is penalised or
-        absent, else onto the transportation polytope.
-        """
+        """The nearest dual point, with column sums that the intercept allows. That is the Euclidean
+        projection, onto simplices where the intercept is penalised or absent, else onto the
+        transportation polytope."""
         masses = self.masses(dual)
         if intercept.is_shift_invariant:
             return self._dual_of(transport(masses, self.shares, self.class_shares))

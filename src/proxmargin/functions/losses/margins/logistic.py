@@ -126,11 +126,9 @@ class Logistic(MarginLoss):
         )
 
     def prox(self, t: Array, step: float) -> Array:
-        """Newton on ``u - t = step * expit(-u)``, whose root lies in [t, t + step].
-
-        The difference is concave for u > 0 and convex for u < 0, so that Newton's iterates from a
-        point between 0 and the root approach it from one side.
-        """
+        """Newton on ``u - t = step * expit(-u)``, whose root lies in [t, t + step]. The difference
+        is concave for u > 0 and convex for u < 0, so that Newton's iterates from a point between 0
+        and the root approach it from one side."""
         u = _towards_root(t, step)
         for _ in range(ROOT_STEPS):
             p = expit(-u)
@@ -142,11 +140,9 @@ class Logistic(MarginLoss):
 
 
 def _towards_root(t: Array, step: float) -> Array:
-    """A point between 0 and the root of ``u - t = step / (1 + e^u)``, near it if step is large.
-
-    For a root u > 0 replace u on the left by its bound ``log(1 + step)``, and ``1 + e^u`` by e^u
-    with twice the size; a negative root is minus the one for ``-t - step``.
-    """
+    """A point between 0 and the root of ``u - t = step / (1 + e^u)``, near it if step is large. For
+    a root u > 0 replace u on the left by its bound ``log(1 + step)``, and ``1 + e^u`` by e^u with
+    twice the size; a negative root is minus the one for ``-t - step``."""
     negative = t + 0.5 * step < 0
     t = np.where(negative, -t - step, t)
     guess = np.log(np.maximum(0.5 * step / np.maximum(np.log1p(step) - t, 1e-3), 1.0))
@@ -224,9 +220,7 @@ class DistanceWeighted(MarginLoss):
 
     def prox(self, t: Array, step: float) -> Array:
         """``t + step / q^2`` up to the threshold, beyond it the root of ``u^3 - t u^2 = step``.
-
-        Newton on ``u - t - step / u^2``, which is increasing and concave, from below the root.
-        """
+        Newton on ``u - t - step / u^2``, which is increasing and concave, from below the root."""
         linear = t + step * self.dual_bound
         u = np.maximum(_below_root(np.asarray(t, dtype=np.float64), step), self.threshold)
         for _ in range(ROOT_STEPS):
@@ -240,11 +234,9 @@ class DistanceWeighted(MarginLoss):
 
 
 def _below_root(t: Array, step: float) -> Array:
-    """A number of at least half the positive root of ``u^2 (u - t) = step``, and at most it.
-
-    For ``t >= 0`` the root is in [max(t, c), t + c] with ``c = step^(1/3)``; for t < 0 it is in
-    [r / sqrt(2), r] with ``r = min(c, sqrt(step / |t|))``.
-    """
+    """A number of at least half the positive root of ``u^2 (u - t) = step``, and at most it. For
+    ``t >= 0`` the root is in [max(t, c), t + c] with ``c = step^(1/3)``; for t < 0 it is in [r /
+    sqrt(2), r] with ``r = min(c, sqrt(step / |t|))``."""
     cube = np.cbrt(step)
     down = np.maximum(-t, step / (cube * cube))  # where this is larger than -t, r is cube
     return np.where(t >= 0, np.maximum(t, cube), np.sqrt(0.5 * step / down))

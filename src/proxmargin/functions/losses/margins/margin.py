@@ -25,9 +25,7 @@ class MarginLoss(ABC):
     @property
     def scalars(self) -> tuple[Any, ...] | None:
         """The loss as scalar functions for compiled kernels (`proxmargin.compiled.losses.scalars`).
-
-        None for a loss that is given by array formulas only.
-        """
+        None for a loss that is given by array formulas only."""
         return None
 
     @property
@@ -58,10 +56,8 @@ class MarginLoss(ABC):
 
     @abstractmethod
     def conjugate_slope(self, a: Array) -> Array:
-        """Derivative of ``phi*(-a)`` in a: minus a margin t at which ``-phi'(t) = a``.
-
-        For a in the domain; -inf or inf at ends at which the conjugate is not smooth.
-        """
+        """Derivative of ``phi*(-a)`` in a: minus a margin t at which ``-phi'(t) = a``. For a in the
+        domain; -inf or inf at ends at which the conjugate is not smooth."""
 
     has_quadratic_conjugate: bool = False
     """``phi*(-a) = -a + a^2 / (2 smoothness)`` on the whole domain."""

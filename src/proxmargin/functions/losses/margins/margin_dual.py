@@ -14,34 +14,17 @@ from proxmargin.functions.projections import BoxHyperplane
 
 
 class MarginDual(DualForm):
-    """``L*(u) = sum_i w_i phi*(-a_i)`` with ``a_i = u_i / sqrt(w_i)`` in [0, bound].
+    """``L*(u) = sum_i w_i phi*(-a_i)`` with ``a_i = u_i / sqrt(w_i)`` in [0, bound], of a smooth
+    loss.
 
     The dual point is ``q_i = -y_i w_i a_i = -y_i sqrt(w_i) u_i``. A free intercept adds the
-    hyperplane ``sum_i q_i = 0``.
+    hyperplane ``sum_i q_i = 0``. Losses whose conjugate is not quadratic are taken through their
+    prox and their derivatives.
 
-    Parameters
-    ----------
-    phi : MarginLoss
-    signs : (n_samples,) of -1 and +1
-    weights : (n_samples,) >= 0
-        Samples of weight zero have u = 0.
-    free : bool
-        Whether dual points sum to zero.
-    floor : float in [0, 1/2)
-        The smooth set keeps the distance ``floor * bound`` from the ends of [0, bound] at which
-        phi* is not smooth: both for the logistic loss, 0 for distance-weighted discrimination,
-        none for the others. Where the hyperplane would leave nothing of that set, because one
-        class is much heavier, the distance is as much shorter as it takes.
-
-    Raises
-    ------
-    ValueError
-        For a floor outside [0, 1/2).
-
-    Notes
-    -----
-    This class takes losses whose conjugate is not quadratic through their prox and their
-    derivatives; they must be smooth.
+    The smooth set keeps the distance ``floor * bound``, with a floor in [0, 1/2), from the ends of
+    [0, bound] at which phi* is not smooth: both for the logistic loss, 0 for distance-weighted
+    discrimination, none for the others. Where the hyperplane would leave nothing of that set,
+    because one class is much heavier, the distance is as much shorter as it takes.
     """
 
     def __init__(
@@ -198,13 +181,8 @@ class QuadraticMarginDual(MarginDual):
 
 
 def _rooted(at: Callable[[float], tuple[Array, Array]], signs: Array, weights: Array) -> Array:
-    """``a(theta)`` at the root of the non-increasing ``sum_i weights_i signs_i a_i(theta)``.
-
-    Parameters
-    ----------
-    at : callable
-        a and minus ``signs * da / dtheta`` (>= 0) at theta, both (n_samples,).
-    """
+    """``a(theta)`` at the root of the non-increasing ``sum_i weights_i signs_i a_i(theta)``; ``at``
+    gives a and minus ``signs * da / dtheta`` (>= 0) at theta, (n_samples,) both."""
     low, high, theta, reach = -np.inf, np.inf, 0.0, 1.0
     a, slopes = at(theta)
     for _ in range(ROOT_STEPS):

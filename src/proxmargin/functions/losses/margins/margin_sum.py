@@ -31,10 +31,6 @@ def minimise_hinge_shifts(scores: Array, signs: Array, weights: Array) -> Array:
     The slope in each b_k is a step function, and at the minimum all outputs have the same slope.
     The b_k of a common slope grow with it, and so does their sum: bisect over the steps for the
     slope at which the sum changes its sign, then interpolate between the two ends of its interval.
-
-    Parameters
-    ----------
-    scores, signs, weights : (n_samples, n_outputs)
     """
     kinks, levels = _staircases(signs - scores, signs, weights)
     stairs = np.unique(levels)
@@ -187,10 +183,8 @@ class MarginSum(Loss):
 
     def balanced(self, dual: Array, intercept: Penalty) -> Array:
         """Clip into the box, then shrink the heavier side of each column to the allowed sum.
-
-        Shrinking keeps every entry in the box because zero is in it, and at the exact intercept
-        it changes rounding only.
-        """
+        Shrinking keeps every entry in the box because zero is in it, and at the exact intercept it
+        changes rounding only."""
         inside, low, high = compiled.clip_into_box(
             dual, self.signs, self.weights, self.phi.dual_bound
         )
@@ -289,15 +283,8 @@ class MarginSum(Loss):
 
 @cache
 def _traits(*, single: bool, smooth: bool, compiled: bool, hinge: bool, lines: bool) -> Trait:
-    """The traits of a sum with these properties. Cached, because joining flags is slow.
-
-    Parameters
-    ----------
-    single : bool
-        There is one column of scores.
-    lines : bool
-        Conjugates are quadratic, between bounds.
-    """
+    """The traits of a sum: with one column of scores (``single``), or whose conjugates are
+    quadratic between bounds (``lines``). Cached, because joining flags is slow."""
     traits = Trait.MARGINS | Trait.OUTPUTWISE
     traits |= Trait.SINGLE_OUTPUT | Trait.DUAL_FORM if single else Trait.MANY_OUTPUTS
     if smooth:

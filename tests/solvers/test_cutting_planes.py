@@ -12,10 +12,8 @@ from proxmargin.optimality.unpenalised import null_point
 from proxmargin.penalties import ElasticNet, SumToZero
 from proxmargin.solvers.choice.names import ByTheRules, suitable
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import UnsuitableSolverError
-from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.wrappers.cutting_planes import CuttingPlanes
-from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
+from proxmargin.solvers.wrappers import CuttingPlanes, Relay
 from tests.cases import BUDGET_SOLVERS, multiclass_problem
 from tests.solvers.papers.test_primal_dual import FREE, PENALTIES, data, hinge, optimum
 

@@ -1,14 +1,65 @@
-"""Compressed sparse matrices: canonical form, and centring of almost full columns."""
+"""Entries of data: bad ones, the canonical form of sparse matrices, almost full columns."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.runtime.memory import CACHED_ENTRIES
+
+
+class Entry(NamedTuple):
+    """An entry of the data, counted from 0."""
+
+    row: int
+    column: int
+    value: float
+
+
+def bad_entry(X: Any, most: float) -> Entry | None:
+    """The first entry of an array or sparse matrix that is NaN, infinite or beyond ``most``."""
+    is_sparse: bool = sparse.issparse(X)
+    entries = X.data if is_sparse else X
+    # two reductions without temporaries; they propagate NaN and infinities
+    if not entries.size or max(-float(entries.min()), float(entries.max())) <= most:
+        return None
+    return first_entry(X, lambda sizes: ~(sizes <= most))
+
+
+def first_entry(X: Any, is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> Entry:
+    """The first entry whose absolute value satisfies ``is_meant``; there must be one."""
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
+        listed = X.tocsr().tocoo()
+        entry = int(np.argmax(is_meant(np.abs(listed.data.astype(np.float64)))))
+        return Entry(int(listed.row[entry]), int(listed.col[entry]), float(listed.data[entry]))
+    step = 1 << 12
+    for start in range(0, X.shape[0], step):
+        meant = is_meant(np.abs(X[start : start + step].astype(np.float64)))
+        if meant.any():
+            row, column = np.argwhere(meant)[0]
+            return Entry(start + int(row), int(column), float(X[start + row, column]))
+    raise AssertionError("called without such an entry")
+
+
+def sentence(
+    entry: Entry, most: float, *, place: str = "", name: str | None = None, advice: str = ""
+) -> str:
+    """What is wrong with an entry, in a column of this name, whose row is counted in ``place`` (a
+    file and row group, or a block); ``advice`` says how to bring finite ones into the range."""
+    row, column, value = entry
+    kind = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
+    named = f"{column} ({name!r})" if name is not None else str(column)
+    beyond = "" if np.isnan(value) else f", beyond {most:g}"
+    if np.isfinite(value) and advice:
+        beyond = f"{beyond}, where products overflow: {advice}"
+    where = f"{place}, row {row}" if place else f"row {row}"
+    return f"Input X contains {kind} in {where}, column {named} (counted from 0){beyond}"
+
 
 Array = NDArray[np.float64]
 
@@ -24,11 +75,8 @@ INT32_MAX = np.iinfo(np.int32).max
 
 
 def canonical(matrix: Any) -> Any:
-    """A CSR or CSC matrix in canonical form: sorted indices without duplicates.
-
-    A canonical matrix is returned as it is; another one is copied, so that the caller's is not
-    changed.
-    """
+    """A CSR or CSC matrix in canonical form: sorted indices without duplicates. A canonical matrix
+    is returned as it is; another one is copied, so that the caller's is not changed."""
     if matrix.has_canonical_format:
         return matrix
     tidy = matrix.copy()
@@ -55,16 +103,8 @@ def full_columns(matrix: Any) -> NDArray[np.bool_]:
 
 
 def crowded_centre(matrix: Any) -> Array:
-    """A point amid the stored entries of each column that is almost full; zero for other columns.
-
-    Parameters
-    ----------
-    matrix : (n, p) in canonical form
-
-    Returns
-    -------
-    (p,)
-    """
+    """A point (p,) amid the stored entries of each column that is almost full, zero for other
+    columns, of a matrix in canonical form."""
     point, stored = np.zeros(matrix.shape[1]), entries_of_columns(matrix)
     crowded = np.flatnonzero(stored >= max(CROWDED * matrix.shape[0], 1))
     if crowded.size:
@@ -86,17 +126,8 @@ def far_columns(centre: Array, scale: Array) -> NDArray[np.bool_]:
 
 
 def shifted(matrix: Any, point: Array) -> Any:
-    """``matrix - 1 point'``; the columns where ``point`` is not zero are filled.
-
-    Parameters
-    ----------
-    matrix : (n, p) compressed
-    point : (p,)
-
-    Returns
-    -------
-    (n, p) CSR, float64; the matrix itself if the point is zero
-    """
+    """``matrix - 1 point'`` of a compressed matrix as CSR, float64; the columns where ``point`` is
+    not zero are filled. The matrix itself if the point is zero."""
     columns = np.flatnonzero(point)
     if not columns.size or not matrix.shape[0]:
         return matrix

@@ -1,4 +1,4 @@
-"""Linear systems of second-order methods: Cholesky with a diagonal shift, and CG."""
+"""Roots of functions of one number, and the linear systems of second-order methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,60 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from proxmargin.compiled.clock import clock
+from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
 from proxmargin.data.designs.base import Array
+
+LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
+END_SLOPE_FRACTION = 0.8  # slope at the end of a step over the first, up to which it is kept
+LINE_SEARCH_STEPS = 100  # limit: more bisections than a step has bits
+
+
+def increasing_root(slope: Callable[[float], float], tolerance: float, limit: int) -> float:
+    """The root of an increasing slope on a ray, by doubling, then false position and bisection in
+    turn: a step >= 0 at which ``|slope|`` is at most ``tolerance`` of the first, after at most
+    ``limit`` evaluations. Zero if the slope at zero is not negative.
+    """
+    first = slope(0.0)
+    if not first < 0.0:
+        return 0.0
+    low, high, step = 0.0, np.inf, 1.0
+    at_low, at_high = first, np.inf
+    for trial in range(limit):
+        here = slope(step)
+        if abs(here) <= tolerance * abs(first):
+            return step
+        if here < 0.0:
+            low, at_low = step, here
+        else:
+            high, at_high = step, here
+        if high == np.inf:
+            step = 2.0 * step
+        elif trial % 2 == 0:
+            step = low + (high - low) * at_low / (at_low - at_high)
+        else:
+            step = 0.5 * (low + high)
+        if step in (low, high):  # neighbouring floats
+            return step
+    return low
+
+
+def secular_multipliers(values: Array, squares: Array, kappa: Array | float) -> Array:
+    """The root mu > 0 of ``sum_j d_j^2 lambda_j / (lambda_j + mu)^2 = kappa^2``, or 0 without one.
+    ``values`` lambda > 0 and ``squares`` d^2 are (n_equations, k). Newton's method on ``1 / kappa =
+    1 / root(mu)``, which is concave in mu, so that iterates stay left of the root."""
+    mu = np.zeros(len(values))
+    for _ in range(ROOT_STEPS):
+        shifted = values + mu[:, None]
+        square = (squares * values / shifted**2).sum(axis=1)
+        fall = (squares * values / shifted**3).sum(axis=1)
+        left = square > kappa**2 * (1.0 + SUM_ROUNDING)
+        step = np.divide(square, fall, out=np.zeros_like(mu), where=left)
+        moved = mu + (np.sqrt(square) / kappa - 1.0) * step
+        if np.array_equal(moved, mu):
+            break
+        mu = moved
+    return mu
+
 
 RELATIVE_SHIFT = 1e-15  # first one, over the diagonal: 5 ulp, below the factor's backward error
 SHIFT_GROWTH = 100.0  # factor while Cholesky fails
@@ -29,17 +82,12 @@ Inverse = Callable[[Array], Array]
 
 
 class Factor(NamedTuple):
-    """The Cholesky factor of ``A = L L'``.
+    """The Cholesky factor of ``A = L L'``."""
 
-    Attributes
-    ----------
-    triangle : (n, n), by columns
-        L in the lower triangle or L' in the upper one; the other triangle is not read.
-    lower : bool, which of the two
-    """
-
+    # (n, n), by columns; L in the lower triangle or L' in the upper one; the other triangle is not
+    # read
     triangle: Array
-    lower: bool
+    lower: bool  # which of the two
 
     def solve(self, right: Array) -> Array:
         """``A^-1 right``, for (n,) or (n, n_right)."""
@@ -79,10 +127,8 @@ def cholesky(
 
 
 def inverse_of(matrix: Array, *, overwrite: bool = False) -> Inverse:
-    """The inverse of a positive definite matrix; of its diagonal if it cannot be factored.
-
-    The parameters are those of `cholesky`.
-    """
+    """The inverse of a positive definite matrix; of its diagonal if it cannot be factored. The
+    parameters are those of `cholesky`."""
     if matrix.size == 0:
         return np.copy
     scale = _scale(matrix.diagonal().copy())
@@ -123,11 +169,9 @@ def conjugate_gradients(
     limit: int = CG_STEPS,
     deadline: float = np.inf,
 ) -> Array:
-    """Solve ``A d = right`` by preconditioned conjugate gradients from zero.
-
-    ``product`` is ``d -> A d``, and ``inverse`` (k,) that of a diagonal preconditioner. It ends at
-    a relative residual of ``share``; only its first iteration begins after the ``deadline``.
-    """
+    """Solve ``A d = right`` by preconditioned conjugate gradients from zero. ``product`` is ``d ->
+    A d``, and ``inverse`` (k,) that of a diagonal preconditioner. It ends at a relative residual of
+    ``share``; only its first iteration begins after the ``deadline``."""
     solution, residual = np.zeros_like(right), right.copy()
     steep = inverse * residual
     direction, slope = steep.copy(), float(residual @ steep)

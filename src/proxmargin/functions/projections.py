@@ -1,4 +1,4 @@
-"""Nearest points of simplices, balls, epigraphs, and of matrices with given sums."""
+"""Nearest points of convex sets: simplices, balls, epigraphs, boxes cut by a hyperplane."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.projections import simplex as compiled
 from proxmargin.compiled.projections.groups import lp_unit
+from proxmargin.compiled.projections.knapsack import Knapsack, pivot, refined_point
 from proxmargin.compiled.projections.simplex import project_epigraphs
-from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
+from proxmargin.compiled.rounding import DOMAIN_ROUNDING, ROOT_STEPS, SUM_ROUNDING
 
 Array = NDArray[np.float64]
 
@@ -56,21 +57,12 @@ def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
 
 
 def transport(rows: Array, row_sums: Array, column_sums: Array) -> Array:
-    """The nearest non-negative matrix with these row and column sums, to rounding.
+    """The nearest non-negative matrix to ``rows``, (n, K), with these row and column sums, to
+    rounding.
 
     Its rows are projections of ``rows_i + shift`` onto simplices (`column_shift`); the error in the
     column sums after Newton's method is corrected by `transport_rounded`, so that the result is
     feasible for any rows.
-
-    Parameters
-    ----------
-    rows : (n, K), finite
-    row_sums : (n,) >= 0
-    column_sums : (K,) >= 0, with the same total
-
-    Returns
-    -------
-    (n, K), a new array
     """
     start = np.zeros(column_sums.size)
     matrix, _ = column_shift(rows, row_sums, column_sums, start)
@@ -80,25 +72,12 @@ def transport(rows: Array, row_sums: Array, column_sums: Array) -> Array:
 def column_shift(
     rows: Array, row_sums: Array, column_sums: Array, start: Array, ridge: float = 0.0
 ) -> tuple[Array, Array]:
-    """The shift for which the projections of ``rows + shift`` have these column sums.
+    """The projections of ``rows + shift`` onto simplices, and the shift (K,) for which they have
+    these column sums up to rounding; without a ridge it is determined up to a constant.
 
-    Semismooth Newton steps with a line search on the convex function whose gradient is ``column
-    sums of the projections - column_sums + ridge shift``. Columns of sum zero are left out of the
-    projections where there is no ridge: their shift would be minus infinity.
-
-    Parameters
-    ----------
-    rows, row_sums, column_sums
-        As in `transport`.
-    start : (K,)
-    ridge : float >= 0
-
-    Returns
-    -------
-    matrix : (n, K)
-        The projections: row sums hold, column sums up to rounding.
-    shift : (K,)
-        Determined up to a constant without a ridge.
+    Semismooth Newton steps from ``start``, with a line search on the convex function whose gradient
+    is ``column sums of the projections - column_sums + ridge shift``. Columns of sum zero are left
+    out of the projections where there is no ridge: their shift would be minus infinity.
     """
     if ridge == 0:
         rows = np.where(column_sums > 0, rows, -np.inf)
@@ -112,17 +91,9 @@ def column_shift(
 
 
 def transport_rounded(matrix: Array, row_sums: Array, column_sums: Array) -> Array:
-    """Correct a non-negative matrix with nearly these row and column sums to have them.
-
-    Columns, then rows, with too large sums are scaled down, and a matrix of rank one adds what is
-    missing: Algorithm 2 of Altschuler, Weed and Rigollet (2017). Sums are exact to rounding.
-
-    Parameters
-    ----------
-    matrix : (n, K) >= 0
-    row_sums : (n,) >= 0
-    column_sums : (K,) >= 0, with the same total
-    """
+    """Correct a non-negative matrix with nearly these row and column sums to have them, to
+    rounding. Columns, then rows, with too large sums are scaled down, and a matrix of rank one adds
+    what is missing: Algorithm 2 of Altschuler, Weed and Rigollet (2017)."""
     columns = matrix.sum(axis=0)
     rounded = matrix * np.divide(
         column_sums, columns, out=np.ones_like(columns), where=columns > column_sums
@@ -225,9 +196,7 @@ def _norm(sizes: Array, p: float) -> float:
 
 def _unit(sizes: Array, radius: float, p: float) -> Array:
     """z of the optimality conditions, for sizes outside the ball with the largest one equal to 1.
-
-    The multiplier is at most the dual norm of the sizes, because ``z^(p-1) <= sizes / nu``.
-    """
+    The multiplier is at most the dual norm of the sizes, because ``z^(p-1) <= sizes / nu``."""
     q = p - 1.0
     low, high = 0.0, _norm(sizes, p / q)
     unit = np.empty_like(sizes)
@@ -285,3 +254,167 @@ def hinge_epigraphs(rows: ArrayLike, levels: ArrayLike, codes: ArrayLike) -> tup
     out, out_levels = np.empty_like(matrix), np.empty_like(heights)
     project_epigraphs(matrix, heights, own, out, out_levels)
     return out, out_levels
+
+
+def box_hyperplane_multiplier(
+    point: ArrayLike,
+    normal: ArrayLike,
+    total: float,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    guess: float | None = None,
+) -> tuple[Array, float]:
+    """The nearest point of a box cut by a hyperplane, and the multiplier of the hyperplane.
+
+    ``u_i = clip(point_i - theta normal_i, low_i, high_i)`` with theta a root of
+    ``h(theta) = normal'u(theta) = total`` (Lemma 2 of Ito, Takeda and Toh (2017)). The bounds
+    hold exactly and ``normal'u`` is the total to the last digits that the free entries can
+    express: entries differ from the formula by its own rounding. Entries of zero normal are
+    clipped.
+
+    Parameters
+    ----------
+    point : (n,), finite
+    normal : (n,) or a number, finite, of any signs
+    total : finite
+    low, high : (n,) or numbers, low <= high; low may be -inf, high may be inf
+    guess : near theta, such as theta of a similar point
+        Newton's method starts there, and ends after few steps if no more than few entries have a
+        breakpoint between the two; where it does not end at theta, a breakpoint search (Kiwiel,
+        2008) follows.
+
+    Returns
+    -------
+    u : (n,), a new array
+    theta : float
+        One of many where no entry is strictly inside its bounds.
+
+    Raises
+    ------
+    ValueError
+        For input that is not a number or of other shape, ``low > high``, or a total that no u in
+        the box has. A total beyond the range by rounding (1e-12, relative to ``sum |normal u|``)
+        gives the end of the range.
+    """
+    return _nearest(_knapsack(point, normal, total, low, high), guess)
+
+
+def capped_simplex(
+    point: ArrayLike,
+    total: float,
+    cap: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    guess: float | None = None,
+) -> Array:
+    """The nearest u to ``point`` with ``weights'u = total`` and ``0 <= u <= cap``.
+
+    (22) of Ito, Takeda and Toh (2017), one class of the dual of the nu-SVM.
+
+    Parameters
+    ----------
+    point : (n,), finite
+    total : finite
+    cap : (n,) or a number, may be inf
+    weights : (n,), ones by default
+    guess : as of `box_hyperplane_multiplier`, as are the errors
+
+    Returns
+    -------
+    (n,), a new array
+    """
+    normal = 1.0 if weights is None else weights
+    return box_hyperplane_multiplier(point, normal, total, 0.0, cap, guess=guess)[0]
+
+
+class BoxHyperplane:
+    """One box cut by one hyperplane of a nonzero normal (`box_hyperplane_multiplier`), for
+    projections in many proximal steps.
+
+    After a gradient step of length s from a point of the set, theta is about s times the multiplier
+    of the optimality conditions, which converges with the iterates. So ``theta / step`` of the last
+    projection gives the guess for the next; the result does not depend on the guess.
+    """
+
+    def __init__(self, normal: Array, total: float, low: Array, high: Array) -> None:
+        sizes = _once(np.abs(normal))
+        unit = float(sizes[0]) if sizes.size == 1 else 1.0  # ones are quicker
+        self._normal = _once(normal / unit)
+        self._total = total / unit
+        self._low, self._high = _once(low), _once(high)
+        self._rate: float | None = None
+
+    def nearest(self, point: Array, step: float) -> Array:
+        """The nearest point of the set to ``point``, the result of a step of length ``step``."""
+        start = np.ascontiguousarray(point, dtype=np.float64)
+        problem = Knapsack(start, self._normal, self._low, self._high, self._total)
+        guess = None if self._rate is None else self._rate * step
+        u, theta = _nearest(problem, guess)
+        self._rate = theta / step
+        return u
+
+
+def _nearest(problem: Knapsack, guess: float | None) -> tuple[Array, float]:
+    """The nearest point and theta, by Newton's method from the guess or else a search."""
+    if guess is not None:
+        u, theta, _, _, near, valid = refined_point(problem, float(guess))
+        if near and valid:
+            return u, theta
+    u, theta, residual, size, _, valid = refined_point(problem, pivot(problem)[0])
+    if not (valid and abs(residual) <= DOMAIN_ROUNDING * max(size, abs(problem.total))):
+        _refuse(problem)
+    return u, theta
+
+
+def _once(values: Array) -> Array:
+    """The values, or a single entry if all are equal."""
+    return values[:1].copy() if np.all(values == values[0]) else values
+
+
+def _knapsack(
+    point: ArrayLike, normal: ArrayLike, total: float, low: ArrayLike, high: ArrayLike
+) -> Knapsack:
+    start = np.ascontiguousarray(point, dtype=np.float64)
+    if start.ndim != 1 or start.size == 0:
+        raise ValueError(f"point has shape {np.shape(point)}; give a vector of at least one entry")
+    if not math.isfinite(total):
+        raise ValueError(f"total={total} is no finite number")
+    return Knapsack(
+        start,
+        _fitted("normal", normal, start.size),
+        _fitted("low", low, start.size),
+        _fitted("high", high, start.size),
+        float(total),
+    )
+
+
+def _fitted(name: str, value: ArrayLike, n: int) -> Array:
+    """The value as an array of n entries, or of one entry that holds for all."""
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.shape not in ((n,), (1,)) or (np.ndim(value) and array.size != n):
+        raise ValueError(f"{name} has shape {np.shape(value)}; give a number or {n} entries")
+    return array
+
+
+def _refuse(problem: Knapsack) -> None:
+    """Raise the reason why there is no nearest point; return if there is one."""
+    for name in ("point", "normal"):
+        if not np.isfinite(getattr(problem, name)).all():
+            raise NotFiniteError(f"{name} has entries that are NaN or infinite; give finite ones")
+    if not np.all(problem.low <= problem.high):
+        raise ValueError("low <= high does not hold everywhere: an entry is crossed or NaN")
+    least, most = _reach(problem, problem.normal < 0), _reach(problem, problem.normal > 0)
+    if not least <= problem.total <= most:
+        raise ValueError(
+            f"total={problem.total:.17g} is out of reach: between the bounds low and high,"
+            f" normal'u is from {least:.17g} to {most:.17g}"
+        )
+
+
+def _reach(problem: Knapsack, up: NDArray[np.bool_]) -> float:
+    """Exactly summed ``normal'u`` for u at high where ``up``, at low elsewhere."""
+    used = np.broadcast_to(problem.normal != 0, problem.point.shape)
+    ends = np.broadcast_to(np.where(up, problem.high, problem.low), problem.point.shape)
+    normal = np.broadcast_to(problem.normal, problem.point.shape)
+    return math.fsum(normal[used] * ends[used])

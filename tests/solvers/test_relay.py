@@ -23,13 +23,13 @@ from proxmargin.penalties import (
     SumToZero,
     SumToZeroGroups,
 )
+from proxmargin.solvers import wrappers
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.choice.names import SOLVERS, choose
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
-from proxmargin.solvers.loop.stopping import Stop
-from proxmargin.solvers.wrappers import relay
-from proxmargin.solvers.wrappers.relay import Relay
+from proxmargin.solvers.loop.solver import Stop
+from proxmargin.solvers.wrappers import Relay
 from tests.shared_data import load_set, needs_data
 
 FREE = SumToZero(ElasticNet(0.0))
@@ -141,7 +141,6 @@ def test_a_second_method_that_gives_up_hands_back_and_tries_again_nearer(rng) ->
     solution = minimize(problem(rng, 600, 30), Relay(second=GivesUp()), stop=Stop(tol=1e-7))
     assert solution.status is Status.CONVERGED
     # each time at less than a third of the gap
-    assert solution.state.leg % 2 == 0
     assert 2 <= solution.state.leg <= 2 * np.ceil(np.log(1e7) / np.log(1 / 0.3))
 
 
@@ -159,7 +158,7 @@ def test_a_first_method_that_gives_up_ends_the_run(rng, monkeypatch) -> None:
         def step(self, problem, state):
             return replace(super().step(problem, state), finished=True)
 
-    monkeypatch.setattr(relay, "_newton_step_work", lambda problem, gap: np.inf)
+    monkeypatch.setattr(wrappers, "_newton_step_work", lambda problem, gap: np.inf)
     solution = minimize(problem(rng, 600, 30), Relay(first=Quitting()), stop=Stop(tol=1e-9))
     assert solution.status is Status.STALLED
     assert solution.certificate.n_iter <= 1
