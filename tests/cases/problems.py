@@ -384,7 +384,7 @@ def kernel_problem(rng: np.random.Generator) -> Problem:
 KERNEL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "decomposition": (NAMED["decomposition"], kernel_problem),
 }
-# solvers of losses within a budget, tested in tests/solvers/wrappers/test_cutting_planes.py
+# solvers of losses within a budget, tested in tests/solvers/test_cutting_planes.py
 BUDGET_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "cutting-planes": (NAMED["cutting-planes"], level_set_problem),
 }

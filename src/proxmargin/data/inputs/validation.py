@@ -127,7 +127,9 @@ def check_labels(y: Any) -> None:
     if column.dtype.kind not in "fO" or column.ndim not in (1, 2):
         return
     if column.dtype == object:
-        missing = np.array([_is_missing(each) for each in column.ravel().tolist()])
+        entries = column.ravel().tolist()
+        absent = [x is None or type(x).__name__ == "NAType" or x != x for x in entries]
+        missing = np.array(absent)
     else:
         missing = np.isnan(column.ravel())
     if missing.any():
@@ -136,10 +138,6 @@ def check_labels(y: Any) -> None:
         raise ValueError(
             f"{what} no label in row {row} (counted from 0): leave such rows out, or label them"
         )
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or type(label).__name__ == "NAType" or label != label
 
 
 def _check_column_names(X: Any) -> None:
@@ -276,7 +274,7 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
             estimator,
             **arguments,
             # of an array the answer does not matter, and tags take longer than its other checks
-            accept_sparse=not is_array and _sparse_formats(estimator),
+            accept_sparse=not is_array and get_tags(estimator).input_tags.sparse and ["csr", "csc"],
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             accept_large_sparse=True,
@@ -289,11 +287,6 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         if isinstance(error, TypeError):
             raise
         raise _located(error, X) from error
-
-
-def _sparse_formats(estimator: Any) -> list[str] | bool:
-    """The formats of sparse data that an estimator takes; False if none."""
-    return ["csr", "csc"] if get_tags(estimator).input_tags.sparse else False
 
 
 def _located(error: ValueError, X: Any) -> ValueError:

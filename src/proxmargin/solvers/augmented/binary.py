@@ -53,7 +53,7 @@ from proxmargin.solvers.shared.hinge_terms import (
 # Newton step within an orthant
 RELATIVE_SHIFTS = (0.0, 1e-14, 1e-11, 1e-8)  # relative to the diagonal, until Cholesky succeeds
 ORTHANT_BREAKPOINTS = 50  # pieces of the path that drops features one by one, if active sets fail
-# sharpness, over `_sharpness_unit`
+# sharpness, over its unit
 WARM_SHARPNESS = 2.0  # for a warm start
 MAX_SHARPNESS = 3e4
 UNPENALISED_PROXIMAL = 1e-3  # proximal curvature of unpenalised coefficients, absolute
@@ -296,7 +296,10 @@ class BinaryHinge(HingeModel):
         self.problem = problem
         self.design = problem.centred.design
         self.signs, self.upper = signs_and_upper(problem)
-        self.unit = _sharpness_unit(problem)
+        # of the sharpness, ``l2 / mean |x_i|^2``; above one if the ridge alone keeps scores within
+        # one of the intercept: how far multipliers must move for scores to move by one
+        reach = spread_of(problem)
+        self.unit = max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0
         self.least_sharpness = FIRST_SHARPNESS * self.unit
         self.max_sharpness = MAX_SHARPNESS * self.unit
 
@@ -366,11 +369,3 @@ def _plain_columns(design: Design, members: NDArray[np.intp]) -> DenseDesign:
     matrix = design.dense_columns(members)
     share = design.share * members.size / max(design.n_features, 1)
     return DenseDesign(matrix, design.counter, share)
-
-
-def _sharpness_unit(problem: Problem) -> float:
-    """Unit of the sharpness: ``l2 / mean |x_i|^2``, but at least one. It exceeds one if the ridge
-    alone keeps scores within one of the intercept, and is then how far multipliers must move for
-    scores to move by one."""
-    reach = spread_of(problem)
-    return max(1.0, problem.penalty.l2 / reach) if reach > 0 else 1.0

@@ -237,13 +237,9 @@ def class_system(
         kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
         return kind(block, curved, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
-    steps = _affordable_steps(block, free.shape[1], min(pairs, contrasts))
+    step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * free.shape[1]
+    half = 0.5 * min(pairs, contrasts) ** 3 / 3.0  # of the work of a factorisation
+    steps = min(int(half / step), CG_STEPS)
     if steps < MIN_CG_STEPS:
         return kind(block, curved, free, diagonal)
     return CGThenFactor(block, curved, free, diagonal, steps, kind)
-
-
-def _affordable_steps(block: Block, classes: int, side: int) -> int:
-    """CG steps for half of the work of factoring a matrix with ``side`` rows."""
-    step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * classes
-    return min(int(0.5 * side**3 / 3.0 / step), CG_STEPS)

@@ -108,30 +108,23 @@ def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
     dual = samples**3 / 3.0 if samples <= LARGEST_SIDE else np.inf
     dual *= FAR_CHEAPER if samples <= SMALL_SIDE else 1.0
     direction: Array | None = None
-    if _is_constrained(system):
-        if system.active.size < min(samples, LARGEST_SIDE) and _constrained_work(system) < dual:
+    (n, classes), side = system.support.shape, system.active.size
+    # only the zero sums of the coefficients of a feature couple the classes
+    if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
+        if side < min(samples, LARGEST_SIDE) and classes * side**2 * (n + side) < dual:
             direction = _constrained_direction(system, gradient)
     elif _factored_work(system) < dual:
         direction = _Factor(system).direction(gradient)
-    if direction is not None and _is_accurate(system, direction, gradient):
-        return direction
+    if direction is not None:  # digits cancel in Woodbury's identity
+        left = np.where(system.support, gradient - system.apply(direction), 0.0)
+        if float(np.linalg.norm(left)) <= CG_TOLERANCE * float(np.linalg.norm(gradient)):
+            return direction
     return (_iterated_direction if dual == np.inf else _dual_direction)(system, gradient)
-
-
-def _is_accurate(system: DualNewtonSystem, direction: Array, gradient: Array) -> bool:
-    """Whether the residual is small: digits cancel in Woodbury's identity."""
-    left = np.where(system.support, gradient - system.apply(direction), 0.0)
-    return float(np.linalg.norm(left)) <= CG_TOLERANCE * float(np.linalg.norm(gradient))
 
 
 def dual_length(system: DualNewtonSystem) -> int:
     """The number of dual coordinates in the support, which is the side of V."""
     return int(np.count_nonzero(system.support))
-
-
-def _is_constrained(system: DualNewtonSystem) -> bool:
-    """Whether only the zero sums of the coefficients of a feature couple the classes."""
-    return system.dual.vectors is None and system.coef.across and system.coef.sign < 0
 
 
 # -- in the samples ----------------------------------------------------------------------------
@@ -196,12 +189,6 @@ def _rows_of_loss(system: DualNewtonSystem) -> Array:
 
 
 # -- in the active coefficients, with rows that sum to zero ----------------------------------------
-
-
-def _constrained_work(system: DualNewtonSystem) -> float:
-    """Multiplications of `_constrained_direction`."""
-    n, classes = system.support.shape
-    return classes * system.active.size**2 * (n + system.active.size)
 
 
 def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:

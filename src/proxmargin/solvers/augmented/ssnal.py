@@ -208,7 +208,10 @@ class SemismoothNewton(Solver[SemismoothNewtonState]):
             state = replace(state, gap=gap.gap, idle=0, finished=False)
             residual = state.residual * (RESIDUAL_REDUCTION**2 if close else 1.0)
             state = replace(state, residual=residual)
-        return _with_shorter_steps(state) if gap.is_mostly_rounding else state
+        if not gap.is_mostly_rounding:
+            return state
+        tau, tau_b, ts = (t / ROUNDING_RETREAT for t in (state.tau, state.tau_b, state.ts))
+        return replace(state, tau=tau, tau_b=tau_b, ts=ts, residual=SLOPE_ROUNDING)
 
     def point(self, problem: Problem, state: SemismoothNewtonState) -> Point:
         return problem.centred.point(state.coef, state.intercept)
@@ -230,17 +233,6 @@ def _growth(steps: int) -> float:
     if steps <= FEW_NEWTON_STEPS:
         return 2.0 * STEP_GROWTH
     return STEP_GROWTH if steps <= MANY_NEWTON_STEPS else math.sqrt(STEP_GROWTH)
-
-
-def _with_shorter_steps(state: SemismoothNewtonState) -> SemismoothNewtonState:
-    """The state with shorter steps and subproblems solved to rounding."""
-    return replace(
-        state,
-        tau=state.tau / ROUNDING_RETREAT,
-        tau_b=state.tau_b / ROUNDING_RETREAT,
-        ts=state.ts / ROUNDING_RETREAT,
-        residual=SLOPE_ROUNDING,
-    )
 
 
 class _Subproblem:

@@ -33,9 +33,11 @@ SIMPLEX_PIECES = 300
 SIMPLEX_SPARSE_PIECES = 50_000  # of sparse data
 SIMPLEX_DUAL_PIECES = 2000  # the same against `ssnal`
 FREE_DUALS_REACH = 1.0  # largest mean change of a margin by its own dual point, in margins
-EASY_LOGISTIC_REACH = 200.0  # the same up to which sweeps win for the logistic loss
+# the same up to which sweeps win for the logistic loss of sparse data; a tenth of it for dense data
+EASY_LOGISTIC_REACH = 200.0
 SMALL_MATRIX_BYTES = 64_000_000  # a matrix of this size is accepted whatever the data
-MANY_FEATURES = 400  # from which on a working set pays for losses that are sums over classes
+# from which on a working set pays for sums over classes, and sweeps of an easy logistic loss
+MANY_FEATURES = 400
 FEW_BEYOND_MARGINS = 0.4  # share of samples up to which first-order steps win in a ball
 MANY_DUAL_POINTS = 1000  # dual coordinates from which on primal-dual steps are a good warm start
 
@@ -65,14 +67,6 @@ def _is_very_wide(problem: Problem) -> bool:
     """The same many times over, for a penalty that selects."""
     selects = problem.penalty.l1 > 0 or problem.penalty.l2 == 0
     return selects and problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
-
-
-def _has_one_output(problem: Problem) -> bool:
-    return problem.loss.n_outputs == 1
-
-
-def _has_l1_norm(problem: Problem) -> bool:
-    return problem.penalty.l1 > 0
 
 
 def _tall(problem: Problem) -> bool:
@@ -120,18 +114,22 @@ def _has_few_free_duals(problem: Problem) -> bool:
     return float(reach) <= FREE_DUALS_REACH
 
 
-def _is_easy_logistic(problem: Problem) -> bool:
+def _is_easy_logistic(problem: Problem, limit: float) -> bool:
     """The measure of `_has_few_free_duals`, for the logistic loss: sweeps are few."""
     if not (Trait.MARGINS in problem.traits and problem.margins.phi.is_strictly_convex):
         return False
     reach = problem.loss.shares @ problem.design.row_norms() / problem.loss.shares.size
-    return float(reach) <= EASY_LOGISTIC_REACH * problem.penalty.l2
+    return float(reach) <= limit * problem.penalty.l2
 
 
 def _suits_dual_coordinate_descent(problem: Problem) -> bool:
     if _is_sparse_and_wide(problem):
-        return problem.loss.box is not None or _is_easy_logistic(problem)
-    return Trait.SMOOTH not in problem.traits and _has_few_free_duals(problem)
+        return problem.loss.box is not None or _is_easy_logistic(problem, EASY_LOGISTIC_REACH)
+    if Trait.SMOOTH not in problem.traits:
+        return _has_few_free_duals(problem)
+    # Hessians of so many features take longer than the sweeps
+    many = problem.design.n_features >= MANY_FEATURES and not (_wide(problem) or _tall(problem))
+    return many and _is_easy_logistic(problem, 0.1 * EASY_LOGISTIC_REACH)
 
 
 def _is_tight_ball(problem: Problem) -> bool:
@@ -171,8 +169,8 @@ FISHER = Rule("fisher-secular", "MM-FDA: one eigendecomposition, then a scalar e
 PROBABILITY = Rule("probability-newton", "MM-MPM: few Newton steps in the coefficients")
 DUAL_COORDINATE_DESCENT = Rule(
     "dual-coordinate-descent",
-    "sparse data of many features, or a ridge so strong that most dual variables are at a bound: "
-    "dual coordinate descent",
+    "sparse data of many features, or a ridge so strong that most dual variables are at a bound or "
+    "hardly interact: dual coordinate descent",
     _suits_dual_coordinate_descent,
 )
 ACTIVE_SET = Rule(
@@ -215,7 +213,7 @@ FAPG = Rule(
 DUAL_PROXIMAL_GRADIENT = Rule(
     "fapg-star",
     "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
-    _has_one_output,
+    lambda problem: problem.loss.n_outputs == 1,
 )
 PRIMAL_DUAL = Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps")
 SSNAL = Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual")
@@ -298,7 +296,7 @@ SMOOTH_CLASSES = (
         "class-newton",
         "a smooth loss of all classes together and an l1 norm: proximal Newton on a working set "
         "of coefficients",
-        _has_l1_norm,
+        lambda problem: problem.penalty.l1 > 0,
     ),
     Rule(
         "fapg-ssnal",

@@ -95,6 +95,10 @@ class ChordEngine:
         loss, self._parameters = loss_of(self.problem.margins.phi.scalars)
         data = _data(self.problem, _store(whole, copies), loss)
         bytes_of_two = max(SAMPLE_BYTES, base.nbytes)  # Hessian and factor
+        flags, dimension = (
+            np.zeros(8 * -(-p // 8), np.uint8),
+            DUAL_POINTS if data.uses_subspace else 0,
+        )
         self.most_members = min(p, max(FIRST_CAPACITY, int(np.sqrt(bytes_of_two / 16))))
         free = _unpenalised(self.problem, data)
         capacity = p if holds_all else min(p, max(2 * FIRST_CAPACITY, free.feature.size))
@@ -110,8 +114,22 @@ class ChordEngine:
             candidates=candidates,
             model=_model(min(p, FIRST_CAPACITY), n, copies),
             point=_point(n),
-            screening=_screening(p),
-            subspace=_subspace(DUAL_POINTS if data.uses_subspace else 0, n, p),
+            screening=Screening(
+                correlation=np.zeros(p),
+                to_check=np.empty(p, np.int64),
+                near=np.empty(p, np.int64),
+                flags=flags,
+                words=flags.view(np.uint64),
+                scalars=record(state.SCREENING),
+            ),
+            subspace=DualSubspace(
+                basis=np.empty((dimension, n)),
+                products=np.empty((dimension, p)),
+                errors=np.zeros(dimension),
+                coordinates=np.zeros(dimension),
+                residual=np.empty(n),
+                scalars=record(dual_subspace.SUBSPACE),
+            ),
             scalars=record(state.PATH),
         )
         self.progress.scalars["last_step"] = np.iinfo(np.int64).max
@@ -365,29 +383,6 @@ def _model(members: int, n: int, copies: bool) -> PathModel:
 def _point(n: int) -> PathPoint:
     scores, dual, curvatures, change = np.zeros((4, n))
     return PathPoint(scores, dual, curvatures, change, record(state.POINT))
-
-
-def _screening(p: int) -> Screening:
-    flags = np.zeros(8 * -(-p // 8), np.uint8)
-    return Screening(
-        correlation=np.zeros(p),
-        to_check=np.empty(p, np.int64),
-        near=np.empty(p, np.int64),
-        flags=flags,
-        words=flags.view(np.uint64),
-        scalars=record(state.SCREENING),
-    )
-
-
-def _subspace(dimension: int, n: int, p: int) -> DualSubspace:
-    return DualSubspace(
-        basis=np.empty((dimension, n)),
-        products=np.empty((dimension, p)),
-        errors=np.zeros(dimension),
-        coordinates=np.zeros(dimension),
-        residual=np.empty(n),
-        scalars=record(dual_subspace.SUBSPACE),
-    )
 
 
 def _kernel_array(values: Array) -> Array:

@@ -420,7 +420,9 @@ def _support_vectors(
         kernel, signs, upper, linear, state.dual, ridge == 0, state.exactness
     )
     if ridge == 0:
-        return dual, _mean_intercept(signs, upper, dual, slope, state.intercept)
+        inside = (dual > 0) & (dual < upper)  # the mean of ``y_i target_i - x_i'w`` over these
+        mean = -(signs * slope)[inside].mean() if inside.any() else state.intercept
+        return dual, float(mean)
     return dual, float(signs @ dual) / ridge if ridge else 0.0
 
 
@@ -446,12 +448,6 @@ def _minimised_on_box(
     limit = SMO_STEPS + SMO_STEPS_PER_SAMPLE * n
     pairwise(matrix, weights, slope, low, high, 0, exactness, limit)
     return signs * weights[:n], signs * slope[:n]
-
-
-def _mean_intercept(signs: Array, upper: Array, dual: Array, slope: Array, before: float) -> float:
-    """``mean (y_i goal_i - x_i'w)`` over samples inside the box; ``before`` without such ones."""
-    inside = (dual > 0) & (dual < upper)
-    return float(-(signs * slope)[inside].mean()) if inside.any() else before
 
 
 def _balanced(problem: Problem, dual: Array) -> Array:

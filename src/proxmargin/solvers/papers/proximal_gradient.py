@@ -149,10 +149,6 @@ class ProximalGradient(Solver[Momentum]):
             finished=moved == 0.0 and weight == 0.0,
         )
 
-    def _next_lipschitz(self, lipschitz: float, bound: float) -> float:
-        """(10): the next L, up to the bound; beyond it by `LIPSCHITZ_MARGIN`, for rounding."""
-        return min(self.eta * lipschitz, bound if lipschitz < bound else LIPSCHITZ_MARGIN * bound)
-
     def point(self, problem: Problem, state: Momentum) -> Point:
         return primal_form(problem).point(state.u, state.z)
 
@@ -187,7 +183,9 @@ class ProximalGradient(Solver[Momentum]):
             square = float(np.vdot(moved, moved))
             if form.divergence(u, z, base, backward.partner) <= 0.5 * lipschitz * square:
                 return _ProximalStep(u, z, lipschitz, omega)
-            lipschitz = self._next_lipschitz(lipschitz, state.bound)
+            # (10), up to the bound; beyond it by `LIPSCHITZ_MARGIN`, for rounding
+            margin = 1.0 if lipschitz < state.bound else LIPSCHITZ_MARGIN
+            lipschitz = min(self.eta * lipschitz, margin * state.bound)
 
 
 @dataclass(frozen=True)

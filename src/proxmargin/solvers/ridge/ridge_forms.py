@@ -351,13 +351,9 @@ def form_of(problem: Problem, *, deadline: float = np.inf) -> Form:
     if few:
         return SampleForm(problem.centred)
     form = FeatureForm(Centred(raw, np.zeros(features)))
-    if form.stride() > 1 and _is_nearly_centred(problem, form.stride()):
-        return form
+    if form.stride() > 1:  # means of a sample so small that centring gains at most two digits
+        part = raw.rows(_sample(problem, form.stride())[0])
+        mean, variance = part.mean_and_variance(np.full(part.n_samples, 1.0 / part.n_samples))
+        if (np.abs(mean) <= 100.0 * np.sqrt(variance)).all():
+            return form
     return FeatureForm(problem.centred)
-
-
-def _is_nearly_centred(problem: Problem, every: int) -> bool:
-    """Whether the means of a sample are so small that centring gains at most two digits."""
-    part = problem.design.rows(_sample(problem, every)[0])
-    mean, variance = part.mean_and_variance(np.full(part.n_samples, 1.0 / part.n_samples))
-    return bool((np.abs(mean) <= 100.0 * np.sqrt(variance)).all())

@@ -114,7 +114,9 @@ def cholesky(
     own = overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64
     work = matrix if own else np.array(matrix, dtype=np.float64, order="K")
     diagonal, by_rows = work.diagonal().copy(), work.flags.c_contiguous
-    for shift in _relative_shifts(diagonal) if shifts is None else shifts:
+    if shifts is None:
+        shifts = (RELATIVE_SHIFT * SHIFT_GROWTH**k * _scale(diagonal) for k in range(MAX_SHIFTS))
+    for shift in shifts:
         np.einsum("ii->i", work)[:] = diagonal + shift
         # LAPACK needs Fortran order to work in place: pass the transpose of a C-ordered matrix
         by_columns = work.T if by_rows else work
@@ -140,11 +142,6 @@ def _scale(diagonal: Array) -> Array:
     """The diagonal, with its largest entry in place of entries that are not positive."""
     largest = float(diagonal.max(initial=0.0))
     return np.where(diagonal > 0.0, diagonal, largest if largest > 0.0 else 1.0)
-
-
-def _relative_shifts(diagonal: Array) -> Iterable[Array]:
-    scale = _scale(diagonal)
-    return (RELATIVE_SHIFT * SHIFT_GROWTH**k * scale for k in range(MAX_SHIFTS))
 
 
 def _restore(work: Array, matrix: Array) -> None:

@@ -159,7 +159,9 @@ class SharedPasses:
         with self._changed:
             self._note_compiling()
             self._waiting.append(request)
-            self._changed.wait_for(lambda: request.is_answered or self._all_wait or self.failure)
+            self._changed.wait_for(
+                lambda: request.is_answered or len(self._waiting) == self._threads or self.failure
+            )
             if self.failure is not None:
                 raise AbandonedError
             if not request.is_answered:
@@ -175,10 +177,6 @@ class SharedPasses:
                 self._changed.notify_all()
         self._forgive(min(request.compiled, waited))
         return request
-
-    @property
-    def _all_wait(self) -> bool:
-        return 0 < len(self._waiting) == self._threads
 
     def _answer(self, batch: Sequence[Request]) -> None:
         """Answer requests, of which equal ones are answered once, in the order of the fits."""
