@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from sphinx.application import Sphinx
 import proxmargin
 
 HERE = Path(__file__).parent
+BENCHMARKS = HERE.parent / "benchmarks"
+RESULTS = HERE / "generated" / "results"
 sys.path.insert(0, str(HERE / "_ext"))
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -41,10 +45,12 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc has them in the sections
 numpydoc_show_class_members = False
 
+SECTIONS = ("models", "choosing", "evidence", "solvers", "data", "papers")
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "generated/gallery",
     "filename_pattern": r"\.py$",
+    "subsection_order": [f"gallery/{name}" for name in SECTIONS],
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("proxmargin",),
@@ -76,10 +82,54 @@ html_theme_options = {
 }
 
 
-def say_where(app: Sphinx, error: Exception | None) -> None:
+def copy_results(app: Sphinx) -> None:
+    """What benchmarks write becomes pages: their files, with headings in steps of one."""
+    files = {file.name: file for file in sorted((BENCHMARKS / "results").glob("*.md"))}
+    files |= {"index.md": BENCHMARKS / "RESULTS.md", "papers.md": BENCHMARKS / "PAPERS.md"}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for name, file in files.items():
+        text = file.read_text(encoding="utf-8")
+        text = text.replace("[results](results)", "results").replace("](results/", "](")
+        text = text.replace("](pictures/", "](../../../benchmarks/pictures/")
+        if "\n## " not in text:
+            text = text.replace("\n### ", "\n## ")
+        if name == "index.md":
+            text += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+        copy = RESULTS / name
+        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+            copy.write_text(text, encoding="utf-8")
+
+
+def lead_to_copies(app: Sphinx, name: str, source: list[str]) -> None:
+    up = "../" * name.count("/") + "generated/results/"
+    for pattern, here in {
+        "results/": "",
+        "RESULTS.md": "index.md",
+        "PAPERS.md": "papers.md",
+    }.items():
+        source[0] = re.sub(rf"\]\([./]*/benchmarks/{pattern}", f"]({up}{here}", source[0])
+
+
+# what tools write without a name for screen readers, and with one
+NAMED = {
+    '<summary><span class="toctree-toggle"': (
+        '<summary aria-label="Pages of this section"><span class="toctree-toggle"'
+    ),
+    "<th></th>": "<td></td>",
+}
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.name == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            named = functools.reduce(lambda done, pair: done.replace(*pair), NAMED.items(), text)
+            if named != text:
+                page.write_text(named, encoding="utf-8")
         print(f"\nOpen {Path(app.outdir, 'index.html').resolve().as_uri()}")
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("build-finished", say_where)
+    app.connect("builder-inited", copy_results)
+    app.connect("source-read", lead_to_copies)
+    app.connect("build-finished", finish)

@@ -9,6 +9,7 @@ coefficients are those of a fit in memory.
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -33,7 +34,13 @@ columns = dict.fromkeys("abcdef") | {"city": ["Oslo", "Rome", "Lima"]}
 dataset = open_dataset(folder, target="returned", columns=columns, chunk_rows=8_000)
 model = SparseLogisticRegression(alpha=0.001, standardize=True).fit(dataset)
 print(model.certificate_)
-print(model.coefficients())
+found = model.coefficients()
+print(found)
+
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+axes.barh(found["feature"][::-1], found["coefficient"][::-1])
+axes.set(xlabel="coefficient", title="From 80,000 rows, 8,000 at a time")
+plt.show()
 
 # %%
 # The same in memory, for comparison:
