@@ -186,7 +186,10 @@ penalties = st.one_of(
 multiclass = both(
     penalties,
     st.fixed_dictionaries(
-        {"loss": st.sampled_from(["hinge", "squared_hinge", "logistic", "multinomial", "lee"]), "C": computes_gap}
+        {
+            "loss": st.sampled_from(["hinge", "squared_hinge", "logistic", "multinomial", "lee"]),
+            "C": computes_gap,
+        }
     ),
 )
 PARAMETERS: dict[str, Any] = {

@@ -80,6 +80,25 @@ class Dataset:
     chunk_rows : int
         Rows of a chunk. Sums are formed chunk by chunk in the order of the rows, so that results
         depend on it in the last bits, and on nothing else.
+
+    See Also
+    --------
+    open_dataset : Opens one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import open_dataset
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "X.npy", X)
+    >>> np.save(folder / "y.npy", y)
+    >>> dataset = open_dataset(folder / "X.npy", target=folder / "y.npy")
+    >>> dataset.n_rows, dataset.n_features
+    (569, 30)
     """
 
     def __init__(self, source: Source, chunk_rows: int | None = None) -> None:

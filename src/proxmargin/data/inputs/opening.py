@@ -76,6 +76,25 @@ def open_dataset(
         columns that are not numbers.
     OSError
         The files cannot be read.
+
+    See Also
+    --------
+    read_data : Tables that fit into memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import HuberizedSVC, open_dataset
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "X.npy", X)
+    >>> np.save(folder / "y.npy", y)
+    >>> dataset = open_dataset(folder / "X.npy", target=folder / "y.npy", chunk_rows=100)
+    >>> HuberizedSVC(standardize=True).fit(dataset).certificate_.converged
+    True
     """
     if chunk_rows is not None:
         whole = isinstance(chunk_rows, Integral) and not isinstance(chunk_rows, bool)

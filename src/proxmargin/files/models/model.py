@@ -190,6 +190,22 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
         The estimator is not fitted, is of another class, has a parameter that cannot be stored
         (such as a random generator; the message names it) or fitted, or numbers that are not
         finite, or the file cannot be written.
+
+    See Also
+    --------
+    load_model : Reads the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SVC, load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> file = Path(tempfile.mkdtemp(), "model.pmz")
+    >>> save_model(SVC(C=0.1, standardize=True).fit(X, y), file)
+    >>> load_model(file).C
+    0.1
     """
     content, arrays = _content(estimator)
     document = document_of(content, arrays)
@@ -272,6 +288,23 @@ def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) ->
     ModelFileError
         The file is missing, foreign, damaged (the message names the member), not signed as asked
         for, or of another version of the format.
+
+    See Also
+    --------
+    save_model : Writes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import DWD, load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> file = Path(tempfile.mkdtemp(), "model.pmz")
+    >>> model = DWD(standardize=True).fit(X, y)
+    >>> save_model(model, file)
+    >>> bool((load_model(file).predict(X) == model.predict(X)).all())
+    True
     """
     estimator, _ = _loaded(Path(path), verify)
     return estimator

@@ -93,6 +93,21 @@ def read_data(
     ------
     DataError
         The file cannot be read, or is no table for classification; the message says why.
+
+    See Also
+    --------
+    open_dataset : Data that do not fit into memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from proxmargin import read_data
+    >>> file = Path(tempfile.mkdtemp(), "genes.csv")
+    >>> _ = file.write_text("g1,g2,class\\n0.1,2.0,a\\n0.7,1.0,b\\n0.2,2.5,a\\n")
+    >>> table = read_data(file)
+    >>> table.X.shape, table.y.tolist(), list(table.feature_names)
+    ((3, 2), ['a', 'b', 'a'], ['g1', 'g2'])
     """
     for name, given, choices in (
         ("unlabelled", unlabelled, ("error", "drop")),

@@ -36,6 +36,16 @@ class DualForm(ABC):
     """The conjugate of a loss with the intercept's constraint on dual points.
 
     All arrays are (n_samples,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import DualForm, MarginSum, SquaredHinge
+    >>> from proxmargin.penalties import Ridge
+    >>> signs, weights = np.array([[1.0], [-1.0]]), np.array([[0.5], [0.5]])
+    >>> form = MarginSum(SquaredHinge(), signs, weights, 2.0).dual_form(Ridge())
+    >>> isinstance(form, DualForm)
+    True
     """
 
     # (n_samples,); the dual point of u is ``offset + scale * u``. Coordinates of scale zero do not
@@ -102,6 +112,14 @@ class Loss(ABC):
     """A convex function L of scores of shape (n_samples, n_outputs), targets and weights inside.
 
     Dual points have the shape of the scores; at the optimum the dual is the gradient of L.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Hinge, Loss, MarginSum
+    >>> loss = MarginSum(Hinge(), np.array([[1.0], [-1.0]]), np.array([[0.5], [0.5]]), 2.0)
+    >>> isinstance(loss, Loss), loss.n_outputs, float(loss.value(np.zeros((2, 1))))
+    (True, 1, 1.0)
     """
 
     traits: Trait = Trait.NONE

@@ -131,6 +131,19 @@ class MinimaxFisher(EllipsoidLoss):
 
     (16) of Ito, Takeda and Toh (2017) is its dual with a ball: one ellipsoid around the
     difference of the means. Parameters as for `EllipsoidLoss`.
+
+    See Also
+    --------
+    proxmargin.MarginFDA : The model with this loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import MinimaxFisher
+    >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> loss = MinimaxFisher(signs, np.full(4, 0.25), kappa=1.0)
+    >>> float(loss.value(np.array([[3.0], [1.0], [-1.0], [-1.0]])))  # -(2 + 1) + sqrt(1)
+    -2.0
     """
 
     def _blocks(self, classes: list[Index]) -> list[Index]:
@@ -143,6 +156,19 @@ class MinimaxProbability(EllipsoidLoss):
     (17) of Ito, Takeda and Toh (2017) is its dual with a ball: an ellipsoid around each mean.
     The risk that their 3.2.7 prints subtracts the second class, which is not convex. Parameters
     as for `EllipsoidLoss`.
+
+    See Also
+    --------
+    proxmargin.MarginMPM : The model with this loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import MinimaxProbability
+    >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> loss = MinimaxProbability(signs, np.full(4, 0.25), kappa=1.0)
+    >>> float(loss.value(np.array([[3.0], [1.0], [-1.0], [-2.0]])))  # -(2 + 1.5) + 1 + 0.5
+    -2.0
     """
 
     def _blocks(self, classes: list[Index]) -> list[Index]:

@@ -34,6 +34,14 @@ class Shifted(Wrapped):
     ----------
     loss : Loss
     shift : (n_samples, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Hinge, MarginSum, Shifted
+    >>> loss = MarginSum(Hinge(), np.array([[1.0], [-1.0]]), np.array([[0.5], [0.5]]), 2.0)
+    >>> float(Shifted(loss, np.array([[0.5], [0.0]])).value(np.zeros((2, 1))))
+    0.75
     """
 
     shift: Array

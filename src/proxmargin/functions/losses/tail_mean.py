@@ -46,6 +46,19 @@ class TailMean(SupportLoss):
     ------
     ValueError
         For a nu outside its range, naming the range.
+
+    See Also
+    --------
+    proxmargin.NuSVC : The model with this loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import TailMean
+    >>> signs = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> loss = TailMean(signs, np.full(4, 0.25), nu=0.5)
+    >>> float(loss.value(np.array([[1.0], [3.0], [-2.0], [-4.0]])))  # minus the mean of 1 and 2
+    -1.5
     """
 
     def __init__(

@@ -25,6 +25,18 @@ class Ball(Penalty):
     ----------
     p : float in (1, inf)
     radius : float > 0
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import Ball
+    >>> Ball(p=2.0, radius=1.0).prox(np.array([[3.0], [4.0]]), 1.0)
+    array([[0.6],
+           [0.8]])
     """
 
     p: float = 2.0

@@ -23,6 +23,12 @@ class Penalty(ABC):
     """A convex function G of coefficients of shape (n_features, n_outputs).
 
     Penalties are immutable; the same objects penalise coefficients and, with one row, intercepts.
+
+    Examples
+    --------
+    >>> from proxmargin.penalties import Ball, ElasticNet, Penalty
+    >>> isinstance(ElasticNet(0.1, 0.0), Penalty), isinstance(Ball(), Penalty)
+    (True, True)
     """
 
     traits: Trait = Trait.NONE

@@ -34,6 +34,35 @@ class CustomPenalty(ABC):
     Certificates rest on what these methods return. Numbers are taken to be accurate to one unit
     roundoff a coefficient and `OWN_TERMS` more, relative to themselves: any sum of terms that are
     not negative is. `proxmargin.penalties.check_penalty` tests the laws that they have to keep.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+    check_penalty : Tests the laws that it has to keep.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from proxmargin import MarginClassifier
+    >>> from proxmargin.losses import Logistic
+    >>> from proxmargin.penalties import CustomPenalty
+    >>> @dataclass(frozen=True)
+    ... class Norm(CustomPenalty):
+    ...     strength: float = 0.1
+    ...
+    ...     def value(self, coef):
+    ...         return self.strength * np.linalg.norm(coef)
+    ...
+    ...     def prox(self, coef, step):
+    ...         length = np.linalg.norm(coef)
+    ...         return coef * max(1 - step * self.strength / length, 0) if length else coef
+    ...
+    ...     def dual_norm(self, dual):
+    ...         return np.linalg.norm(dual) / self.strength
+    >>> X, y = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), [0, 1, 0, 1]
+    >>> MarginClassifier(Logistic(), Norm()).fit(X, y).certificate_.converged
+    True
     """
 
     separable: ClassVar[bool] = False

@@ -40,6 +40,17 @@ class Ridge(UniformNet):
 
     With ``l2 = 0`` this is the zero function, the penalty of a free intercept: its conjugate is
     the indicator of ``v = 0``, which is the dual constraint that a free intercept brings.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import Ridge
+    >>> Ridge(l2=0.5).value(np.array([[2.0]])), Ridge(l2=0.5).prox(np.array([[3.0]]), 1.0).tolist()
+    (1.0, [[2.0]])
     """
 
     l2: float = 0.0
@@ -113,7 +124,15 @@ class Ridge(UniformNet):
 
 @dataclass(frozen=True)
 class Pinned(Penalty):
-    """``G(w) = 0`` at ``w = 0``, infinite elsewhere; ``G* = 0``. A model without intercept."""
+    """``G(w) = 0`` at ``w = 0``, infinite elsewhere; ``G* = 0``. A model without intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import Pinned
+    >>> Pinned().value(np.zeros((1, 1))), Pinned().prox(np.array([[2.0]]), 1.0).tolist()
+    (0.0, [[0.0]])
+    """
 
     traits = Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET
     is_pinned = True
@@ -178,6 +197,19 @@ class ElasticNet(UniformNet):
     Notes
     -----
     ``G*(v) = sum_j [|v_j| - l1]_+^2 / (2 l2)``; for ``l2 = 0`` the indicator of ``|v_j| <= l1``.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import ElasticNet
+    >>> net = ElasticNet(l1=1.0, l2=0.5)
+    >>> coef = np.array([[3.0], [-0.5]])
+    >>> net.value(coef), net.prox(coef, 1.0).ravel().tolist()
+    (5.8125, [1.3333333333333333, 0.0])
     """
 
     l1: float

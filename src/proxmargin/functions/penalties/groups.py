@@ -38,6 +38,12 @@ class GroupNorm(Penalty):
     strength : float >= 0
     weights : (n_groups,) > 0, optional
         The omega_g, the same in each class; ones by default.
+
+    Examples
+    --------
+    >>> from proxmargin.penalties import GroupL2, GroupNorm, Groups
+    >>> isinstance(GroupL2(Groups.features(3)), GroupNorm)
+    True
     """
 
     groups: Groups
@@ -218,6 +224,19 @@ class GroupL2(GroupNorm):
     """``G(W) = strength sum_g omega_g |W_g|_2``: the group lasso.
 
     The dual norm is the l2 norm again; see `GroupNorm` for the parameters.
+
+    See Also
+    --------
+    Groups : Partitions of the features.
+    proxmargin.MulticlassSVC : Models with groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import GroupL2, Groups
+    >>> norm = GroupL2(Groups.within_classes([0, 0, 1]), strength=1.0)
+    >>> float(norm.value(np.array([[3.0], [4.0], [-2.0]])))  # 5 + 2
+    7.0
     """
 
     is_polyhedral: ClassVar[bool] = False
@@ -294,6 +313,19 @@ class GroupLinf(GroupNorm):
     """``G(W) = strength sum_g omega_g |W_g|_inf``: the coefficients of a live group share a size.
 
     The dual norm is the l1 norm; see `GroupNorm` for the parameters.
+
+    See Also
+    --------
+    Groups : Partitions of the features.
+    proxmargin.MulticlassSVC : Models with groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import GroupLinf, Groups
+    >>> norm = GroupLinf(Groups.within_classes([0, 0, 1]), strength=1.0)
+    >>> float(norm.value(np.array([[3.0], [4.0], [-2.0]])))  # 4 + 2
+    6.0
     """
 
     is_polyhedral: ClassVar[bool] = True

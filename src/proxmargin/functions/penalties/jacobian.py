@@ -35,6 +35,14 @@ class ProxJacobian:
         1 or -1.
     removed : array, optional
         A second b_g for each group, of which J has ``- b_g b_g'``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import ElasticNet
+    >>> jacobian = ElasticNet(l1=1.0).prox_jacobian(np.array([[3.0], [0.5]]), 1.0)
+    >>> jacobian.diagonal.ravel().tolist()
+    [1.0, 0.0]
     """
 
     diagonal: Array

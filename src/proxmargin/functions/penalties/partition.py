@@ -26,6 +26,16 @@ class Groups:
         gap. Where ``across_classes`` holds, each feature is a group of its own instead, and its
         group holds the coefficients of all classes.
     across_classes : bool
+
+    Examples
+    --------
+    >>> from proxmargin.penalties import Groups
+    >>> Groups.within_classes(["a", "a", "b"]).codes
+    array([0, 0, 1])
+    >>> Groups.of_members([[0, 2], [1]], 3).codes
+    array([0, 1, 0])
+    >>> Groups.features(3).across_classes
+    True
     """
 
     codes: NDArray[np.intp]

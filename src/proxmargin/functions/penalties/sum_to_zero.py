@@ -42,6 +42,18 @@ class SumToZero(Penalty):
     The prox of a row is (17) of Xu et al. (2015): ``soft(z - sigma, l1)`` with the sigma that
     makes the row sum to zero. For the conjugate only the deviations from a common shift of each
     row matter: with ``l2 = 0`` the domain is ``(max - min) / 2 <= l1`` for each row.
+
+    See Also
+    --------
+    SumToZeroGroups : The same for norms of groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import ElasticNet, SumToZero
+    >>> net = SumToZero(ElasticNet(l1=0.5))
+    >>> net.prox(np.array([[3.0, -1.0, 0.0]]), 1.0).round(3).tolist()
+    [[1.667, -1.333, -0.333]]
     """
 
     inner: Penalty
@@ -175,6 +187,20 @@ class SumToZeroGroups(Penalty):
     radius of the smallest ball of the dual norm that holds one point of R^d for each class. The
     prox is the norm's own at the shifts for which it sums to zero: for rows with the sup norm the
     shrinkage of Zhang, Liu, Wu and Zhu (2008).
+
+    See Also
+    --------
+    SumToZero : The same for elastic nets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import GroupL2, Groups, SumToZeroGroups
+    >>> norm = SumToZeroGroups(GroupL2(Groups.features(1), strength=1.0))
+    >>> float(norm.value(np.array([[3.0, 0.0, -4.0]])))
+    inf
+    >>> round(float(norm.value(np.array([[3.0, 0.0, -3.0]]))), 3)
+    4.243
     """
 
     inner: GroupNorm

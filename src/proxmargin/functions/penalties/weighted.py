@@ -43,6 +43,20 @@ class WeightedElasticNet(Penalty):
     finite for all v where there is a ridge or a bound; otherwise the indicator of ``|v| <= l1``,
     on the side without a bound. A feature with neither penalty nor bounds requires ``v = 0``, as a
     free intercept does.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.penalties import ElasticNet, WeightedElasticNet
+    >>> net = WeightedElasticNet(ElasticNet(l1=1.0), factors=np.array([0.0, 2.0]), lower=0.0)
+    >>> net.value(np.array([[5.0], [1.5]]))
+    3.0
+    >>> net.prox(np.array([[-1.0], [5.0]]), 1.0).ravel().tolist()
+    [0.0, 3.0]
     """
 
     inner: ElasticNet

@@ -282,6 +282,15 @@ class SquaredHingeSVC(_OneVsRestEstimator):
     <shared>
 
     <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SquaredHingeSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SquaredHingeSVC(alpha=0.1, l1_ratio=1.0, standardize=True).fit(X, y)
+    >>> model.certificate_.converged, int((model.coef_ != 0).sum())
+    (True, 7)
     """
 
     def _margin_loss(self) -> MarginLoss:
@@ -307,6 +316,18 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     <shared>
 
     <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SparseLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SparseLogisticRegression(alpha=0.05, l1_ratio=1.0, standardize=True).fit(X, y)
+    >>> model.certificate_.converged, int((model.coef_ != 0).sum())
+    (True, 4)
+    >>> model.predict_proba(X[:2]).round(3)
+    array([[0.989, 0.011],
+           [0.945, 0.055]])
     """
 
     multi_class: str = "joint"

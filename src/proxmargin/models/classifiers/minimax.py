@@ -181,6 +181,15 @@ class MarginFDA(_MinimaxMachine):
     <attributes>
     kappa_ : float, or (n_classes,) where there are more than two
         The kappa of each problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import MarginFDA
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MarginFDA(kappa="0.5max", standardize=True).fit(X, y)
+    >>> model.certificate_.converged, round(model.score(X, y), 2)
+    (True, 0.97)
     """
 
     _model = "fda"
@@ -211,6 +220,15 @@ class MarginMPM(_MinimaxMachine):
     <attributes>
     kappa_ : float, or (n_classes,) where there are more than two
         The kappa of each problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import MarginMPM
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = MarginMPM(kappa="0.5max", standardize=True).fit(X, y)
+    >>> model.certificate_.converged, round(model.score(X, y), 2)
+    (True, 0.98)
     """
 
     _model = "mpm"

@@ -116,6 +116,15 @@ class NuSVC(_NuMachine):
     <attributes>
     nu_ : float, or (n_classes,) where there are more than two
         The nu of each problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import NuSVC, nu_range
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = NuSVC(nu=0.2, standardize=True).fit(X, y)
+    >>> model.certificate_.converged, model.nu_
+    (True, 0.2)
     """
 
     _in_memory = (
@@ -306,6 +315,15 @@ class DWD(_NuMachine):
     <attributes>
     nu_ : float, or (n_classes,) where there are more than two
         The nu of each problem.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import DWD
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = DWD(standardize=True).fit(X, y)
+    >>> model.certificate_.converged, round(model.score(X, y), 2)
+    (True, 0.96)
     """
 
     def _check_model(self) -> None:

@@ -133,6 +133,15 @@ class L2SVC(RegularizedMachine):
     <shared>
 
     <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import L2SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = L2SVC(C=0.1, standardize=True).fit(X, y)
+    >>> model.certificate_.converged, round(model.score(X, y), 2)
+    (True, 0.99)
     """
 
     _most_decomposed = MOST_CURVED
@@ -153,6 +162,15 @@ class LogisticRegression(LogisticProbabilities, RegularizedMachine):
     <shared>
 
     <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(C=0.1, standardize=True).fit(X, y)
+    >>> model.certificate_.converged, model.predict_proba(X[:2]).shape
+    (True, (2, 2))
     """
 
     def _margin_loss(self) -> MarginLoss:

@@ -99,6 +99,19 @@ def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
     -----
     ConvergenceWarning
         The result is a lower bound: iterations on many samples with many features did not end.
+
+    See Also
+    --------
+    MarginFDA, MarginMPM : The models.
+    nu_range : The same for NuSVC.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import kappa_max
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> round(kappa_max(X, y, "fda"), 2), round(kappa_max(X, y, "mpm"), 2)
+    (2.6, 1.86)
     """
     check_choice("model", model, MODELS)
     design, signs, shares = checked(X, y, sample_weight)
@@ -109,7 +122,7 @@ def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
             ConvergenceWarning,
             stacklevel=2,
         )
-    return found.value
+    return float(found.value)
 
 
 def largest_kappa(

@@ -78,6 +78,20 @@ def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
     Notes
     -----
     Ito, Takeda and Toh (2017, 3.2.4), who print max for min.
+
+    See Also
+    --------
+    NuSVC : The model.
+    kappa_max : The same for MarginFDA and MarginMPM.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import nu_range
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> lowest, largest = nu_range(X, y)
+    >>> round(lowest, 3), round(largest, 3)
+    (0.0, 0.745)
     """
     design, signs, shares = checked(X, y, sample_weight)
     return smallest_nu(design, signs, shares), largest_nu(signs, shares)

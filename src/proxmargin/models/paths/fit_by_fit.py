@@ -177,6 +177,20 @@ def fitted_grid(
     settings : sequence of parameters by name
     X, y, sample_weight, offset
         As for ``estimator.fit``, which is given no offset that is None.
+
+    See Also
+    --------
+    margin_path : A path in one parameter.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import DWD
+    >>> from proxmargin.paths import fitted_grid
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> models = list(fitted_grid(DWD(standardize=True), [{"nu": 0.5}, {"nu": 0.3}], X, y))
+    >>> [round(model.nu_, 3) for model in models]
+    [0.5, 0.3]
     """
     assembly, before = None, estimator
     shift = {} if offset is None else {"offset": offset}

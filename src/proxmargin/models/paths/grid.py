@@ -159,6 +159,30 @@ def alpha_max(
     -------
     float
         Infinite for ``l1_ratio=0``, because a ridge penalty alone never makes a coefficient zero.
+
+    Raises
+    ------
+    TypeError
+        The estimator has no ``alpha``.
+    ValueError
+        Invalid parameters or data, named in the message.
+
+    See Also
+    --------
+    critical_C : The same for MulticlassSVC.
+    alpha_grid : The strengths below it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SparseLogisticRegression, alpha_max
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
+    >>> largest = alpha_max(lasso, X, y)
+    >>> bool(lasso.set_params(alpha=largest).fit(X, y).coef_.any())
+    False
+    >>> bool(lasso.set_params(alpha=0.99 * largest).fit(X, y).coef_.any())
+    True
     """
     template = _with_alpha(estimator)
     assembly = template._assemble(X, y, sample_weight, offset)
@@ -183,6 +207,27 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
     -------
     float
         Zero for penalties without an l1 part, infinite if no feature is related to the labels.
+
+    Raises
+    ------
+    TypeError
+        The estimator has no ``C`` and ``eta``.
+    ValueError
+        Invalid parameters or data, named in the message.
+
+    See Also
+    --------
+    alpha_max : The same for models with ``alpha``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from proxmargin import MulticlassSVC, critical_C
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MulticlassSVC(penalty="group_l2", groups="features", standardize=True)
+    >>> C = critical_C(model, X, y)
+    >>> int((model.set_params(C=2 * C).fit(X, y).coef_ != 0).any(axis=0).sum())
+    7
     """
     ours = isinstance(estimator, MarginEstimator)
     parameters = estimator.get_params(deep=False) if ours else {}
@@ -210,7 +255,29 @@ def alpha_grid(
     sample_weight: Any = None,
     offset: Any = None,
 ) -> Array:
-    """The strengths that `margin_path` takes by default; parameters as there."""
+    """The strengths that `margin_path` takes by default; parameters as there.
+
+    Raises
+    ------
+    TypeError
+        The estimator has no ``alpha``.
+    ValueError
+        Invalid parameters or data, named in the message.
+
+    See Also
+    --------
+    margin_path : Fits models of these strengths.
+    alpha_max : The first of them, for elastic nets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import HuberizedSVC, alpha_grid
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HuberizedSVC(l1_ratio=1.0, standardize=True)
+    >>> alpha_grid(model, X, y, n_alphas=3, eps=0.01).round(4)
+    array([0.6115, 0.0612, 0.0061])
+    """
     template = _with_alpha(estimator)
     assembly = template._assemble(X, y, sample_weight, offset)
     return default_grid(template, assembly, n_alphas, eps)

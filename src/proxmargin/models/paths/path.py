@@ -105,7 +105,7 @@ class Path:
     >>> lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
     >>> path = margin_path(lasso, X, y, alphas=[0.2, 0.1, 0.05])
     >>> path.n_nonzero.tolist(), path.deviance_ratio.round(2).tolist()
-    ([2, 5, 6], [0.47, 0.65, 0.75])
+    ([3, 4, 4], [0.4, 0.6, 0.73])
     >>> path.coef(0.07).shape, path.predict_proba(X).shape
     ((1, 30), (3, 569, 2))
     """

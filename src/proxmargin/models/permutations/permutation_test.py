@@ -87,6 +87,20 @@ class PermutationTest:
         after an interruption.
     interrupted : bool
         Whether it was ended by Ctrl-C before it had all of its permutations.
+
+    See Also
+    --------
+    permutation_test : Makes one.
+    PermutationDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import DWD, permutation_test
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> test = permutation_test(DWD(standardize=True), X[:40], y[:40], n_permutations=99)
+    >>> test.null.shape, test.exact, test.pvalue
+    ((99,), False, 0.01)
     """
 
     name: str

@@ -119,8 +119,9 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from proxmargin import SVC, CalibratedMargin
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> model = CalibratedMargin(SVC(standardize=True), reject_cost=0.1).fit(X, y)
     >>> model.predict_proba(X).shape
     (569, 2)

@@ -130,8 +130,9 @@ class HuberizedSVCCV(_SparseCrossValidated):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from proxmargin import HuberizedSVCCV
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> model = HuberizedSVCCV(alphas=10, l1_ratios=(0.5, 1.0), standardize=True).fit(X, y)
     >>> model.cv_scores_.shape, model.path_.n_nonzero.size
     ((2, 10, 5), 10)
@@ -142,21 +143,57 @@ class HuberizedSVCCV(_SparseCrossValidated):
 
 @documented
 class ElasticNetSVCCV(_SparseCrossValidated):
-    """`ElasticNetSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
+    """`ElasticNetSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import ElasticNetSVCCV
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> model = ElasticNetSVCCV(alphas=[0.1, 0.01, 0.001, 0.0001], cv=3, standardize=True)
+    >>> model.fit(X[:200], y[:200]).alpha_, model.cv_scores_.shape
+    (0.001, (1, 4, 3))
+    """
 
     plain = ElasticNetSVC
 
 
 @documented
 class SquaredHingeSVCCV(_SparseCrossValidated):
-    """`SquaredHingeSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
+    """`SquaredHingeSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import SquaredHingeSVCCV
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> model = SquaredHingeSVCCV(alphas=8, cv=3, selection="1se", standardize=True).fit(X, y)
+    >>> model.cv_scores_.shape, model.certificate_.converged
+    ((1, 8, 3), True)
+    """
 
     plain = SquaredHingeSVC
 
 
 @documented
 class SparseLogisticRegressionCV(_SparseCrossValidated):
-    """`SparseLogisticRegression` with ``alpha`` and ``l1_ratio`` chosen by cross-validation."""
+    """`SparseLogisticRegression` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import SparseLogisticRegressionCV
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> model = SparseLogisticRegressionCV(alphas=10, cv=5, standardize=True).fit(X, y)
+    >>> simpler = model.at("1se")
+    >>> simpler.alpha > model.alpha_
+    True
+    >>> bool(simpler.get_support().sum() < model.get_support().sum())
+    True
+    """
 
     plain = SparseLogisticRegression
 
@@ -166,6 +203,16 @@ class MulticlassSVCCV(_SparseCrossValidated):
     """`MulticlassSVC` with ``C`` (of an elastic net also ``l1_ratio``) chosen by cross-validation.
 
     With two classes the score of a sample is the difference of the scores of the classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import MulticlassSVCCV
+    >>> X, y = shuffle(*load_wine(return_X_y=True), random_state=0)
+    >>> model = MulticlassSVCCV(Cs=[0.02, 0.1, 0.5, 3], cv=3, selection="1se", standardize=True)
+    >>> model.fit(X, y).cv_scores_.shape, model.coef_.shape
+    ((1, 4, 3), (3, 13))
     """
 
     plain = MulticlassSVC
@@ -173,13 +220,35 @@ class MulticlassSVCCV(_SparseCrossValidated):
 
 @documented
 class SVCCV(CrossValidated):
-    """`SVC` with ``C`` chosen by cross-validation."""
+    """`SVC` with ``C`` chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import SVCCV
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> model = SVCCV(Cs=[0.001, 0.01, 0.1, 1.0], cv=3, standardize=True).fit(X, y)
+    >>> model.C_, model.path_.Cs.tolist()
+    (0.1, [0.001, 0.01, 0.1, 1.0])
+    """
 
     plain = SVC
 
 
 @documented
 class LogisticRegressionCV(CrossValidated):
-    """`LogisticRegression` with ``C`` chosen by cross-validation."""
+    """`LogisticRegression` with ``C`` chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import LogisticRegressionCV
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0, 10.0], cv=3, standardize=True).fit(X, y)
+    >>> model.C_, model.predict_proba(X).shape
+    (1.0, (569, 2))
+    """
 
     plain = LogisticRegression

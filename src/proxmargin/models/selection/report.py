@@ -89,6 +89,20 @@ def feature_report(
         parameter is out of its range.
     ImportError
         pandas is not installed.
+
+    See Also
+    --------
+    StabilitySelection : Frequencies of features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SparseLogisticRegression, feature_report
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> lasso = SparseLogisticRegression(alpha=0.1, l1_ratio=1.0, standardize=True).fit(X, y)
+    >>> report = feature_report(lasso, X, y, cv=3)
+    >>> report["feature"].tolist()
+    ['worst concave points', 'worst radius', 'mean concave points', 'worst texture']
     """
     pandas = optional("pandas", "a report of features")
     check_number("partners", partners, low=0.0, low_open=True, high=1.0)

@@ -63,6 +63,21 @@ class Certificate:
     solver : str
     because : str
         Why this solver was chosen.
+
+    See Also
+    --------
+    certify : Makes one for coefficients from anywhere.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> certificate = SVC(C=0.1, standardize=True).fit(X, y).certificate_
+    >>> certificate.converged, bool(certificate.gap <= 1e-6 * certificate.primal)
+    (True, True)
+    >>> bool(certificate.dual <= certificate.primal)
+    True
     """
 
     primal: float
@@ -116,6 +131,19 @@ class CertificateList(Sequence[Certificate]):
     certificates : sequence of Certificate
     classes : sequence, optional
         The class of each, by which texts name it.
+
+    See Also
+    --------
+    Certificate : One of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from proxmargin import L2SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> certificates = L2SVC().fit(X, y).certificate_
+    >>> len(certificates), certificates.converged, certificates[0].converged
+    (3, True, True)
     """
 
     def __init__(self, certificates: Sequence[Certificate], classes: Iterable[Any] = ()) -> None:

@@ -120,6 +120,23 @@ class Comparison(Ranking, Plots):
     setup : Setup
     outcomes : list of Outcome
     ending : Ending
+
+    See Also
+    --------
+    compare : Makes one.
+    ComparisonDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import compare
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = X[::6], y[::6]
+    >>> comparison = compare(X, y, models=["DWD", "HuberizedSVC"], cv=2, quick=True, progress=False)
+    >>> sorted(comparison.models_), comparison.interrupted
+    (['DWD', 'HuberizedSVC'], False)
+    >>> comparison.folds.shape[0]
+    4
     """
 
     @classmethod

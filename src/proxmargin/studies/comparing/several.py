@@ -55,6 +55,23 @@ class SeveralComparisons:
         Which pairs of models differ.
     notes : tuple of str
         What a reader must know, with the notes of each comparison.
+
+    See Also
+    --------
+    compare_several : Makes one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import compare, compare_several
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> found, models = {}, ["DWD", "MarginFDA"]
+    >>> for name, rows in {"first": slice(0, 200), "second": slice(200, 400)}.items():
+    ...     found[name] = compare(X[rows], y[rows], models=models, cv=2, quick=True, progress=False)
+    >>> several = compare_several(found)
+    >>> sorted(several.models), several.datasets
+    (['DWD', 'MarginFDA'], ('first', 'second'))
     """
 
     models: tuple[str, ...]
@@ -231,6 +248,22 @@ def compare_several(
     Data sets are independent, so that no correction is needed as for folds: what counts is their
     number. Tests of ranks ask whether a model is better on most data sets, not by how much
     (Demsar 2006).
+
+    See Also
+    --------
+    compare : Compares on one data set.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
+    >>> from proxmargin import compare, compare_several
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> found, models = {}, ["DWD", "MarginFDA"]
+    >>> for name, rows in {"first": slice(0, 200), "second": slice(200, 400)}.items():
+    ...     found[name] = compare(X[rows], y[rows], models=models, cv=2, quick=True, progress=False)
+    >>> compare_several(found).scores.shape
+    (2, 2)
     """
     facts = {
         str(name): each if isinstance(each, Mapping) else each.to_dict()

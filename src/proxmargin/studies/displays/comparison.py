@@ -107,10 +107,12 @@ class ComparisonDisplay:
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from proxmargin import ComparisonDisplay, compare
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> found = compare(X, y, models=["HuberizedSVC", "DWD"])  # doctest: +SKIP
-    >>> display = ComparisonDisplay.from_comparison(found)  # doctest: +SKIP
-    >>> display = ComparisonDisplay.from_comparison(found, kind="roc")  # doctest: +SKIP
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> models = ["HuberizedSVC", "DWD"]
+    >>> found = compare(X[::6], y[::6], models=models, cv=2, quick=True, progress=False)
+    >>> sorted(ComparisonDisplay.from_comparison(found).labels_)
+    ['DWD', 'HuberizedSVC']
+    >>> display = ComparisonDisplay.from_comparison(found, kind="roc")
     """
 
     marks_: list[Any]

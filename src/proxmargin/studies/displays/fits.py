@@ -39,8 +39,10 @@ class ConvergenceDisplay:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from proxmargin import ConvergenceDisplay, History, SVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = SVC(solver="fapg", callbacks=[History(every=1)]).fit(X, y)  # doctest: +SKIP
-    >>> display = ConvergenceDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> model = SVC(C=0.1, standardize=True, solver="fapg", callbacks=[History(every=1)])
+    >>> display = ConvergenceDisplay.from_estimator(model.fit(X, y))
+    >>> len(display.lines_)
+    1
     """
 
     def __init__(
@@ -134,7 +136,10 @@ class PermutationDisplay:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from proxmargin import DWD, PermutationDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> display = PermutationDisplay.from_estimator(DWD(), X, y)  # doctest: +SKIP
+    >>> model = DWD(standardize=True)
+    >>> display = PermutationDisplay.from_estimator(model, X[:60], y[:60], n_permutations=99)
+    >>> display.ax_.get_ylabel() != ""
+    True
     """
 
     def __init__(self, test: PermutationTest) -> None:
@@ -202,7 +207,9 @@ class CriticalDifferenceDisplay:
     --------
     >>> from proxmargin import CriticalDifferenceDisplay
     >>> scores = [[0.9, 0.8, 0.7], [0.8, 0.7, 0.6], [0.7, 0.6, 0.5]]
-    >>> display = CriticalDifferenceDisplay.from_scores(scores)  # doctest: +SKIP
+    >>> display = CriticalDifferenceDisplay.from_scores(scores)
+    >>> len(display.labels_)
+    3
     """
 
     def __init__(self, result: Nemenyi) -> None:

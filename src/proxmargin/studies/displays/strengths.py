@@ -50,7 +50,9 @@ class PathDisplay:
     >>> from proxmargin import HuberizedSVC, PathDisplay
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = HuberizedSVC(l1_ratio=1.0, standardize=True)
-    >>> display = PathDisplay.from_estimator(model, X, y)  # doctest: +SKIP
+    >>> display = PathDisplay.from_estimator(model, X, y, n_alphas=20)
+    >>> len(display.lines_) <= 30
+    True
     """
 
     def __init__(self, path: Path) -> None:
@@ -200,10 +202,13 @@ class CVDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from proxmargin import CVDisplay, HuberizedSVCCV
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = HuberizedSVCCV(standardize=True).fit(X, y)  # doctest: +SKIP
-    >>> display = CVDisplay.from_estimator(model)  # doctest: +SKIP
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> model = HuberizedSVCCV(alphas=20, standardize=True).fit(X, y)
+    >>> display = CVDisplay.from_estimator(model)
+    >>> len(display.errorbars_)
+    1
     """
 
     def __init__(self, estimator: CrossValidated) -> None:
@@ -287,11 +292,14 @@ class StabilityDisplay:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from proxmargin import SparseLogisticRegression, StabilityDisplay, StabilitySelection
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
-    >>> stable = StabilitySelection(lasso, threshold=0.75, pfer=1).fit(X, y)  # doctest: +SKIP
-    >>> display = StabilityDisplay.from_estimator(stable, kind="bars")  # doctest: +SKIP
+    >>> stable = StabilitySelection(lasso, threshold=0.75, pfer=1, n_pairs=10, random_state=0)
+    >>> display = StabilityDisplay.from_estimator(stable.fit(X, y), kind="bars", top=5)
+    >>> len(display.bars_)
+    5
     """
 
     lines_: list[Any]

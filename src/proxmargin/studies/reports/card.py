@@ -63,6 +63,18 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     ------
     ValueError
         Shapes do not agree, or the data are no numbers.
+
+    See Also
+    --------
+    write_report : A page that holds the card.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from proxmargin.reports import data_card
+    >>> card = data_card(*load_wine(return_X_y=True))
+    >>> card["n_samples"], card["n_features"], card["sorted_by_class"]
+    (178, 13, True)
     """
     X, y, names = _checked(X, y, feature_names)
     labels, codes = np.unique(y, return_inverse=True)

@@ -63,6 +63,25 @@ def write_report(comparison: Any, path: str | os.PathLike[str]) -> None:
         These are not the facts of a comparison.
     OSError
         The file cannot be written.
+
+    See Also
+    --------
+    proxmargin.Comparison.to_html : The same of a comparison.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import compare
+    >>> from proxmargin.reports import write_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = X[::6], y[::6]
+    >>> comparison = compare(X, y, models=["DWD", "HuberizedSVC"], cv=2, quick=True, progress=False)
+    >>> file = Path(tempfile.mkdtemp(), "report.html")
+    >>> write_report(comparison, file)
+    >>> file.stat().st_size > 10_000
+    True
     """
     check_libraries()
     facts = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
@@ -313,7 +332,13 @@ def _rounded(value: Any) -> Any:
 
 
 def check_libraries() -> None:
-    """Raise ImportError, with the command that installs them, where a library is missing."""
+    """Raise ImportError, with the command that installs them, where a library is missing.
+
+    Examples
+    --------
+    >>> from proxmargin.reports import check_libraries
+    >>> check_libraries()  # nothing where they are installed
+    """
     for library in ("jinja2", "vl_convert"):
         optional(library, USE, EXTRA)
 

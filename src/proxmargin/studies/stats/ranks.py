@@ -36,6 +36,19 @@ class ControlComparison:
     adjusted : (n_others,)
         The p-values after Holm's procedure: differences with ``adjusted < alpha`` are significant
         together at level alpha.
+
+    See Also
+    --------
+    against_control, holm : Compute it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import against_control
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = against_control(scores)
+    >>> result.control, result.names, result.adjusted.round(3).tolist()
+    ('model 0', ('model 1', 'model 2'), [0.083, 0.019])
     """
 
     control: str
@@ -72,6 +85,16 @@ def holm(
     ------
     ValueError
         As `against_control`; p-values outside 0 and 1, or parameters of tables with them.
+
+    See Also
+    --------
+    against_control : The comparison with a control by itself.
+
+    Examples
+    --------
+    >>> from proxmargin.stats import holm
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
     """
     check_flag("higher_is_better", higher_is_better)
     numbers = read_numbers(scores, "scores")
@@ -113,6 +136,19 @@ def against_control(
     ------
     ValueError
         As `read_scores`; no such control; higher_is_better neither True nor False.
+
+    See Also
+    --------
+    nemenyi : Compares all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import against_control
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = against_control(scores, control=0)
+    >>> result.pvalue.round(3).tolist()
+    [0.083, 0.009]
     """
     table = read_scores(scores)
     column = table.index(control)
@@ -150,6 +186,19 @@ class Friedman:
     iman_davenport, iman_davenport_pvalue : float
         Of the F distribution with ``n_models - 1`` and ``(n_models - 1) (n_sets - 1)`` degrees of
         freedom.
+
+    See Also
+    --------
+    friedman : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import friedman
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = friedman(scores)
+    >>> result.average_ranks.round(2).tolist(), round(result.pvalue, 4)
+    ([1.17, 2.17, 2.67], 0.0302)
     """
 
     names: tuple[str, ...]
@@ -180,6 +229,19 @@ class Nemenyi:
     critical_difference : float
         Average ranks that differ by less are not significantly different at level ``alpha``.
     alpha : float
+
+    See Also
+    --------
+    nemenyi : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import nemenyi
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = nemenyi(scores)
+    >>> round(result.critical_difference, 3), result.pvalue.shape
+    (1.353, (3, 3))
     """
 
     names: tuple[str, ...]
@@ -232,6 +294,19 @@ def friedman(
     ------
     ValueError
         As `read_scores`; higher_is_better or correct_ties neither True nor False.
+
+    See Also
+    --------
+    nemenyi, against_control : Which models differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import friedman
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = friedman(scores)
+    >>> round(result.statistic, 3), round(result.iman_davenport, 3)
+    (7.0, 7.0)
     """
     check_flag("correct_ties", correct_ties)
     check_flag("higher_is_better", higher_is_better)
@@ -281,6 +356,20 @@ def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = 
     ------
     ValueError
         As `read_scores`; alpha outside 0 and 1; higher_is_better neither True nor False.
+
+    See Also
+    --------
+    friedman : Whether models differ at all.
+    proxmargin.CriticalDifferenceDisplay : Draws it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import nemenyi
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = nemenyi(scores, alpha=0.1)
+    >>> result.average_ranks.round(2).tolist(), round(result.critical_difference, 3)
+    ([1.17, 2.17, 2.67], 1.185)
     """
     alpha = check_fraction("alpha", alpha)
     check_flag("higher_is_better", higher_is_better)
@@ -293,7 +382,7 @@ def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = 
     pvalues = np.asarray(studentized_range.sf(studentized, models, np.inf))
     np.fill_diagonal(pvalues, 1.0)
     critical = unit * float(studentized_range.ppf(1 - alpha, models, np.inf))
-    return Nemenyi(table.names, means, pvalues, critical, alpha)
+    return Nemenyi(table.names, means, pvalues, float(critical), alpha)
 
 
 MOST_EXACT = 200  # rows: 2^200 signs are counted by sums of ranks, of which there are 20,000
@@ -312,6 +401,19 @@ class SignedRanks:
         ``z`` of (21): not positive.
     pvalue : (n_models, n_models)
         Two-sided.
+
+    See Also
+    --------
+    wilcoxon_signed_ranks : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import wilcoxon_signed_ranks
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = wilcoxon_signed_ranks(scores)
+    >>> float(result.statistic[0, 2]), round(float(result.zscore[0, 2]), 3)
+    (0.0, -2.201)
     """
 
     names: tuple[str, ...]
@@ -355,6 +457,19 @@ def wilcoxon_signed_ranks(
     ValueError
         As `read_scores`; an unknown method; too many data sets for the exact one; correct_ties
         neither True nor False.
+
+    See Also
+    --------
+    friedman : For more than two models at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import wilcoxon_signed_ranks
+    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> result = wilcoxon_signed_ranks(scores, method="exact")
+    >>> round(float(result.pvalue[0, 2]), 4)
+    0.0312
     """
     check_flag("correct_ties", correct_ties)
     check_choice("method", method, ("normal", "exact"))

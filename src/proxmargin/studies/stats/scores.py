@@ -215,6 +215,19 @@ class ResampledInterval:
     ----------
     mean, low, high, error : (n_models,), or numbers for the scores of one model
         The last is the standard error.
+
+    See Also
+    --------
+    corrected_resampled_interval : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import corrected_resampled_interval
+    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> result = corrected_resampled_interval(scores, test_share=0.2)
+    >>> result.mean.round(3).tolist(), result.low.round(3).tolist()
+    ([0.926, 0.896], [0.887, 0.875])
     """
 
     mean: Floats
@@ -238,6 +251,19 @@ class ResampledTTest:
         Student's t; infinite where a difference is the same in all folds, and 0 where it is zero.
     pvalue : (n_models, n_models)
         Two-sided.
+
+    See Also
+    --------
+    corrected_resampled_ttest : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import corrected_resampled_ttest
+    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> result = corrected_resampled_ttest(scores, test_share=0.2)
+    >>> round(float(result.difference[0, 1]), 3), round(float(result.pvalue[0, 1]), 3)
+    (0.03, 0.129)
     """
 
     names: tuple[str, ...]
@@ -265,6 +291,19 @@ class BayesianTTest:
         that they are practically equal; that it is worse by more.
     rope : float
         Region of practical equivalence, in units of the score.
+
+    See Also
+    --------
+    bayesian_correlated_ttest : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import bayesian_correlated_ttest
+    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> result = bayesian_correlated_ttest(scores, test_share=0.2, rope=0.02)
+    >>> result.better.round(3).tolist()
+    [[0.0, 0.72], [0.017, 0.0]]
     """
 
     names: tuple[str, ...]
@@ -305,6 +344,15 @@ def corrected_resampled_interval(
     ------
     ValueError
         Not real and finite numbers; fewer than two rows; test_share or confidence outside 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import corrected_resampled_interval
+    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> result = corrected_resampled_interval(scores[:, 0], test_share=0.2)
+    >>> round(float(result.mean), 3), round(float(result.low), 3), round(float(result.high), 3)
+    (0.926, 0.887, 0.965)
     """
     confidence, ratio = check_fraction("confidence", confidence), _ratio(test_share)
     values = read_numbers(scores, "scores")
@@ -345,6 +393,19 @@ def corrected_resampled_ttest(
     ------
     ValueError
         As `read_scores`; test_share or confidence outside 0 and 1.
+
+    See Also
+    --------
+    bayesian_correlated_ttest : Probabilities of differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import corrected_resampled_ttest
+    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> result = corrected_resampled_ttest(scores, test_share=0.2)
+    >>> bool(result.low[0, 1] < result.difference[0, 1] < result.high[0, 1])
+    True
     """
     confidence = check_fraction("confidence", confidence)
     names, found = _differences(scores, test_share)
@@ -384,6 +445,19 @@ def bayesian_correlated_ttest(
     ValueError
         As `read_scores`; test_share outside 0 and 1; rope negative or not finite;
         higher_is_better neither True nor False.
+
+    See Also
+    --------
+    corrected_resampled_ttest : The test with the same variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.stats import bayesian_correlated_ttest
+    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> result = bayesian_correlated_ttest(scores, test_share=0.2, rope=0.01)
+    >>> round(float(result.better[0, 1] + result.equal[0, 1] + result.worse[0, 1]), 6)
+    1.0
     """
     check_number("rope", rope, low=0.0)
     check_flag("higher_is_better", higher_is_better)

@@ -158,6 +158,18 @@ def wrong_classes(
     weights : (n_samples,) >= 0, summing to one
     sample_count : float
         Total sample weight before that normalisation.
+
+    See Also
+    --------
+    proxmargin.MulticlassSVC : Models with losses of all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Hinge, wrong_classes
+    >>> loss = wrong_classes(Hinge(), np.array([0, 1]), np.array([0.5, 0.5]), 3, 2.0)
+    >>> float(loss.value(np.zeros((2, 3))))  # two wrong classes with a loss of 1 each
+    2.0
     """
     counts = np.repeat(weights[:, None], n_classes, axis=1)
     counts[np.arange(codes.size), codes] = 0.0
@@ -174,6 +186,18 @@ class PairwiseSquaredHinge(SmoothComparison):
     ----------
     codes, shares, count, total
         See `SmoothComparison`.
+
+    See Also
+    --------
+    proxmargin.MulticlassSVC : Models with losses of all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import PairwiseSquaredHinge
+    >>> loss = PairwiseSquaredHinge(np.array([0, 2]), np.array([0.5, 0.5]), 3)
+    >>> float(loss.value(np.zeros((2, 3))))  # two wrong classes with a loss of 1 each
+    2.0
     """
 
     @property

@@ -37,6 +37,18 @@ class Multinomial(SmoothComparison):
     -----
     The rates and what they leave of one are probabilities a, and the conjugate is
     ``sum_i s_i (sum_k a_ik log a_ik - margin (1 - a_iy))``.
+
+    See Also
+    --------
+    proxmargin.MulticlassSVC : Models with losses of all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Multinomial
+    >>> loss = Multinomial(np.array([0, 2]), np.array([0.5, 0.5]), 3, 2.0)
+    >>> round(float(loss.value(np.zeros((2, 3)))), 4)  # log(3)
+    1.0986
     """
 
     most_rate = 1.0
@@ -96,6 +108,18 @@ class CrammerSinger(LabelledLoss):
     Notes
     -----
     (7) of Chierchia et al. (2015), whose (11) leaves the constraint of the intercept implicit.
+
+    See Also
+    --------
+    proxmargin.MulticlassSVC : Models with losses of all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import CrammerSinger
+    >>> loss = CrammerSinger(np.array([0, 2]), np.array([0.5, 0.5]), 3)
+    >>> loss.value(np.array([[2.0, 0.0, 0.0], [0.0, 0.0, 0.5]]))  # losses 0 and 0.5
+    0.25
     """
 
     traits = Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN

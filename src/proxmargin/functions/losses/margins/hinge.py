@@ -21,6 +21,17 @@ class Hinge(MarginLoss):
 
     Not smooth: gradient solvers refuse it; it is here as the limit of the huberized hinge and
     for its prox, conjugate and Fenchel-Young terms.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Hinge
+    >>> Hinge().value(np.array([-1.0, 0.5, 2.0]))
+    array([2. , 0.5, 0. ])
     """
 
     has_quadratic_conjugate = True  # with a smoothness that is infinite
@@ -164,7 +175,19 @@ class CappedQuadratic(MarginLoss):
 
 @dataclass(frozen=True)
 class SquaredHinge(CappedQuadratic):
-    """``[1 - t]_+^2``; its conjugate at -a is ``-a + a^2/4`` for a >= 0."""
+    """``[1 - t]_+^2``; its conjugate at -a is ``-a + a^2/4`` for a >= 0.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import SquaredHinge
+    >>> SquaredHinge().value(np.array([-1.0, 0.5, 2.0]))
+    array([4.  , 0.25, 0.  ])
+    """
 
     scalars = CappedScalars(2.0, np.inf)
 
@@ -177,6 +200,17 @@ class HuberizedHinge(CappedQuadratic):
     ----------
     delta : float > 0
         Width of the quadratic zone; towards 0 the loss becomes the hinge.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import HuberizedHinge
+    >>> HuberizedHinge(delta=2.0).value(np.array([-2.0, 0.0, 2.0]))
+    array([2.  , 0.25, 0.  ])
     """
 
     delta: float = 1.0

@@ -91,7 +91,19 @@ class LogisticScalars(NamedTuple):
 
 @dataclass(frozen=True)
 class Logistic(MarginLoss):
-    """``log(1 + exp(-t))``; its conjugate at -a is the negative entropy of (a, 1 - a)."""
+    """``log(1 + exp(-t))``; its conjugate at -a is the negative entropy of (a, 1 - a).
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Logistic
+    >>> Logistic().value(np.array([-1.0, 0.0, 1.0])).round(4)
+    array([1.3133, 0.6931, 0.3133])
+    """
 
     is_strictly_convex = True
     has_linear_piece = False
@@ -168,6 +180,17 @@ class DistanceWeighted(MarginLoss):
     threshold : float > 0
         The q above, in units of the scores. Ito, Takeda and Toh (2017) write ``q^2 = m nu`` with
         a nu that is not confined to (0, 1].
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import DistanceWeighted
+    >>> DistanceWeighted(1.0).value(np.array([-1.0, 1.0, 2.0]))
+    array([3. , 1. , 0.5])
     """
 
     threshold: float

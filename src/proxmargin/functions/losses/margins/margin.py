@@ -17,7 +17,23 @@ from proxmargin.functions.losses.base import Array
 
 
 class MarginLoss(ABC):
-    """A convex, non-increasing function phi of the margin. Immutable."""
+    """A convex, non-increasing function phi of the margin. Immutable.
+
+    See Also
+    --------
+    proxmargin.MarginClassifier : Takes a loss and a penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Logistic, MarginLoss
+    >>> phi = Logistic()
+    >>> isinstance(phi, MarginLoss), phi.smoothness
+    (True, 0.25)
+    >>> t, a = np.array([0.3]), np.array([0.4])
+    >>> bool(phi.value(t) + phi.conjugate(a) + a * t >= phi.fenchel_young(t, a) - 1e-12)
+    True
+    """
 
     is_portable: ClassVar[bool] = True
     """All fields are plain values or portable objects, so that a model file can store the loss."""

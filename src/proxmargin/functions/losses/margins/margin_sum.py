@@ -80,6 +80,15 @@ class MarginSum(Loss):
         Sample weights divided by their sum; zero where a score does not count.
     sample_count : float
         The sum that the weights were divided by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import HuberizedHinge, MarginSum
+    >>> signs, weights = np.array([[1.0], [-1.0]]), np.array([[0.5], [0.5]])
+    >>> loss = MarginSum(HuberizedHinge(), signs, weights, 2.0)
+    >>> float(loss.value(np.array([[2.0], [0.0]])))
+    0.25
     """
 
     phi: MarginLoss

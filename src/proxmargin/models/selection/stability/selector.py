@@ -137,8 +137,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.utils import shuffle
     >>> from proxmargin import SparseLogisticRegression, StabilitySelection
-    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
     >>> lasso = SparseLogisticRegression(l1_ratio=1.0, standardize=True)
     >>> stable = StabilitySelection(lasso, n_pairs=25, threshold=0.75, pfer=1, random_state=0)
     >>> stable.fit(X, y).q_, stable.frequencies_.shape, stable.transform(X).shape[1] <= 30
