@@ -13,7 +13,6 @@ MODULES = (
     "proxmargin",
     "proxmargin.losses",
     "proxmargin.penalties",
-    "proxmargin.solvers.callbacks",
 )
 SECTION = r"{}\n-+\n(.*?)(\n\n[A-Z][A-Za-z ]+\n-+\n|\Z)"
 

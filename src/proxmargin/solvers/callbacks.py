@@ -95,6 +95,24 @@ class Checkpoint:
     path : path-like
     every : float
         Seconds; 0 writes at every certificate.
+
+    See Also
+    --------
+    History : Keeps the steps of a fit in memory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import Checkpoint, HuberizedSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> file = Path(tempfile.mkdtemp(), "fit.npz")
+    >>> model = HuberizedSVC(solver="b-pgh", standardize=True, callbacks=[Checkpoint(file)])
+    >>> coef = model.fit(X, y).coef_
+    >>> again = HuberizedSVC(solver="b-pgh", standardize=True).fit(X, y, resume_from=file)
+    >>> bool((again.coef_ == coef).all())
+    True
     """
 
     path: str | os.PathLike[str]
@@ -167,6 +185,20 @@ class History:
         of that run, and the certificate of the step takes the place of the last of them.
     best : Point or None
         The point with the smallest gap so far, also after an interruption.
+
+    See Also
+    --------
+    ConvergenceDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import History, HuberizedSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> history = History()
+    >>> model = HuberizedSVC(solver="b-pgh", standardize=True, callbacks=[history]).fit(X, y)
+    >>> model.history_ is history, len(history) > 1
+    (True, True)
     """
 
     every: int | None = None
@@ -260,6 +292,13 @@ class Progress:
     together : bool
         They run at the same time, on threads: the line is about the one with the largest gap, with
         the passes of all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from proxmargin import HuberizedSVC, Progress
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = HuberizedSVC(standardize=True, callbacks=[Progress()]).fit(X, y)
     """
 
     label: str = "fit"

@@ -196,6 +196,19 @@ class LevelSet(Wrapped):
         F(Z) + F*(q) - <Z, q> <= [F(Z) - nu (L(Z) - budget)] + nu [L(Z) + L*(q/nu) - <Z, q/nu>],
 
     two terms that are not negative: any nu proves a gap, and the best one is searched for.
+
+    See Also
+    --------
+    proxmargin.MulticlassSVC : Its ``eta`` is such a budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxmargin.losses import Hinge, LevelSet, MarginSum
+    >>> signs, weights = np.array([[1.0], [-1.0]]), np.array([[0.5], [0.5]])
+    >>> loss = LevelSet(MarginSum(Hinge(), signs, weights, 2.0), budget=0.25, price=10.0)
+    >>> float(loss.value(np.zeros((2, 1)))), float(loss.value(np.array([[1.0], [-1.0]])))
+    (7.5, 0.0)
     """
 
     budget: float
