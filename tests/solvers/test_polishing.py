@@ -22,7 +22,7 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Status
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
-from proxmargin.solvers.ridge.ball_newton import BallNewton
+from proxmargin.solvers.ridge.newton import BallNewton
 
 
 def in_a_ball(rng: np.random.Generator) -> Problem:

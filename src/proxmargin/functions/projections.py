@@ -25,23 +25,12 @@ class NotFiniteError(ValueError):
 
 
 def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
-    """The nearest ``y_i`` to each row with ``y_i >= 0`` and ``sum(y_i) = sizes_i``.
+    """The nearest ``y_i`` to each row with ``y_i >= 0`` and ``sum(y_i) = sizes_i``, (n, K); each
+    sum has the digits of its size.
 
-    It gives the prox of ``z -> size max_k z_k`` (Chierchia et al. 2015, Prop. 3.1).
-
-    Parameters
-    ----------
-    rows : (n, K), finite, or -inf where an entry is to be zero
-    sizes : (n,) or a number, finite, >= 0
-
-    Returns
-    -------
-    (n, K), a new array; each sum has the digits of its size.
-
-    Raises
-    ------
-    ValueError
-        For other shapes, sizes that are negative, or entries that are no numbers.
+    It gives the prox of ``z -> size max_k z_k`` (Chierchia et al. 2015, Prop. 3.1). An entry of
+    -inf becomes zero. Raises ValueError: other shapes, sizes that are negative, or entries that are
+    no numbers.
     """
     matrix = np.ascontiguousarray(rows, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
@@ -110,25 +99,10 @@ def transport_rounded(matrix: Array, row_sums: Array, column_sums: Array) -> Arr
 
 
 def ball(point: ArrayLike, radius: float) -> Array:
-    """The nearest u to ``point`` with ``|u|_2 <= radius``: ``min(1, radius / |point|) point``.
-
-    Section 4.1.4 of Ito, Takeda and Toh (2017). Norms that are too large or too small for a
-    float do no harm.
-
-    Parameters
-    ----------
-    point : (n,), finite
-    radius : >= 0, may be inf
-
-    Returns
-    -------
-    (n,), a new array
-
-    Raises
-    ------
-    ValueError
-        For entries that are not finite, or a radius that is negative or NaN.
-    """
+    """The nearest u to ``point`` with ``|u|_2 <= radius``: ``min(1, radius / |point|) point``,
+    section 4.1.4 of Ito, Takeda and Toh (2017). Norms that are too large or too small for a float
+    do no harm. Raises ValueError: entries that are not finite, or a radius that is negative or
+    NaN."""
     start, largest = _checked(point, radius)
     if largest <= radius / math.sqrt(max(start.size, 1)):
         return start.copy()
@@ -140,30 +114,16 @@ def ball(point: ArrayLike, radius: float) -> Array:
 
 
 def lp_ball(point: ArrayLike, radius: float, p: float) -> Array:
-    """The nearest u to ``point`` with ``|u|_p <= radius``, for ``1 < p < inf``.
+    """The nearest u to ``point`` with ``|u|_p <= radius``, for ``1 < p < inf``; errors are those of
+    `ball`.
 
     With s = max |point_i| and u = radius z sign(point), the optimality conditions are
 
         (radius / s) z_i + nu z_i^(p-1) = |point_i| / s,    sum z_i^p = 1,    nu >= 0.
 
-    Each z_i is found by a monotone Newton method, nu by Newton on ``|z|_p^(1-p)``, which is
-    nearly linear in nu (linear for p = 2), between bounds. Norms that are too large or too small
-    for a float do no harm.
-
-    Parameters
-    ----------
-    point : (n,), finite
-    radius : >= 0, may be inf
-    p : the exponent of the norm; 2 is `ball`
-
-    Returns
-    -------
-    (n,), a new array
-
-    Raises
-    ------
-    ValueError
-        For entries that are not finite, a radius that is negative or NaN, or p outside (1, inf).
+    Each z_i is found by a monotone Newton method, nu by Newton on ``|z|_p^(1-p)``, which is nearly
+    linear in nu (linear for p = 2), between bounds. Norms that are too large or too small for a
+    float do no harm.
     """
     if not 1.0 < p < math.inf:
         raise ValueError(f"p={p} is outside (1, inf)")
@@ -213,27 +173,12 @@ def _unit(sizes: Array, radius: float, p: float) -> Array:
 
 
 def hinge_epigraphs(rows: ArrayLike, levels: ArrayLike, codes: ArrayLike) -> tuple[Array, Array]:
-    """The nearest ``(p_i, theta_i)`` to each row and level with ``h_i(p_i) <= theta_i``.
+    """The nearest ``(p_i, theta_i)`` to each row and level with ``h_i(p_i) <= theta_i``, (n, K) and
+    (n,).
 
     ``h_i(y) = max_k y_k + [k != codes_i]``: for ``y_k = z_k - z_own`` it is the hinge of Crammer
-    and Singer (Chierchia et al. 2015, Prop. 3.3).
-
-    Parameters
-    ----------
-    rows : (n, K), finite
-    levels : (n,), finite
-    codes : (n,) integers in [0, K)
-
-    Returns
-    -------
-    rows : (n, K)
-    levels : (n,)
-        New arrays.
-
-    Raises
-    ------
-    ValueError
-        For other shapes, classes that do not exist, or entries that are not finite.
+    and Singer (Chierchia et al. 2015, Prop. 3.3). Raises ValueError: other shapes, classes that do
+    not exist, or entries that are not finite.
     """
     matrix = np.ascontiguousarray(rows, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
@@ -265,37 +210,22 @@ def box_hyperplane_multiplier(
     *,
     guess: float | None = None,
 ) -> tuple[Array, float]:
-    """The nearest point of a box cut by a hyperplane, and the multiplier of the hyperplane.
+    """The nearest point of a box cut by a hyperplane, and the multiplier of the hyperplane, one of
+    many where no entry is strictly inside its bounds.
 
-    ``u_i = clip(point_i - theta normal_i, low_i, high_i)`` with theta a root of
-    ``h(theta) = normal'u(theta) = total`` (Lemma 2 of Ito, Takeda and Toh (2017)). The bounds
-    hold exactly and ``normal'u`` is the total to the last digits that the free entries can
-    express: entries differ from the formula by its own rounding. Entries of zero normal are
-    clipped.
+    ``u_i = clip(point_i - theta normal_i, low_i, high_i)`` with theta a root of ``h(theta) =
+    normal'u(theta) = total`` (Lemma 2 of Ito, Takeda and Toh (2017)). The bounds hold exactly and
+    ``normal'u`` is the total to the last digits that the free entries can express: entries differ
+    from the formula by its own rounding. Entries of zero normal are clipped. Normal and bounds may
+    be numbers, and bounds infinite.
 
-    Parameters
-    ----------
-    point : (n,), finite
-    normal : (n,) or a number, finite, of any signs
-    total : finite
-    low, high : (n,) or numbers, low <= high; low may be -inf, high may be inf
-    guess : near theta, such as theta of a similar point
-        Newton's method starts there, and ends after few steps if no more than few entries have a
-        breakpoint between the two; where it does not end at theta, a breakpoint search (Kiwiel,
-        2008) follows.
+    Newton's method starts at ``guess``, such as theta of a similar point, and ends after few steps
+    if few entries have a breakpoint between the two; where it does not end at theta, a breakpoint
+    search (Kiwiel, 2008) follows.
 
-    Returns
-    -------
-    u : (n,), a new array
-    theta : float
-        One of many where no entry is strictly inside its bounds.
-
-    Raises
-    ------
-    ValueError
-        For input that is not a number or of other shape, ``low > high``, or a total that no u in
-        the box has. A total beyond the range by rounding (1e-12, relative to ``sum |normal u|``)
-        gives the end of the range.
+    Raises ValueError: input that is not a number or of other shape, ``low > high``, or a total that
+    no u in the box has. A total beyond the range by rounding (1e-12, relative to ``sum |normal
+    u|``) gives the end of the range.
     """
     return _nearest(_knapsack(point, normal, total, low, high), guess)
 
@@ -308,22 +238,9 @@ def capped_simplex(
     weights: ArrayLike | None = None,
     guess: float | None = None,
 ) -> Array:
-    """The nearest u to ``point`` with ``weights'u = total`` and ``0 <= u <= cap``.
-
-    (22) of Ito, Takeda and Toh (2017), one class of the dual of the nu-SVM.
-
-    Parameters
-    ----------
-    point : (n,), finite
-    total : finite
-    cap : (n,) or a number, may be inf
-    weights : (n,), ones by default
-    guess : as of `box_hyperplane_multiplier`, as are the errors
-
-    Returns
-    -------
-    (n,), a new array
-    """
+    """The nearest u to ``point`` with ``weights'u = total`` and ``0 <= u <= cap``: (22) of Ito,
+    Takeda and Toh (2017), one class of the dual of the nu-SVM. Weights are ones by default;
+    ``guess`` and errors are those of `box_hyperplane_multiplier`."""
     normal = 1.0 if weights is None else weights
     return box_hyperplane_multiplier(point, normal, total, 0.0, cap, guess=guess)[0]
 

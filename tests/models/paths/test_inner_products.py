@@ -31,7 +31,7 @@ from proxmargin.optimality.certificates.certify import certify, certify_together
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.interior.active_set import ActiveSet
 from proxmargin.solvers.loop.report import Solution
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import RidgeNewton
 from tests.oracles.models import binary_optimum
 
 MODELS = [SVC, L2SVC, LogisticRegression]

@@ -26,7 +26,7 @@ from proxmargin.solvers.choice.rules import FALLBACK, rules_for
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import Solver, State, Stop, UnsuitableSolverError
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import RidgeNewton
 from tests.cases import (
     binary_problem,
     class_problem,

@@ -39,7 +39,7 @@ from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import RidgeNewton
 from tests.compiled.solvers.test_dual_coordinates import (
     hessian,
     objective,

@@ -21,7 +21,7 @@ from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.papers.accelerated import FastProximalGradientStar
 from proxmargin.solvers.papers.proximal_gradient import ProximalGradient
-from proxmargin.solvers.ridge.ball_newton import BallNewton, _minimise_in_ball
+from proxmargin.solvers.ridge.newton import BallNewton, _minimise_in_ball
 from tests.oracles.models import TIGHT
 from tests.shared_data import load_instance, needs_data, reference_instances
 from tests.solvers.ridge.test_ridge_newton import cancer, margin_sum, two_classes

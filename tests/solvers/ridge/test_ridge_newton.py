@@ -20,7 +20,7 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.ridge import ridge_forms
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import RidgeNewton
 from tests.oracles.models import binary_optimum
 from tests.shared_data import load_instance, needs_data, reference_instances
 

@@ -103,6 +103,8 @@ class Dataset:
 
     def __init__(self, source: Source, chunk_rows: int | None = None) -> None:
         self.source = source
+        self.n_rows, self.n_features = source.n_rows, source.n_features
+        self.feature_names = source.names
         fitting = max(int(CHUNK_BYTES // max(source.row_bytes, 1.0)), LEAST_ROWS)
         self.chunk_rows = int(chunk_rows or fitting)
 
@@ -111,18 +113,6 @@ class Dataset:
             f"<Dataset of {self.n_rows} rows and {self.n_features} features, in chunks of "
             f"{self.chunk_rows} rows>"
         )
-
-    @property
-    def n_rows(self) -> int:
-        return self.source.n_rows
-
-    @property
-    def n_features(self) -> int:
-        return self.source.n_features
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        return self.source.names
 
     @property
     def nbytes(self) -> int:

@@ -19,10 +19,8 @@ Schema = Mapping[str, Sequence[Any] | None]
 
 class ParquetRows:
     """The rows of a Parquet file, or of all Parquet files of a folder, that pass the filters.
-
     Target and weight are names of columns; ``columns`` names the others, a dict with categories
-    (None: numbers).
-    """
+    (None: numbers)."""
 
     def __init__(self, path: Path, target: Any, weight: Any, columns: Any, filters: Any) -> None:
         self._parquet = optional("pyarrow.parquet", "reading Parquet files")

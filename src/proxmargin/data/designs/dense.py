@@ -37,14 +37,9 @@ class DenseDesign(Design):
         super().__init__(n, p, int(matrix.nbytes), share=share, counter=counter)
         self.matrix = matrix
         # `major` has contiguous rows: X itself, or its transpose when X is stored by columns
-        self._by_rows = matrix.strides[1] <= matrix.strides[0]
-        self._major = unlocked(matrix if self._by_rows else matrix.T)
+        self.by_rows = bool(matrix.strides[1] <= matrix.strides[0])
+        self._major = unlocked(matrix if self.by_rows else matrix.T)
         self._direct = matrix.dtype == np.float64 and self._major.strides[1] == 8
-
-    @property
-    def by_rows(self) -> bool:
-        """The entries of a sample are next to each other in memory."""
-        return bool(self._by_rows)
 
     @property
     def lines(self) -> Array | None:
@@ -60,33 +55,33 @@ class DenseDesign(Design):
             self.counter.add(self.share * live.size / max(self.n_features, 1))
             return self.matrix[:, live].astype(np.float64, copy=False) @ coef[live]
         self.counter.add(self.share)
-        return self._along_major(coef) if self._by_rows else self._across_major(coef)
+        return self._along_major(coef) if self.by_rows else self._across_major(coef)
 
     def adjoint(self, dual: Array) -> Array:
         self.counter.add(self.share)
-        return self._across_major(dual) if self._by_rows else self._along_major(dual)
+        return self._across_major(dual) if self.by_rows else self._along_major(dual)
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
-        return self._squares(weights, centre, np.zeros(self.n_samples), self._by_rows)
+        return self._squares(weights, centre, np.zeros(self.n_samples), self.by_rows)
 
     def column_squares(self, weights: Array, centre: Array) -> Array:
-        return self._squares(weights, centre, np.zeros(self.n_features), not self._by_rows)
+        return self._squares(weights, centre, np.zeros(self.n_features), not self.by_rows)
 
     def largest(self) -> Array:
         self.counter.add(self.share)
         out = np.zeros(self.n_features)
-        products.line_largest(self._major, not self._by_rows, out)
+        products.line_largest(self._major, not self.by_rows, out)
         return out
 
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
         live = live_rows(coef)
         if live.size < SPARSE_COEF * self.n_features:
             picked = DenseDesign(self.matrix[:, live], self.counter, self.share)
-            return picked._precise(coef[live], picked._by_rows).plus(intercept)
-        return self._precise(coef, self._by_rows).plus(intercept)
+            return picked._precise(coef[live], picked.by_rows).plus(intercept)
+        return self._precise(coef, self.by_rows).plus(intercept)
 
     def precise_adjoint(self, dual: Array) -> Enclosed:
-        return self._precise(dual, not self._by_rows)
+        return self._precise(dual, not self.by_rows)
 
     def _precise(self, right: Array, along: bool) -> Enclosed:
         """A compensated product with the major axis (``along``), or with its transpose."""
@@ -110,9 +105,9 @@ class DenseDesign(Design):
         rows = max(1, min(max(CACHED_ENTRIES // max(p, 1), GRAM_ROWS), BLOCK_ENTRIES // max(p, 1)))
         for start in range(0, live.size, rows):
             part = live[start : start + rows]
-            block = np.empty((part.size, p) if self._by_rows else (p, part.size))
-            products.scaled_lines(self._major, part, centre, roots, self._by_rows, block)
-            triangle = _with_gram_of(triangle, block, trans=not self._by_rows)
+            block = np.empty((part.size, p) if self.by_rows else (p, part.size))
+            products.scaled_lines(self._major, part, centre, roots, self.by_rows, block)
+            triangle = _with_gram_of(triangle, block, trans=not self.by_rows)
         return _mirrored(triangle)
 
     def _outer_gram(self, weights: Array, centre: Array) -> Array:
@@ -145,12 +140,12 @@ class DenseDesign(Design):
     def part(self, rows: Index, columns: Index) -> DenseDesign:
         if columns.size == self.n_features:
             return DenseDesign(self.matrix[rows])
-        if self._by_rows:
+        if self.by_rows:
             return DenseDesign(self.matrix[np.ix_(rows, columns)])
         return DenseDesign(self.matrix.T[np.ix_(columns, rows)].T)
 
     def _columns(self, index: Index) -> DenseDesign:
-        if not self._by_rows and np.array_equal(index, np.arange(self.n_features)):
+        if not self.by_rows and np.array_equal(index, np.arange(self.n_features)):
             return self
         picked = self._picked(index, self.matrix.dtype, "F")
         return DenseDesign(picked, self.counter, self.share * index.size / self.n_features)
@@ -208,7 +203,7 @@ class DenseDesign(Design):
 
     def _squares(self, weights: Array, centre: Array, out: Array, of_lines: bool) -> Array:
         self.counter.add(self.share)
-        products.line_squares(self._major, weights, centre, of_lines, self._by_rows, out)
+        products.line_squares(self._major, weights, centre, of_lines, self.by_rows, out)
         return out
 
 

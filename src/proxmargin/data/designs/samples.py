@@ -39,10 +39,8 @@ TILE_COLUMNS = 1024
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """The right-hand samples of many comparisons, in a form that is computed once.
-
-    Sample i is ``matrix_i - rest`` for sparse data and ``matrix_i - point`` for dense data.
-    """
+    """The right-hand samples of many comparisons, in a form that is computed once. Sample i is
+    ``matrix_i - rest`` for sparse data and ``matrix_i - point`` for dense data."""
 
     # (n_samples, n_features); dense samples as given; sparse ones with ``point`` subtracted, CSC
     matrix: Any

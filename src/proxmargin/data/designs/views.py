@@ -26,12 +26,9 @@ from proxmargin.runtime.memory import cached_property, kept
 
 class RowView(Design):
     """Some of the samples, in increasing order, without a copy: products are computed with all of
-    them.
-
-    Other samples are multiplied by zero or left out of the result, so that nothing depends on their
-    entries, whose squares must be finite. Methods that need contiguous rows (`sweep_data`, `rows`,
-    `compressed`) copy them.
-    """
+    them. Other samples are multiplied by zero or left out of the result, so that nothing depends on
+    their entries, whose squares must be finite. Methods that need contiguous rows (`sweep_data`,
+    `rows`, `compressed`) copy them."""
 
     def __init__(self, whole: Design, index: Index) -> None:
         # several threads use views of one design, each with its own count of passes
@@ -330,12 +327,9 @@ class AllFeatures:
 
 
 class RowSpan:
-    """The span of the samples, which contains the optimum under a ridge or in an l2 ball.
-
-    With a pivoted Cholesky factor of the inner products, ``X X' = L L'``, formed once, and P its
-    pivots, ``V = X_P' L_P^-T`` is orthonormal and ``X V = L`` has rank(X) columns. V is never
-    formed.
-    """
+    """The span of the samples, which contains the optimum under a ridge or in an l2 ball. With a
+    pivoted Cholesky factor of the inner products, ``X X' = L L'``, formed once, and P its pivots,
+    ``V = X_P' L_P^-T`` is orthonormal and ``X V = L`` has rank(X) columns. V is never formed."""
 
     def __init__(self, whole: Design) -> None:
         self.whole = whole

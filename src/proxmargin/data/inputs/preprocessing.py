@@ -20,11 +20,9 @@ TEXT_LENGTH = 100_000  # of the text that tells a transformer; scikit-learn cuts
 
 
 class Preprocessed(Pipeline):  # type: ignore[misc]
-    """A fitted transformer and the model that was fitted to what it returns.
-
-    A pipeline of scikit-learn, which also has the certificate and the coefficients of its model:
-    those of the transformed features.
-    """
+    """A fitted transformer and the model that was fitted to what it returns. A pipeline of
+    scikit-learn, which also has the certificate and the coefficients of its model: those of the
+    transformed features."""
 
     fills_blanks = True
     """Files are read with their missing cells for it."""

@@ -124,11 +124,9 @@ class Sigmoid(ProductKernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """Values that were computed beforehand: the data are the kernel matrix itself.
-
-    For training the data are the square matrix, for predictions (n_test, n_train); the training
-    samples on the right of a call are given by their numbers.
-    """
+    """Values that were computed beforehand: the data are the kernel matrix itself. For training the
+    data are the square matrix, for predictions (n_test, n_train); the training samples on the right
+    of a call are given by their numbers."""
 
     is_definite = False
 
@@ -274,10 +272,8 @@ class Rbf(ProductKernel):
 
 @dataclass(frozen=True)
 class StandardizedRbf(Rbf):
-    """``exp(-gamma |x - z|^2)`` of samples whose entries are off by two roundoffs.
-
-    Another centre than their own would hide how large the entries were that have been rounded.
-    """
+    """``exp(-gamma |x - z|^2)`` of samples whose entries are off by two roundoffs. Another centre
+    than their own would hide how large the entries were that have been rounded."""
 
     def others(self, X: Any) -> Others:
         return about(X, np.zeros(X.shape[1]))

@@ -19,10 +19,8 @@ BLOCK_ROWS = 2048  # rows of the factor computed at a time
 
 @dataclass(frozen=True, eq=False)
 class LowRankFactor:
-    """An approximation ``K = G G' + R`` with a positive semidefinite residual R.
-
-    R vanishes at the pivots, and at the combinations of samples given to `along`.
-    """
+    """An approximation ``K = G G' + R`` with a positive semidefinite residual R. R vanishes at the
+    pivots, and at the combinations of samples given to `along`."""
 
     matrix: KernelMatrix
     # (n_samples, rank); G; the rows and columns of K at the pivots are reproduced exactly

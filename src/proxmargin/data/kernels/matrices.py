@@ -87,10 +87,8 @@ class StoredKernel(KernelMatrix):
 
 class ComputedKernel(KernelMatrix):
     """A matrix computed by blocks of rows, from dense samples, or sparse ones compressed by rows.
-
     Computed rows are cached as far as ``cache_bytes`` allow, which may be the whole matrix. A row
-    that the present product needs is not evicted.
-    """
+    that the present product needs is not evicted."""
 
     product_bytes = 8 * TILE_ROWS * TILE_COLUMNS
 

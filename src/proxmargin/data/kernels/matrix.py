@@ -220,12 +220,10 @@ def _without(what: str) -> Callable[..., NoReturn]:
 
 
 class KernelDesign(Design):
-    """``beta -> K beta``: one coefficient a training sample.
-
-    The coefficients of the model lie in the feature space of the kernel, and the penalty is theirs,
-    not beta's: `certify_represented`, in `proxmargin.optimality.certificates.representer`,
-    certifies problems over this design. Methods that would need features raise TypeError.
-    """
+    """``beta -> K beta``: one coefficient a training sample. The coefficients of the model lie in
+    the feature space of the kernel, and the penalty is theirs, not beta's: `certify_represented`,
+    in `proxmargin.optimality.certificates.representer`, certifies problems over this design.
+    Methods that would need features raise TypeError."""
 
     has_columns = False
     kernel_matrix: KernelMatrix

@@ -37,7 +37,7 @@ from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.loop.minimize import require_suitable
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import TINY_WORK, Stop, UnsuitableSolverError
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import RidgeNewton
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

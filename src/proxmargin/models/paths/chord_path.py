@@ -37,7 +37,7 @@ from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.l1.class_newton import ClassNewton, ClassNewtonState
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import Stop
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import RidgeNewton
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -25,11 +25,8 @@ Indices = NDArray[np.signedinteger]
 
 
 class CurvedSamples(NamedTuple):
-    """The samples with curvature in the smoothed loss.
-
-    The curvature of a sample in its scores is ``weight (diag(A) - A A' / |A|)``, A the support of
-    its multipliers, of two classes at least.
-    """
+    """The samples with curvature in the smoothed loss. The curvature of a sample in its scores is
+    ``weight (diag(A) - A A' / |A|)``, A the support of its multipliers, of two classes at least."""
 
     samples: Ids  # (n_curved,) integers
     inside: NDArray[np.bool_]  # (n_curved, n_classes) of bool; the supports
@@ -67,10 +64,8 @@ class CurvedSamples(NamedTuple):
 
 
 class ColumnClassPairs:
-    """The unknowns of a linear system: pairs of a column and a class, ordered by class.
-
-    ``free``, (n_columns + 1, n_classes), has them; its last row belongs to the column of ones.
-    """
+    """The unknowns of a linear system: pairs of a column and a class, ordered by class. ``free``,
+    (n_columns + 1, n_classes), has them; its last row belongs to the column of ones."""
 
     def __init__(self, free: NDArray[np.bool_]) -> None:
         classes, columns = np.nonzero(free.T)
@@ -255,12 +250,10 @@ class SparseBlock(Block):
 
 
 class ClassCoordinates(Remembers):
-    """Coordinates of the problem in which its Newton systems are well-conditioned.
-
-    With a free intercept dense features are centred (and centred sparse ones uncentred), which the
-    intercept absorbs: ``intercept + centre' coef``. Without an l1 part, wide data are expressed in
-    their row span. ``centre`` is that of the features, before any change of basis.
-    """
+    """Coordinates of the problem in which its Newton systems are well-conditioned. With a free
+    intercept dense features are centred (and centred sparse ones uncentred), which the intercept
+    absorbs: ``intercept + centre' coef``. Without an l1 part, wide data are expressed in their row
+    span. ``centre`` is that of the features, before any change of basis."""
 
     def __init__(self, problem: Problem) -> None:
         design, free = problem.design, problem.intercept.is_shift_invariant

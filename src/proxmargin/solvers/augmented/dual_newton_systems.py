@@ -253,10 +253,8 @@ def _factored_work(system: DualNewtonSystem) -> float:
 
 
 class _Factor:
-    """A factorisation ``tau X J X' + tau_b 1 B 1' = F R R' F'`` with one matrix F a class.
-
-    If groups lie within classes, F includes the root R and has rank(J) columns.
-    """
+    """A factorisation ``tau X J X' + tau_b 1 B 1' = F R R' F'`` with one matrix F a class. If
+    groups lie within classes, F includes the root R and has rank(J) columns."""
 
     def __init__(self, system: DualNewtonSystem) -> None:
         self.system = system

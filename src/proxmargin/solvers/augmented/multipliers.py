@@ -33,10 +33,8 @@ class Valued(Protocol):
 
 
 class Measured(Protocol):
-    """Derivatives at a point, with the residual of its optimality conditions.
-
-    ``least`` is the part of the residual that is rounding.
-    """
+    """Derivatives at a point, with the residual of its optimality conditions. ``least`` is the part
+    of the residual that is rounding."""
 
     @property
     def residual(self) -> float: ...

@@ -54,8 +54,7 @@ from proxmargin.solvers.papers.proximal_gradient import (
     TwoStage,
 )
 from proxmargin.solvers.programs.linear_program import LinearProgram
-from proxmargin.solvers.ridge.ball_newton import BallNewton
-from proxmargin.solvers.ridge.ridge_newton import RidgeNewton
+from proxmargin.solvers.ridge.newton import BallNewton, RidgeNewton
 from proxmargin.solvers.shared.working_set import WorkingSet
 from proxmargin.solvers.wrappers import CuttingPlanes, Relay
 
@@ -215,10 +214,8 @@ def _with_status(solution: Solution, status: Status) -> Solution:
 
 @dataclass(frozen=True)
 class _ReportingBoth(InPlaceOf):
-    """A callback, with iterations, passes and seconds of the solver before added.
-
-    Its exceptions are appended to ``failures``.
-    """
+    """A callback, with iterations, passes and seconds of the solver before added. Its exceptions
+    are appended to ``failures``."""
 
     before: Solution
     failures: list[Exception]

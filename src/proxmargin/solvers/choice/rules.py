@@ -45,9 +45,7 @@ MANY_DUAL_POINTS = 1000  # dual coordinates from which on primal-dual steps are 
 @dataclass(frozen=True, eq=False)
 class Rule:
     """A row of the table: the solver ``use`` with ``options`` where ``when`` holds, or always.
-
-    ``because`` is the reason.
-    """
+    ``because`` is the reason."""
 
     use: str
     because: str

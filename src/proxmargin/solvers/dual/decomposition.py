@@ -274,11 +274,8 @@ class BlockDecomposition(Solver[Blocks]):
 
 
 class _Solved(NamedTuple):
-    """Weights and gradients of a block, and the SMO steps that led there.
-
-    ``turned`` is the change of the gradients of all samples, if the block in double precision has
-    them all.
-    """
+    """Weights and gradients of a block, and the SMO steps that led there. ``turned`` is the change
+    of the gradients of all samples, if the block in double precision has them all."""
 
     weights: Array
     gradient: Array

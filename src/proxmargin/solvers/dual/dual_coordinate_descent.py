@@ -377,10 +377,8 @@ class _Sums(NamedTuple):
 
 
 class _Face:
-    """The dual points strictly inside their box, of which the objective is a quadratic.
-
-    ``read`` counts products with their rows.
-    """
+    """The dual points strictly inside their box, of which the objective is a quadratic. ``read``
+    counts products with their rows."""
 
     def __init__(
         self,

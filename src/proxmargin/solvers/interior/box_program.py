@@ -28,10 +28,8 @@ ACCURATE = 1e-8  # residual over its largest term that needs no refinement
 
 
 class BoxProgram(NamedTuple):
-    """The program in units in which the largest upper bound and the typical margin are one.
-
-    ``l2/2 |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``
-    """
+    """The program in units in which the largest upper bound and the typical margin are one. ``l2/2
+    |w|^2 + <pull, f> + <ridge, f^2>/2 + sum_i box_i(y_i (w'x_i + borders_i'f))``"""
 
     # (n_samples,); labels, upper bounds of the dual coordinates, curvatures of their terms and
     # target margins, of the samples with positive weight

@@ -176,12 +176,10 @@ class RidgeModel(PenaltyModel):
 
 
 class BoxModel(PrimalDualModel):
-    """The program of a loss with a box on its dual, and a penalty.
-
-    The variables are those of the penalty, the free parameters, and the scores. The slacks are dual
-    coordinates a, ``u - a`` where there are upper bounds u, and those of the penalty; the
-    multipliers of the first two are the slacks of the two sides of the kink.
-    """
+    """The program of a loss with a box on its dual, and a penalty. The variables are those of the
+    penalty, the free parameters, and the scores. The slacks are dual coordinates a, ``u - a`` where
+    there are upper bounds u, and those of the penalty; the multipliers of the first two are the
+    slacks of the two sides of the kink."""
 
     def __init__(self, penalty: PenaltyModel) -> None:
         self.penalty, program = penalty, penalty.program

@@ -40,40 +40,20 @@ def minimize(
     known: Gap | None = None,
     resume: Callable[[Stop], RunCheckpoint] | None = None,
 ) -> Solution:
-    """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened.
+    """Run ``solver`` on ``problem`` until ``stop``; certify the result whatever happened, an
+    interruption (Ctrl-C) too, with `Status.INTERRUPTED`.
 
-    Parameters
-    ----------
-    problem : Problem
-    solver : Solver
-        Must accept the problem (`Solver.objection`).
-    stop : Stop, optional
-    callbacks : sequence of callables
-        Called with a `Report` after each certificate.
-    start : Point or State, optional
-        A point to start from (default: zero), or a state to resume from.
-    because : str
-        The reason for this solver, kept in the certificate.
-    certify : callable
-        ``certify(problem, point, scores=..., dual=..., tol=...)`` computes gaps. By default
-        `proxmargin.optimality.certificates.certify`; kernel models, with a coefficient a sample,
-        have another.
-    known : Gap, optional
-        A certificate of another point, whose lower bound is used here too.
-    resume : callable, optional
-        Returns the `RunCheckpoint` of an earlier run with the same other arguments, from which
-        this run continues bit for bit; its argument is the `Stop` for runs inside the solver's
-        steps.
+    Callbacks are called with a `Report` after each certificate. It starts from a point (default:
+    zero), or resumes from a state; or ``resume`` returns the `RunCheckpoint` of an earlier run with
+    the same other arguments, for the `Stop` of runs inside the solver's steps, from which this run
+    continues bit for bit. ``because``, the reason for this solver, is kept in the certificate.
 
-    Returns
-    -------
-    Solution
-        After an interruption (Ctrl-C) too, with `Status.INTERRUPTED`.
+    ``certify(problem, point, scores=..., dual=..., tol=...)`` computes gaps; kernel models, with a
+    coefficient a sample, have another one than the default. ``known`` is a certificate of another
+    point, whose lower bound is used here too.
 
-    Raises
-    ------
-    UnsuitableSolverError
-        The solver cannot take the problem, or does not stop by the rule of ``stop``.
+    Raises UnsuitableSolverError: the solver cannot take the problem (`Solver.objection`), or does
+    not stop by the rule of ``stop``.
     """
     stop, own = stop or Stop(), certify is certify_problem
     require_suitable(solver, problem, stop)

@@ -330,12 +330,10 @@ RESIDUAL_RATIO = 1e-5  # ratio of KKT residuals below which they decide between 
 
 
 class Incumbent:
-    """The best point so far, against the highest lower bound so far.
-
-    ``uses_updated_scores``: the best point was certified with scores that the solver updates, which
-    may have drifted from the coefficients; `confirm` recomputes them. ``fall`` is the best gap over
-    the one before, at the last `check`; 1 if the point was not better.
-    """
+    """The best point so far, against the highest lower bound so far. ``uses_updated_scores``: the
+    best point was certified with scores that the solver updates, which may have drifted from the
+    coefficients; `confirm` recomputes them. ``fall`` is the best gap over the one before, at the
+    last `check`; 1 if the point was not better."""
 
     def __init__(
         self, problem: Problem, solver: Solver[Any], tol: float, certify: Certify, known: Gap | None

@@ -325,11 +325,9 @@ class UnsuitableSolverError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a solver keeps from one step to the next.
-
-    States made of arrays, numbers and records of them are saved and resumed bit for bit
-    (`proxmargin.solvers.resuming.codec`); of other states only the point is saved.
-    """
+    """What a solver keeps from one step to the next. States made of arrays, numbers and records of
+    them are saved and resumed bit for bit (`proxmargin.solvers.resuming.codec`); of other states
+    only the point is saved."""
 
     n_iter: int = 0
     # objective_change, point_change: the two quantities of

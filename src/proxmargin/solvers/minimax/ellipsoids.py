@@ -127,12 +127,10 @@ def _is_graded(deviations: Array) -> bool:
 
 
 class ClassSpread:
-    """Coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the scores.
-
-    Their norms over the classes are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o``
-    with the covariances ``S_o``, which are not formed here: systems are solved by conjugate
-    gradients. Coefficients are in the coordinates of `coordinates_of`.
-    """
+    """Coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the scores. Their norms
+    over the classes are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o`` with the
+    covariances ``S_o``, which are not formed here: systems are solved by conjugate gradients.
+    Coefficients are in the coordinates of `coordinates_of`."""
 
     deadline = np.inf  # on `proxmargin.compiled.clock`; after it systems are solved inexactly
 

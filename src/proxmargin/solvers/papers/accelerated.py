@@ -58,10 +58,8 @@ PROGRESS = 0.01  # relative fall of F by which a run still moves, whatever its g
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerated(State):
     """The state of an accelerated method: its last two points, and the scalars of the strategies.
-
     ``forward`` and ``backward`` are the products of `CompositeForm` at the points, the latter only
-    where they are affine; ``bound`` bounds the Lipschitz constant; ``mark`` is F at `moved_at`.
-    """
+    where they are affine; ``bound`` bounds the Lipschitz constant; ``mark`` is F at `moved_at`."""
 
     u: Array
     u_old: Array
@@ -380,10 +378,8 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
 
 @dataclass(frozen=True)
 class GuaranteedProximalGradient(AcceleratedProximalGradient):
-    """Algorithm 3: with restarts, and the rate ``O((log k / k)^2)``.
-
-    Takes the parameters of `AcceleratedProximalGradient`.
-    """
+    """Algorithm 3: with restarts, and the rate ``O((log k / k)^2)``. Takes the parameters of
+    `AcceleratedProximalGradient`."""
 
     re: bool = True
     mt: bool = True
@@ -426,11 +422,9 @@ class FastProximalGradient(GuaranteedProximalGradient):
 @dataclass(frozen=True)
 class FastProximalGradientStar(GuaranteedProximalGradient):
     """Algorithm 3 with two products with the data an iteration, and a test without cancellation.
-
     ``F <= Q`` is tested as a Bregman divergence, in closed form, and the prox of the whole
     conjugate of the loss is used, so that no floor ``xi`` is needed. Takes the parameters of
-    `AcceleratedProximalGradient`.
-    """
+    `AcceleratedProximalGradient`."""
 
     name: ClassVar[str] = "fapg-star"
     allowed_rise: ClassVar[float] = 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -38,16 +38,37 @@ from proxmargin.solvers.shared.hinge_terms import (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdmmState(State):
-    sparse: Array  # (n_features,): u, the copy of the coefficients in the l1 norm
+class SplitState(State):
+    """The state of a split of the coefficients into w, in the loss, and u, in the l1 norm."""
+
+    sparse: Array  # (n_features,): u
     intercept: float = 0.0  # of centred features, if they are centred
-    missing: Array  # (n_samples,): eta, the copy of ``1 - y (X w + b)`` in the hinge
-    dual: Array  # (n_samples,): c, the multipliers of that copy
-    multipliers: Array  # (n_features,): v, the multipliers of ``w = u``
+    dual: Array  # (n_samples,): multipliers of the loss
+    multipliers: Array  # (n_features,): those of ``w = u``
     # whether objectives are computed, for callbacks and ``stopping='relative-change'``: each costs
     # a product with the data
     compares: bool = False
     objective: float = np.nan  # objective of u, if computed
+
+
+S = TypeVar("S", bound=SplitState)
+
+
+@dataclass(frozen=True)
+class Split(Solver[S]):
+    """A method on such a split. The certificate is for u, with the multipliers of the loss."""
+
+    def point(self, problem: Problem, state: S) -> Point:
+        coef = state.sparse[:, None]
+        return problem.centred.point(coef, np.array([state.intercept]))
+
+    def dual(self, problem: Problem, state: S) -> Array:
+        return (-signs_and_upper(problem)[0] * state.dual)[:, None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdmmState(SplitState):
+    missing: Array  # (n_samples,): eta, the copy of ``1 - y (X w + b)`` in the hinge
     rho_margin: float  # rho_margin, rho_coef: penalty parameters, for the sum of the losses
     rho_coef: float
 
@@ -60,7 +81,7 @@ SETTINGS: Mapping[str, Callable[[float], tuple[float, float]]] = {
 
 
 @dataclass(frozen=True)
-class AlternatingDirections(Solver[AdmmState]):
+class AlternatingDirections(Split[AdmmState]):
     """ADMM on copies eta of the margin deficits ``target - y (X w + b)`` and u of the coefficients.
 
     (w, b) solve the linear system
@@ -81,8 +102,7 @@ class AlternatingDirections(Solver[AdmmState]):
 
     Notes
     -----
-    The certificate is for u, with the multipliers c, which the prox of the hinge keeps in their
-    box.
+    The prox of the hinge keeps the multipliers c of the certificate in their box.
     """
 
     setting: str = "liu"
@@ -91,7 +111,6 @@ class AlternatingDirections(Solver[AdmmState]):
 
     name: ClassVar[str] = "admm"
     rules: ClassVar[tuple[str, ...]] = ("relative-change",)
-    max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
         check_choice(self, "setting", SETTINGS)
@@ -167,20 +186,12 @@ class AlternatingDirections(Solver[AdmmState]):
             coef if self.rho_coef is None else self.rho_coef / total,
         )
 
-    def point(self, problem: Problem, state: AdmmState) -> Point:
-        coef = state.sparse[:, None]
-        return problem.centred.point(coef, np.array([state.intercept]))
-
     def measures(self, state: AdmmState) -> Mapping[str, float]:
         return {
             "objective": state.objective,
             "rho_margin": state.rho_margin,
             "rho_coef": state.rho_coef,
         }
-
-    def dual(self, problem: Problem, state: AdmmState) -> Array:
-        signs, _ = signs_and_upper(problem)
-        return (-signs * state.dual)[:, None]
 
 
 @kept
@@ -202,28 +213,18 @@ MAX_RHO = 1e100  # penalty parameter at which the method ends, before any term o
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class IteratedSVMState(State):
-    """The state of the split of the coefficients into w, in the loss, and u, in the l1 norm."""
-
-    smooth: Array  # smooth, sparse: (n_features,): w and u
-    sparse: Array
-    multipliers: Array  # (n_features,): mu, the multipliers of ``w = u``
-    dual: Array  # (n_samples,): a, the multipliers of the inner support vector machine
-    intercept: float = 0.0  # of centred features, if they are centred
+class IteratedSVMState(SplitState):
+    smooth: Array  # (n_features,): w
     # penalty parameter, the weight of ``|w - u|^2 / 2``, for the sum of the losses
     rho: float = 0.0
     exactness: float = FIRST_ACCURACY  # Accuracy of the inner problem
     used_rho: float = 0.0  # penalty parameter of the last iteration
     # ``|w - u|``; infinite while the subproblem of `Isvm1` is not solved
     primal_residual: float = np.inf
-    # whether objectives are computed, for callbacks and ``stopping='relative-change'``: each costs
-    # a product with the data
-    compares: bool = False
-    objective: float = np.nan  # objective of u, if computed
 
 
 @dataclass(frozen=True)
-class Isvm2(Solver[IteratedSVMState]):
+class Isvm2(Split[IteratedSVMState]):
     """ISVM2: ADMM on ``f(w, b) + l1 |u|_1`` subject to ``w = u``.
 
     The step in (w, b) is a support vector machine, solved in its dual (14), warm-started at the
@@ -249,7 +250,6 @@ class Isvm2(Solver[IteratedSVMState]):
 
     name: ClassVar[str] = "isvm2"
     rules: ClassVar[tuple[str, ...]] = (PrimalResidual.name, RelativeChange.name)
-    max_iter: ClassVar[int] = 100_000
 
     def __post_init__(self) -> None:
         check_numbers(self, "rho", above=0)
@@ -324,16 +324,8 @@ class Isvm2(Solver[IteratedSVMState]):
         exactness = min(state.exactness, max(ACCURACY_FRACTION * gap.relative_gap, FINEST_ACCURACY))
         return replace(state, exactness=exactness)
 
-    def point(self, problem: Problem, state: IteratedSVMState) -> Point:
-        coef = state.sparse[:, None]
-        return problem.centred.point(coef, np.array([state.intercept]))
-
     def measures(self, state: IteratedSVMState) -> Mapping[str, float]:
         return {"objective": state.objective, "rho": state.used_rho}
-
-    def dual(self, problem: Problem, state: IteratedSVMState) -> Array:
-        signs, _ = signs_and_upper(problem)
-        return (-signs * state.dual)[:, None]
 
 
 @dataclass(frozen=True)

@@ -129,10 +129,8 @@ class Whole(Splitting):
 
 
 class Epigraphs(Splitting):
-    """Algorithm 2: differences ``z_i - z_iy``, with the levels of their hinges.
-
-    The map to differences has squared norm K, the number of classes.
-    """
+    """Algorithm 2: differences ``z_i - z_iy``, with the levels of their hinges. The map to
+    differences has squared norm K, the number of classes."""
 
     def __init__(self, loss: CrammerSinger, budget: float) -> None:
         self.loss, self.budget = loss, budget

@@ -190,11 +190,9 @@ class ProximalGradient(Solver[Momentum]):
 
 @dataclass(frozen=True)
 class MulticlassProximalGradient(ProximalGradient):
-    """M-PGH: the same method on all classes together, with ``L_0 = L_m / (n K)``.
-
-    L_m of (13) carries a factor K that the block-diagonal Hessian does not need, and counts each
-    sample in every class: the bound of L here is smaller.
-    """
+    """M-PGH: the same method on all classes together, with ``L_0 = L_m / (n K)``. L_m of (13)
+    carries a factor K that the block-diagonal Hessian does not need, and counts each sample in
+    every class: the bound of L here is smaller."""
 
     name: ClassVar[str] = "m-pgh"
     needs: ClassVar[Trait] = Trait.SMOOTH | Trait.MANY_OUTPUTS

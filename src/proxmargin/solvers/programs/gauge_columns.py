@@ -60,12 +60,10 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaugeColumns:
-    """A norm as the gauge of its extreme points A_c: of a polytope, or of a round ball.
-
-    ``G(W) = strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are too many extreme points
-    to enumerate. But a norm is a sum over parts of the coefficients (an entry, a feature, a group),
-    and in each part the extreme point with the least reduced cost has a closed form.
-    """
+    """A norm as the gauge of its extreme points A_c: of a polytope, or of a round ball. ``G(W) =
+    strength min {costs'a : W = sum_c a_c A_c, a >= 0}``. There are too many extreme points to
+    enumerate. But a norm is a sum over parts of the coefficients (an entry, a feature, a group),
+    and in each part the extreme point with the least reduced cost has a closed form."""
 
     strength: float
     parts: Callable[[tuple[int, int]], _Parts]  # of coefficients of this shape

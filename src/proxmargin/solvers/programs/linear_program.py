@@ -29,12 +29,10 @@ Ids = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class HingeRows:
-    """``L(Z) = sum_c costs_c [max_{rows r of c} goals_r - gains_r'z_i(r)]_+``.
-
-    Row ``i K + k`` belongs to sample i and output k. In the program the hinge c is a variable
-    ``xi_c >= 0`` with ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows give the dual
-    point ``q_i = -sum_r y_r gains_r``.
-    """
+    """``L(Z) = sum_c costs_c [max_{rows r of c} goals_r - gains_r'z_i(r)]_+``. Row ``i K + k``
+    belongs to sample i and output k. In the program the hinge c is a variable ``xi_c >= 0`` with
+    ``xi_c + gains_r'z_i(r) >= goals_r``; the duals y of those rows give the dual point ``q_i =
+    -sum_r y_r gains_r``."""
 
     costs: Array  # (n_hinges,)
     goals: Array  # (n_samples, n_outputs); one, less the contribution of an offset of the scores

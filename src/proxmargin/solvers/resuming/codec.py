@@ -134,11 +134,9 @@ COMMON: Mapping[frozenset[str], Decoder] = {
 
 @dataclasses.dataclass(frozen=True)
 class StateCodec(Codec):
-    """States of solvers: arrays under generated names, and the library's records of them.
-
-    Its tags are the last of this class. Records are restored without calling constructors, and only
-    of classes that are already loaded: a name in a file causes no import.
-    """
+    """States of solvers: arrays under generated names, and the library's records of them. Its tags
+    are the last of this class. Records are restored without calling constructors, and only of
+    classes that are already loaded: a name in a file causes no import."""
 
     arrays: dict[str, NDArray[Any]]  # those that are encoded are added, each once
     stop: Stop = dataclasses.field(default_factory=Stop)  # this run's, in place of the encoded one

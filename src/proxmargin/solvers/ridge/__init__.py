@@ -1,4 +1,4 @@
-"""Newton methods for smooth losses with a ridge (`ridge_newton`) or in a ball (`ball_newton`).
+"""Newton methods for smooth losses with a ridge or in a ball (`newton`).
 
 Step, line search and progress are those of `proxmargin.solvers.shared.margin_model`; the linear
 systems of the ridge, over the features, over the samples or by conjugate gradients, are in

@@ -56,11 +56,8 @@ FullStep = tuple[Array, MarginExpansion, Array]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RidgeNewtonState(MarginNewtonState):
-    """The state of Newton's method with a ridge.
-
-    ``inner`` are the coefficients w; for wide data the a of ``w = X'a``, one a sample, with the g
-    of ``gradient = X'g`` as ``slope``.
-    """
+    """The state of Newton's method with a ridge. ``inner`` are the coefficients w; for wide data
+    the a of ``w = X'a``, one a sample, with the g of ``gradient = X'g`` as ``slope``."""
 
     ridge: float = 0.0  # ridge of this stage of the homotopy, at least the final one
     stride: int = 1  # the Hessian of few features is that of every k-th sample

@@ -215,11 +215,9 @@ class Scan(NamedTuple):
 
 
 class ChunkedDesign(SizedBlocks):
-    """The rows of a `Dataset`, one chunk in memory and the next one being read.
-
-    ``sample`` holds numbers and a copy of some rows, which `rows` is answered from; ``scan`` the
-    largest entries, means and variances with equal weights.
-    """
+    """The rows of a `Dataset`, one chunk in memory and the next one being read. ``sample`` holds
+    numbers and a copy of some rows, which `rows` is answered from; ``scan`` the largest entries,
+    means and variances with equal weights."""
 
     def __init__(
         self,

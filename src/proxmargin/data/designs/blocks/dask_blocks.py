@@ -38,12 +38,9 @@ class BlockFacts(NamedTuple):
 
 class DaskDesign(SizedBlocks):
     """Blocks of rows that are futures of a client, arrays or CSR matrices, with the `facts_of`
-    each.
-
-    A pass is a task for each thread that has blocks (`Placement`), which combines the answers of
-    neighbouring ones, in an order that does not depend on where blocks are (`Node`). Vectors with
-    an entry a sample travel to the workers of their blocks, and back.
-    """
+    each. A pass is a task for each thread that has blocks (`Placement`), which combines the answers
+    of neighbouring ones, in an order that does not depend on where blocks are (`Node`). Vectors
+    with an entry a sample travel to the workers of their blocks, and back."""
 
     def __init__(self, placement: Placement, facts: Sequence[BlockFacts]) -> None:
         sizes = [each.rows for each in facts]

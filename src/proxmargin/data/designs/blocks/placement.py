@@ -27,11 +27,9 @@ Asked = Callable[[Sequence[int]], Any]
 
 
 class Node(NamedTuple):
-    """The combined answer of ``size`` blocks from number ``first`` on.
-
-    Sizes are powers of two that divide ``first``: which answers are combined with which is fixed
-    by the numbers of the blocks, so that sums have the same bits wherever the blocks are.
-    """
+    """The combined answer of ``size`` blocks from number ``first`` on. Sizes are powers of two that
+    divide ``first``: which answers are combined with which is fixed by the numbers of the blocks,
+    so that sums have the same bits wherever the blocks are."""
 
     first: int
     size: int

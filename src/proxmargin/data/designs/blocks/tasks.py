@@ -37,11 +37,8 @@ class OnColumns:
 @dataclass(frozen=True, eq=False)
 class AllOf:
     """Several tasks in one pass; ``shared`` and ``cut`` are how many of the arguments belong to
-    each.
-
-    All answers are arrays in a row, as those of one task; how many belong to each is the first of
-    the small ones.
-    """
+    each. All answers are arrays in a row, as those of one task; how many belong to each is the
+    first of the small ones."""
 
     tasks: tuple[Task, ...]
     shared: tuple[int, ...]

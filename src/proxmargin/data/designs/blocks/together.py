@@ -110,11 +110,9 @@ class AbandonedError(BaseException):
 
 
 class SharedPasses:
-    """Where threads wait for a pass that answers all of them.
-
-    A thread that waits last runs the pass. Time in which one thread compiles kernels, and the
-    others wait for it, counts for none of their limits (`proxmargin.compiled.clock`).
-    """
+    """Where threads wait for a pass that answers all of them. A thread that waits last runs the
+    pass. Time in which one thread compiles kernels, and the others wait for it, counts for none of
+    their limits (`proxmargin.compiled.clock`)."""
 
     def __init__(self, blocks: BlockedDesign, threads: int) -> None:
         self.blocks = blocks
@@ -244,11 +242,9 @@ class SharedPasses:
 
 
 class SharedBlocks(BlockedDesign):
-    """Blocks of rows as fit number ``place`` sees them, which reads them together with others.
-
-    It has its own memory of the last `sweep`, and its own count of passes: of a pass that answers
-    several fits each bears an equal share, so that the counts of all add up to the readings.
-    """
+    """Blocks of rows as fit number ``place`` sees them, which reads them together with others. It
+    has its own memory of the last `sweep`, and its own count of passes: of a pass that answers
+    several fits each bears an equal share, so that the counts of all add up to the readings."""
 
     def __init__(self, base: BlockedDesign, passes: SharedPasses, place: int) -> None:
         facts = base.nbytes, base.density, base.n_blocks, base.largest_block

@@ -16,8 +16,7 @@ from proxmargin.functions.losses.intercept import (
     minimise_hinge_shift,
     minimise_shift,
 )
-from proxmargin.functions.losses.margins.margin import MarginLoss
-from proxmargin.functions.losses.margins.margin_dual import MarginDual, QuadraticMarginDual
+from proxmargin.functions.losses.margins.margin import MarginDual, MarginLoss, QuadraticMarginDual
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.rows import largest_of_rows
