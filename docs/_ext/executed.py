@@ -114,9 +114,8 @@ class Run(Executed):
             except Exception as error:
                 plt.close("all")
                 return output.getvalue(), None, f"{type(error).__name__}: {error}"
-        for each in caught:
-            if issubclass(each.category, UserWarning):
-                output.write(f"{each.category.__name__}: {each.message}\n")
+        told = {f"{each.category.__name__}: {each.message}\n": each.category for each in caught}
+        output.writelines(text for text, kind in told.items() if issubclass(kind, UserWarning))
         drawn = type(value).__module__.startswith("matplotlib") or "Display" in type(value).__name__
         return output.getvalue(), None if drawn else value, None
 
