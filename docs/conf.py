@@ -41,7 +41,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"
 myst_heading_anchors = 4
 html_math_renderer = "mathml"
 
-autosummary_generate = True
+autosummary_generate = sorted(str(page) for page in (HERE / "reference").glob("*.md"))
 autodoc_typehints = "none"  # numpydoc has them in the sections
 numpydoc_show_class_members = False
 

@@ -91,7 +91,6 @@ def test_a_page_begins_with_its_title_and_says_something_at_once(page: Path) -> 
     assert lines[1] == ""
     assert lines[2]
     assert not lines[2].startswith("#")
-    assert "being written" not in lines[2]
 
 
 def test_the_readme_is_short() -> None:
