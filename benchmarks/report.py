@@ -37,13 +37,14 @@ def seconds(value: float) -> str:
     return f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.1 else f"{value:.4f}"
 
 
-def circumstances(threads: int = 1) -> str:
-    """The command, the machine and the versions, a bullet each."""
+def circumstances(threads: int = 1, run: str | None = None) -> str:
+    """The command, that of this process if not given, the machine and the versions, a bullet
+    each."""
     each = "one thread" if threads == 1 else f"{threads} threads"
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return "\n".join(
         [
-            f"- Command: `{command()}`",
+            f"- Command: `{run or command()}`",
             f"- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()};"
             f" every solver on {each}; load average when written {load}.",
             f"- Versions: Python {platform.python_version()}, {_versions()}.",
@@ -99,18 +100,3 @@ def write_section(
     folder.mkdir(parents=True, exist_ok=True)
     text = f"# {title}\n\n{circumstances(threads)}\n\n{body.strip()}\n"
     (folder / f"{name}.md").write_text(text)
-
-
-def replace_section(name: str, title: str, body: str, path: Path, head: str) -> None:
-    """Replace the section between the markers of `name`, or add it at the end; a new file begins
-    with ``head``."""
-    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    section = f"{begin}\n## {title}\n\n{circumstances()}\n\n{body.strip()}\n{end}\n"
-    text = path.read_text() if path.exists() else head
-    if begin in text and end in text:
-        before, rest = text.split(begin, 1)
-        after = rest.split(end, 1)[1].removeprefix("\n")
-        text = before + section + after
-    else:
-        text = text.rstrip("\n") + "\n\n" + section
-    path.write_text(text)

@@ -84,13 +84,16 @@ html_theme_options = {
 
 def copy_results(app: Sphinx) -> None:
     """What benchmarks write becomes pages: their files, with headings in steps of one."""
-    files = {file.name: file for file in sorted((BENCHMARKS / "results").glob("*.md"))}
+    folders = (BENCHMARKS / "results", BENCHMARKS / "papers/results")
+    files = {file.name: file for folder in folders for file in sorted(folder.glob("*.md"))}
     files |= {"index.md": BENCHMARKS / "RESULTS.md", "papers.md": BENCHMARKS / "PAPERS.md"}
     RESULTS.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         text = file.read_text(encoding="utf-8")
         text = text.replace("[results](results)", "results").replace("](results/", "](")
-        text = text.replace("](pictures/", "](../../../benchmarks/pictures/")
+        text = text.replace("](papers/results/", "](").replace("](../docs/", "](../../")
+        picture = f"]({file.stem}.svg)"
+        text = text.replace(picture, f"](../../../benchmarks/papers/results/{file.stem}.svg)")
         if "\n## " not in text:
             text = text.replace("\n### ", "\n## ")
         if name == "index.md":

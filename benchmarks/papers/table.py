@@ -23,10 +23,11 @@ class Size(Enum):
 class Verdict(Enum):
     """Whether a table is reproduced."""
 
-    REPRODUCED = "reproduced"  # to the printed digits, or within their standard errors
-    IN_SHAPE = "in shape"  # the same order and the same conclusions
+    REPRODUCED = "reproduced"  # every claim holds, and the printed numbers are met
+    IN_SHAPE = "in shape"  # no conclusion fails, numbers differ or are not printed
     NOT = "not"  # a conclusion fails here
-    UNDECIDED = "undecided"  # its conclusions need another size
+    UNDECIDED = "undecided"  # its size or its draws do not decide what it concludes
+    ILLUSTRATION = "illustration"  # nothing of the paper could fail: it tests our implementation
     OUT_OF_REACH = "out of reach"  # on data that are not public here
 
 
@@ -60,9 +61,11 @@ class PaperTable:
     minutes : about how long a small and a full run take, on one core
     run : callable
         From a size to the outcome.
+    draws : of a small and a full run, in words; "-" where nothing is drawn
     """
 
     title: str
     protocol: str
     minutes: tuple[float, float]
     run: Callable[[Size], Outcome]
+    draws: tuple[str, str] = ("-", "-")

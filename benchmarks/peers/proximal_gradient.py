@@ -8,14 +8,16 @@ with the squared hinges ``sum_k max(0, 1 + d_k)^2`` of (19) or ``log(1 + sum_k e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOGIT", "SQUARE", "Descent", "Smooth", "proximal_gradient"]
+from benchmarks.peers.iterates import Iterate
+
+__all__ = ["LOGIT", "SQUARE", "Smooth", "proximal_gradient"]
 
 Floats = NDArray[np.float64]
 
@@ -50,28 +52,17 @@ def _logit(margins: Floats, others: NDArray[np.bool_]) -> Floats:
 SQUARE, LOGIT = Smooth(_square, 2.0), Smooth(_logit, 0.5)
 
 
-@dataclass(frozen=True)
-class Descent:
-    """The last iterate: coef (n_features, n_classes), intercept (n_classes,), and its number."""
-
-    coef: Floats
-    intercept: Floats
-    iterations: int
-
-
 def proximal_gradient(
     X: Any,
     y: NDArray[np.intp],
     loss: Smooth,
     penalty: Any,
     C: float,
-    tol: float,
-    max_iter: int,
     norm: float,
     *,
     accelerated: bool,
-) -> Descent:
-    """Iterate until the relative change of the coefficients is at most ``tol``.
+) -> Iterator[Iterate]:
+    """Its iterates.
 
     Parameters
     ----------
@@ -88,8 +79,8 @@ def proximal_gradient(
     others[rows, y] = False
     step = 1.0 / (C * loss.curvature * classes * norm**2)
     x, b = np.zeros((X.shape[1], classes)), np.zeros(classes)
-    ahead, level, t, iterations = x, b, 1.0, 0
-    for iterations in range(1, max_iter + 1):  # noqa: B007  (the number is part of the answer)
+    ahead, level, t = x, b, 1.0
+    while True:
         scores = X @ ahead + level
         slopes = C * loss.slopes(1.0 + scores - scores[rows, y][:, None], others)
         slopes[rows, y] -= slopes.sum(axis=1)
@@ -98,8 +89,5 @@ def proximal_gradient(
         next_t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2)) if accelerated else 1.0
         weight = (t - 1.0) / next_t
         ahead, level = new_x + weight * (new_x - x), new_b + weight * (new_b - b)
-        size, moved = float(np.linalg.norm(x)), float(np.linalg.norm(new_x - x))
         x, b, t = new_x, new_b, next_t
-        if size > 0 and moved <= tol * size:
-            break
-    return Descent(x, b, iterations)
+        yield Iterate(x, b)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import cvxpy as cp
 import numpy as np
 import pytest
+from benchmarks.papers.chierchia.timing import losses
 from benchmarks.peers.cutting_planes import cutting_planes
+from benchmarks.peers.iterates import Iterate, until
 from benchmarks.peers.linear_constraints import linear_constraints
+from benchmarks.peers.primal_dual import budget, penalised
 from benchmarks.peers.proximal_gradient import LOGIT, SQUARE, Smooth, proximal_gradient
 from sklearn.datasets import load_iris
 
@@ -42,9 +47,9 @@ def test_linear_constraints_find_the_optimum() -> None:
     ones = np.column_stack([X, np.ones(y.size)])
     norm = np.sqrt(3.0) * float(np.linalg.norm(ones, 2))
     penalty = ElasticNet(1.0, 0.0)
-    found = linear_constraints(X, y, penalty, eta, tol=1e-7, max_iter=5000, norm=norm)
+    found = until(linear_constraints(X, y, penalty, eta, norm), 1e-7, 5000).last
     assert np.abs(found.coef).sum() == pytest.approx(best, rel=3e-3)
-    assert found.losses == pytest.approx(eta, rel=1e-2)
+    assert losses(X @ found.coef + found.intercept, y) == pytest.approx(eta, rel=1e-2)
 
 
 @pytest.mark.parametrize("accelerated", [True, False])
@@ -52,10 +57,39 @@ def test_linear_constraints_find_the_optimum() -> None:
 def test_proximal_gradient_finds_the_optimum(loss: Smooth, name: str, accelerated: bool) -> None:
     best = MulticlassSVC(penalty="l2", loss=name, C=0.1, tol=1e-10).fit(X, y)
     norm = float(np.linalg.norm(np.column_stack([X, np.ones(y.size)]), 2))
-    found = proximal_gradient(
-        X, y, loss, ElasticNet(0.0, 1.0), 0.1, 1e-7, 3000, norm, accelerated=accelerated
-    )
+    steps = proximal_gradient(X, y, loss, ElasticNet(0.0, 1.0), 0.1, norm, accelerated=accelerated)
+    found = until(steps, 1e-7, 3000).last
     np.testing.assert_allclose(found.coef.T, best.coef_, rtol=1e-3, atol=1e-4)
+
+
+def test_a_relative_change_ends_iterates() -> None:
+    halving = (Iterate(np.array([[1.0 - 2.0**-k]]), np.zeros(1)) for k in count(1))
+    ended = until(halving, 1e-3, 50)
+    assert (ended.iterations, ended.met) == (10, True)
+    halving = (Iterate(np.array([[1.0 - 2.0**-k]]), np.zeros(1)) for k in count(1))
+    assert until(halving, 1e-9, 5)[1:] == (5, False)
+
+
+def test_bare_algorithm_1_finds_the_optimum() -> None:
+    groups = np.array([0, 0, 1, 1])
+    penalty = GroupLinf(Groups.within_classes(groups))
+    best = MulticlassSVC(penalty="group_linf", groups=groups, C=0.3, tol=1e-8).fit(X, y)
+    ones = np.column_stack([X, np.ones(y.size)])
+    norm = np.sqrt(3.0) * float(np.linalg.norm(ones, 2))
+    found = until(penalised(X, y, penalty, 0.3, norm), 1e-8, 20_000).last
+    value = penalty.value(found.coef) + 0.3 * losses(X @ found.coef + found.intercept, y)
+    assert value == pytest.approx(best.certificate_.primal, rel=1e-3)
+
+
+def test_bare_algorithm_2_finds_the_optimum() -> None:
+    groups = np.array([0, 0, 1, 1])
+    penalty, eta = GroupLinf(Groups.within_classes(groups)), 5.0
+    best = MulticlassSVC(penalty="group_linf", groups=groups, C=None, eta=eta, tol=1e-5).fit(X, y)
+    ones = np.column_stack([X, np.ones(y.size)])
+    norm = np.sqrt(3.0) * float(np.linalg.norm(ones, 2))
+    found = until(budget(X, y, penalty, eta, norm), 1e-8, 20_000).last
+    assert penalty.value(found.coef) == pytest.approx(best.certificate_.primal, rel=1e-3)
+    assert losses(X @ found.coef + found.intercept, y) == pytest.approx(eta, rel=1e-2)
 
 
 def test_linear_constraints_solve_the_problem_of_algorithm_2() -> None:
@@ -64,7 +98,7 @@ def test_linear_constraints_solve_the_problem_of_algorithm_2() -> None:
     best = MulticlassSVC(penalty="group_linf", groups=groups, C=None, eta=eta, tol=1e-5).fit(X, y)
     ones = np.column_stack([X, np.ones(y.size)])
     norm = np.sqrt(3.0) * float(np.linalg.norm(ones, 2))
-    found = linear_constraints(X, y, penalty, eta, tol=1e-7, max_iter=5000, norm=norm)
+    found = until(linear_constraints(X, y, penalty, eta, norm), 1e-7, 5000).last
     assert penalty.value(found.coef) == pytest.approx(best.certificate_.primal, rel=3e-3)
 
 

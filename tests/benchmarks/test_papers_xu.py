@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.datasets import data_root, synthetic
+import scipy.sparse as sp
+from benchmarks.datasets import DataSet, data_root, synthetic
 from benchmarks.multiclass_data import Split, load_split
+from benchmarks.papers import claims
 from benchmarks.papers.table import Outcome, Size, Verdict
 from benchmarks.papers.xu import (
     TABLES,
     benchmark,
     binary,
-    bounds,
     four_classes,
+    interpreted,
     microarrays,
     multiclass,
     recovery,
@@ -39,13 +41,6 @@ def small(name: str) -> Outcome:
 
 def test_every_table_has_a_command() -> None:
     assert [*TABLES] == [*(f"X{number}" for number in range(1, 17)), "XF1", "XT1", "XL1"]
-
-
-def test_numbers_beyond_their_bounds_are_named() -> None:
-    assert bounds.numbers([])[0].holds
-    (claim,) = bounds.numbers(["a", "b", "c", "d", "e"])
-    assert not claim.holds
-    assert "a, b, c, d and 1 more beyond" in claim.sentence
 
 
 # ---- Table 1 ------------------------------------------------------------------------------------
@@ -82,28 +77,51 @@ def test_settings_count_iterations_of_the_rule() -> None:
 # ---- Tables 2 and 8 -----------------------------------------------------------------------------
 
 
-def rows_of_seconds(gcd: float, admm: float, two_stage: float) -> dict[Any, times.Row]:
+def rows_of_seconds(
+    gcd: float, admm: float, two_stage: float, interpreted: float = 1.0
+) -> dict[Any, times.Row]:
     values = {"B-PGH": 1.0, "B-PGH-2": two_stage, "GCD": gcd, "ADMM": admm, "auto": 1.0}
-    row = {name: times.Cell([value], [1.0], [0.0]) for name, value in values.items()}
+    row = {
+        name: times.Cell([value] * 3, [1.0] * 3, [0.0] * 3, [interpreted * value] * 3)
+        for name, value in values.items()
+    }
     return dict.fromkeys(xu2015.SECONDS, row)
 
 
 def test_seconds_are_compared_as_the_text_does() -> None:
-    def holds(*values: float) -> list[bool]:
+    def holds(*values: float) -> list[bool | None]:
         return [claim.holds for claim in times._claims(rows_of_seconds(*values))]
 
-    assert holds(2.0, 60.0, 0.5) == [True, True, True]
-    assert holds(1.1, 60.0, 0.9) == [True, True, False]  # faster, not significantly
-    assert holds(0.9, 40.0, 1.1) == [False, False, False]
+    assert holds(2.0, 60.0, 0.1) == [True, True, True, True]
+    assert holds(1.1, 60.0, 0.9) == [True, True, False, False]  # faster, not significantly
+    assert holds(0.9, 40.0, 0.3) == [False, False, True, False]
+    assert holds(0.5, 60.0, 0.1, 9.0)[0]  # slower where both are interpreted
+    compiled = times._compiled(rows_of_seconds(0.5, 60.0, 0.1, 9.0))
+    assert [claim.holds for claim in compiled] == [False, False]
 
 
 def test_every_method_of_table_2_is_timed() -> None:
     row = times._row((40, 30, 5), 0.0, [*times.METHODS], [(0.1, 1.0)], 1, 1000)
     assert all(cell.mean >= 0.0 for cell in row.values())
     assert row["B-PGH"].gaps[0] < 1e-4
+    assert row["GCD"].interpreted[0] > 0.0
+    assert np.isnan(row["B-PGH"].interpreted[0])
     cells = times._cells(((500, 50, 5), 0.0), row)
     assert len(cells[0]) == len(times.HEAD_TIMES)
     assert len(cells[1]) == len(cells[2]) == len(times.HEAD_COUNTS)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_interpreted_sweeps_are_those_of_gcd(kind: Any) -> None:
+    data = synthetic(40, 12, 4, 0.0, np.random.default_rng(0))
+    model = settings.huberized(0.1, 0.5, tol=1e-12)
+    model.set_params(fit_intercept=False, intercept_ridge=0.0).fit(data.design, data.labels)
+    part = DataSet("", kind(data.design), data.labels)
+    coef, scores = np.zeros(12), np.zeros(40)
+    for _ in range(300):
+        interpreted.sweep(part, coef, scores, 0.1, 0.5)
+    np.testing.assert_allclose(coef, model.coef_[0], atol=1e-6)
+    assert interpreted.sweep_seconds(part, 0.1, 0.5) > 0.0
 
 
 # ---- Table 3 ------------------------------------------------------------------------------------
@@ -119,38 +137,31 @@ def test_planted_data_have_the_printed_moments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accuracies", "verdict"),
+    ("shift", "accuracy", "verdict"),
     [
-        ({0.0: (100.0, 100.0), 0.8: (86.6, 85.7)}, Verdict.REPRODUCED),
-        ({0.0: (100.0, 99.0), 0.8: (86.0, 85.0)}, Verdict.IN_SHAPE),
-        ({0.0: (100.0, 100.0), 0.8: (85.5, 86.0)}, Verdict.NOT),  # the other order
-        ({0.0: (100.0, 98.0), 0.8: (86.0, 85.0)}, Verdict.NOT),  # 2 points off
+        (0.0, 0.0, Verdict.REPRODUCED),
+        (2.0, 0.0, Verdict.IN_SHAPE),  # other counts, in the same order
+        (-20.0, 0.0, Verdict.NOT),  # more noise features than ADMM
+        (0.0, 2.0, Verdict.NOT),  # less accurate than ADMM
     ],
 )
 def test_recovery_is_judged_by_counts_accuracy_and_order(
-    accuracies: dict[float, tuple[float, float]],
-    verdict: Verdict,
-    monkeypatch: pytest.MonkeyPatch,
+    shift: float, accuracy: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def recovered(method: recovery.Method, rho: float, pairs: Any, first: int = 0) -> np.ndarray:
-        relevant, noise, _ = xu2015.RECOVERY[rho][method.printed]
-        accuracy = accuracies[rho][method.tuned == "ADMM"]
-        return np.tile([relevant, noise, accuracy], (len(pairs), 1))
+        printed = np.array(xu2015.RECOVERY[rho][method.printed])
+        if method.printed == "B-PGH-2":
+            printed[:2] = xu2015.RECOVERY[rho]["B-PGH"][:2]
+        ours = method.tuned == "B-PGH"
+        changed = [0.0, -shift, -accuracy * (rho > 0)] if ours else np.zeros(3)
+        noise = 1e-3 * np.random.default_rng(0).standard_normal((len(pairs), 3))
+        return printed + changed + noise * (1 + ours)
 
     monkeypatch.setattr(recovery, "_recovered", recovered)
     monkeypatch.setattr(
         recovery, "_scores", lambda method, rho, draws: np.zeros((draws, len(recovery.PAIRS)))
     )
-    outcome = small("X3")
-    assert outcome.verdict is verdict
-    assert "| 60 | 20 (0.1) | 20.0 (0.0) |" in outcome.body
-
-
-def test_an_order_within_its_standard_error_is_untested() -> None:
-    noise = np.random.default_rng(0).standard_normal(40)
-    assert bounds.more("", noise - noise.mean(), np.zeros(40)).holds is None
-    assert bounds.more("", noise + 1.0, np.zeros(40)).holds
-    assert bounds.more("", noise - 1.0, np.zeros(40)).holds is False
+    assert small("X3").verdict is verdict
 
 
 def test_pairs_of_table_3_are_fitted_by_the_printed_solvers() -> None:
@@ -168,11 +179,17 @@ def test_of_pairs_with_equal_scores_the_largest_is_taken() -> None:
     assert recovery._best(scores) == recovery.PAIRS[3]
 
 
-def test_an_order_of_counts_must_hold_for_all_pairs_of_equal_scores() -> None:
+def test_an_order_of_counts_is_that_of_all_pairs_of_the_best_score() -> None:
+    claim = claims.Claim("", True, "")
     few, many = np.array([[20.0, 1.0], [19.0, 3.0]]), np.array([[18.0, 9.0], [17.0, 4.0]])
-    assert recovery._order("", 0.8, few, many, 0).holds
-    assert recovery._order("", 0.8, many, few, 0).holds is False
-    assert recovery._order("", 0.8, few, np.vstack([many, few[:1]]), 0).holds is None
+    assert recovery._chosen(claim, {"B-PGH": few, "ADMM": many}, 0).holds
+    both = {"B-PGH": few, "ADMM": np.vstack([many, few[:1]])}
+    assert recovery._chosen(claim, both, 0).holds is None
+    one = {"B-PGH": few[:1], "ADMM": few[:1]}
+    assert recovery._chosen(claim, one, 0).holds
+    scores = np.zeros((2, len(recovery.PAIRS)))
+    scores[:, :2] = 1.0
+    assert len(recovery._of_ties(scores, few)) == 2
 
 
 def test_pairs_within_one_standard_error_of_the_best_count_as_equal() -> None:
@@ -231,18 +248,16 @@ def test_microarrays_are_scaled_by_samples_then_features() -> None:
 
 
 def results(accuracy: float, support: int, seconds: float = 1.0) -> list[binary.Found]:
-    return [binary.Found(accuracy, support, seconds)]
+    return [binary.Found(accuracy, support, seconds, sweeps=10.0)]
 
 
 def test_accuracies_and_supports_are_held_against_the_printed() -> None:
     printed = xu2015.REAL[1.0]["leuk"]
     same = {name: results(one.accuracy, one.support) for name, one in printed.items()}
-    assert binary.beyond_bounds({"leuk": same}, 1.0) == []
+    assert all(binary.held({"leuk": same}, 1.0).values())
     other = {**same, "GCD": results(91.2, 847)}
-    assert binary.beyond_bounds({"leuk": other}, 1.0) == [
-        "accuracy of GCD on leuk",
-        "support of GCD on leuk",
-    ]
+    off = [name for name, holds in binary.held({"leuk": other}, 1.0).items() if not holds]
+    assert off == ["accuracy of GCD on leuk", "support of GCD on leuk"]
 
 
 def real(**methods: tuple[float, float]) -> dict[str, binary.Results]:
@@ -252,12 +267,14 @@ def real(**methods: tuple[float, float]) -> dict[str, binary.Results]:
 
 
 def test_table_5_is_judged_by_the_conclusions_of_its_text() -> None:
-    slow = {"GCD": (90.0, 2.5), "ADMM": (85.0, 9.0), "LIBLINEAR": (90.0, 0.1)}
-    found = real(B_PGH=(90.0, 1.0), B_PGH_2=(90.0, 0.9), **slow)
-    assert [claim.holds for claim in binary._claims_5(found)] == [True] * 7
+    slow = {"GCD": (90.0, 0.5), "ADMM": (85.0, 9.0), "LIBLINEAR": (90.0, 0.1)}
+    found = real(B_PGH=(90.0, 1.0), B_PGH_2=(90.0, 0.4), **slow)
+    sweeps = dict.fromkeys(binary.SOURCES, 0.3)  # seconds, of ten
+    assert [claim.holds for claim in binary._claims_5(found, sweeps)] == [True] * 7
     quick = {"GCD": (80.0, 1.5), "ADMM": (91.0, 1.9), "LIBLINEAR": (90.0, 0.1)}
     found = real(B_PGH=(90.0, 1.0), B_PGH_2=(89.0, 1.1), **quick)
-    assert [claim.holds for claim in binary._claims_5(found)] == [False] * 7
+    sweeps = dict.fromkeys(binary.SOURCES, 0.1)
+    assert [claim.holds for claim in binary._claims_5(found, sweeps)] == [False] * 7
 
 
 def with_gains(steps: tuple[float, ...]) -> Any:
@@ -275,12 +292,12 @@ def with_gains(steps: tuple[float, ...]) -> Any:
     ("steps", "more", "hardly"),
     [
         ((1.0, 2.0, 1.0), True, True),
-        ((-1.0, -2.0, -3.0), False, False),
-        ((-3.0, 3.0, 0.1), None, True),
+        ((-2.0, -3.0, -2.5), False, False),
+        ((-3.0, 3.0, 0.1), None, None),
     ],
 )
-def test_gains_within_their_standard_error_are_untested(
-    steps: tuple[float, ...], more: bool | None, hardly: bool
+def test_gains_within_their_standard_errors_are_open(
+    steps: tuple[float, ...], more: bool | None, hardly: bool | None
 ) -> None:
     found = with_gains(steps)
     assert smoothing._more_accurate(found).holds is more
@@ -304,7 +321,7 @@ def by_delta(times: dict[str, tuple[float, float]], capped: float = 0.0) -> Any:
 
 
 def test_one_slow_data_set_of_three_is_not_seldom() -> None:
-    times = {"australian": (1.2, 16.0), "colon": (3.9, 31.0), "leuk": (1.3, 2.3)}
+    times = {"australian": (1.2, 16.0), "colon": (3.4, 31.0), "leuk": (1.3, 2.3)}
     assert smoothing._seldom_slower(by_delta(times)).holds
     assert smoothing._mostly_slower(by_delta(times)).holds
     claim = smoothing._seldom_slower(by_delta({**times, "leuk": (11.0, 2.3)}))
@@ -346,17 +363,23 @@ def test_incorrect_zeros_are_counted_in_the_features_of_each_class() -> None:
 def fits(
     accuracy: float, seconds: float, nonzeros: Any, rows: float = 10.0
 ) -> list[multiclass.Fit]:
-    return [multiclass.Fit(accuracy, seconds, rows, np.asarray(nonzeros, float))]
+    """Three draws that differ a little."""
+    counts = np.asarray(nonzeros, float)
+    return [
+        multiclass.Fit(accuracy + step, seconds * (1.0 + step), rows + step, counts)
+        for step in (-1e-3, 0.0, 2e-3)
+    ]
 
 
 def test_four_classes_are_judged_by_accuracies_and_counts() -> None:
     printed = xu2015.FOUR_CLASSES[0.0]
     found = {name: fits(one.accuracy, one.seconds, one.nonzeros) for name, one in printed.items()}
-    zeros = {name: one.incorrect_zeros for name, one in printed.items()}
-    assert four_classes._off(0.0, found, zeros) == []
+    zeros = {name: [one.incorrect_zeros] * 3 for name, one in printed.items()}
+    assert all(four_classes._held(0.0, found, zeros).values())
     assert all(claim.holds for claim in four_classes._claims(0.0, found))
     found["[42]"] = fits(97.0, 0.001, printed["[42]"].nonzeros)
-    assert four_classes._off(0.0, found, zeros) == ["accuracy of [42] at rho 0"]
+    off = [name for name, ok in four_classes._held(0.0, found, zeros).items() if not ok]
+    assert off == ["accuracy of [42] at rho 0"]
     assert not any(claim.holds for claim in four_classes._claims(0.0, found))
 
 
@@ -371,26 +394,46 @@ def test_splits_have_the_sizes_of_table_11(name: str) -> None:
     np.testing.assert_allclose(standard.X.mean(axis=0), 0.0, atol=1e-9)
 
 
-def test_benchmarks_are_judged_by_the_nearer_scaling() -> None:
-    found = {
-        name: dict(zip(benchmark.METHODS, map(np.atleast_1d, (0.0, *printed)), strict=True))
+def as_printed() -> dict[str, benchmark.Accuracies]:
+    noise = np.array([-0.01, 0.0, 0.02])
+    return {
+        name: {
+            method: value + (k + 1) * noise
+            for k, (method, value) in enumerate(zip(benchmark.METHODS, printed, strict=True))
+        }
         for name, printed in xu2015.BENCHMARK.items()
         if name in benchmark.HERE
     }
-    assert benchmark._off(found) == []
-    printed = benchmark._claims(found)
-    assert [claim.holds for claim in printed] == [True, True, True, True, True]
-    noise = np.array([-9.0, 9.0, -8.0, 8.5])
-    for kind in (benchmark.STANDARD, benchmark.SCALED):
-        found["poker"][kind] = found["poker"]["OVA"] + noise
-    assert [claim.holds for claim in benchmark._claims(found)[:3]] == [None, True, None]
-    for kind in (benchmark.STANDARD, benchmark.SCALED):
-        found["poker"][kind] = found["poker"]["OVA"] - 5.0
-    assert [claim.holds for claim in benchmark._claims(found)[:3]] == [False, True, False]
-    for kind in (benchmark.STANDARD, benchmark.SCALED):
-        found["poker"][kind] = np.atleast_1d(xu2015.BENCHMARK["poker"][0])
-    found["letter"][benchmark.SCALED] = np.array([20.0])
-    assert benchmark._off(found) == ["M-PGH on letter"]
+
+
+def test_benchmarks_are_judged_by_one_preparation_of_all_methods() -> None:
+    found = as_printed()
+    assert all(claim.holds for claim in benchmark._claims(found, benchmark.STANDARD))
+    other = as_printed()
+    other["glass"]["OVA"] = other["glass"]["OVA"] + 20.0
+    beside = benchmark._secondary({benchmark.STANDARD: found, benchmark.SCALED: other})
+    assert [claim.holds for claim in beside] == [False, True, True, True, True]
+    found["poker"]["M-PGH"] = found["poker"]["OVA"] + np.array([-9.0, 9.0, 1.0])
+    claims = benchmark._claims(found, benchmark.STANDARD)
+    assert [claim.holds for claim in claims[:3]] == [True, True, None]
+    found["poker"]["M-PGH"] = found["poker"]["OVA"] - np.array([5.0, 5.1, 5.2])
+    found["dna"]["DDAG"] = found["dna"]["M-PGH"] - np.array([3.0, 3.1, 3.3])
+    claims = benchmark._claims(found, benchmark.STANDARD)
+    assert [claim.holds for claim in claims] == [False, True, False, True, True, False]
+
+
+@has_data
+def test_the_genes_of_table_14_are_those_of_the_preprocessing_it_refers_to() -> None:
+    split = microarrays._prepared("leukemia")
+    assert split.X.shape == (38, microarrays.GENES)
+    np.testing.assert_allclose(split.X.mean(axis=0), 0.0, atol=1e-9)
+    assert {made().X.shape[1] for made in microarrays.READINGS.values()} == {microarrays.GENES}
+
+
+def test_genes_that_vary_little_are_left_out() -> None:
+    X = np.array([[10.0, 300.0, 200.0, 90.0], [700.0, 900.0, 2000.0, 20_000.0]])
+    found = microarrays.dudoit(X)  # ratios 7, 3, 10, 160 between floor and ceiling
+    np.testing.assert_allclose(found, np.log10([[100, 200, 100], [700, 2000, 16_000]]))
 
 
 def test_genes_are_ranked_as_by_an_analysis_of_variance() -> None:
@@ -446,10 +489,12 @@ def test_microarrays_are_judged_by_the_printed_numbers() -> None:
         found = {
             name: fits(one.accuracy, 1.0, [one.nonzeros], one.rows) for name, one in printed.items()
         }
-        assert microarrays._off(data, found) == []
+        assert all(microarrays._held(data, found).values())
+        assert microarrays._bad(found, data).holds
         found["DDAG"] = fits(99.0, 1.0, [np.nan], np.nan)
-        assert microarrays._off(data, found) == [f"accuracy of DDAG on {data}"]
-        assert not microarrays._bad({"(3)": 100.0, "DDAG": 99.0}, data).holds
+        off = [name for name, ok in microarrays._held(data, found).items() if not ok]
+        assert off == [f"accuracy of DDAG on {data}"]
+        assert not microarrays._bad(found, data).holds
 
 
 # ---- Theorem 1, Lemma 1, Figure 1 ---------------------------------------------------------------
@@ -483,4 +528,4 @@ def test_iterates_obey_theorem_1_and_lemma_1() -> None:
 
 
 def test_figure_1_is_a_majorant() -> None:
-    assert small("XF1").verdict is Verdict.IN_SHAPE
+    assert small("XF1").verdict is Verdict.ILLUSTRATION

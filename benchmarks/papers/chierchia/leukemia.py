@@ -12,7 +12,7 @@ from benchmarks.multiclass_data import Split, genes
 from benchmarks.papers.chierchia import printed
 from benchmarks.papers.chierchia.models import NAMES, ONE_VS_ALL, Fit, Penalised
 from benchmarks.papers.chierchia.printed import LEUKEMIA
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import WORDS, Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 
@@ -143,9 +143,6 @@ def _by_variant(found: Mapping[str, Fits]) -> str:
         for some in zip(*claims, strict=True)
     ]
     return table(["claim", *found], rows)
-
-
-WORDS = {True: "yes", False: "no", None: "untested"}
 
 
 def _on_the_quadratic_norm(fits: Fits, quadratic: CoordinateDescentState) -> str:

@@ -12,9 +12,9 @@ from benchmarks.multiclass_data import Split, load_split
 from benchmarks.papers.chierchia.curves import scattering, scattering_groups
 from benchmarks.papers.chierchia.models import Penalised
 from benchmarks.papers.chierchia.pictures import bars
-from benchmarks.papers.chierchia.times import ALIKE, COMPARABLE
+from benchmarks.papers.chierchia.times import COMPARABLE
 from benchmarks.papers.chierchia.timing import End, Method, Timed, losses, mean_cells, own, timed
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import ALIKE, Claim, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.peers.cutting_planes import cutting_planes
 from benchmarks.report import seconds, table

@@ -13,9 +13,7 @@ from benchmarks.multiclass_data import Split
 from benchmarks.report import seconds
 from proxmargin import MulticlassSVC
 
-__all__ = ["End", "Method", "Timed", "course", "losses", "mean_cells", "own", "timed"]
-
-COURSE = tuple(2.0**-k for k in range(7, 0, -1))  # shares of the iterations
+__all__ = ["End", "Method", "Timed", "losses", "mean_cells", "own", "timed"]
 
 
 class End(NamedTuple):
@@ -44,17 +42,6 @@ def timed(method: Method, most: int) -> Timed:
         start = time.process_time()
         end = method(most)
         return Timed(time.process_time() - start, end)
-
-
-def course(method: Method, whole: Timed) -> list[tuple[float, float]]:
-    """Seconds and the relative distance to the end of a run, at `COURSE` of its iterations."""
-    size = float(np.linalg.norm(whole.end.coef)) or 1.0
-    found = []
-    for share in COURSE:
-        part = timed(method, max(round(share * whole.end.iterations), 1))
-        far = float(np.linalg.norm(part.end.coef - whole.end.coef))
-        found.append((part.seconds, far / size))
-    return found
 
 
 def own(model: MulticlassSVC, split: Split, change: float) -> Method:

@@ -133,11 +133,19 @@ def nu_svm(data: DataSet, nu: float, most: int = MOST, **rules: Any) -> Fit:
     return _fitted(NuSVC(nu=nu, solver=solver), solver, data, EPSILON, most)
 
 
-def logistic(data: DataSet, C: float, most: int = MOST, floor: float = FLOOR, **rules: Any) -> Fit:
-    """(13) with xi ``floor``, from alpha = xi e and with L_0 = 1."""
+def logistic(
+    data: DataSet,
+    C: float,
+    most: int = MOST,
+    floor: float = FLOOR,
+    epsilon: float = EPSILON,
+    **rules: Any,
+) -> Fit:
+    """(13) with xi ``floor``, from alpha = xi e and with L_0 = 1, until its residual is at most
+    ``epsilon``: C times as large for that of (13) over C."""
     solver = Recorded(first_lipschitz=1.0, first_point=floor, floor=floor, **rules)
     units = math.sqrt(data.labels.size)
-    fit = _fitted(LogisticRegression(C=C, solver=solver), solver, data, EPSILON / units, most)
+    fit = _fitted(LogisticRegression(C=C, solver=solver), solver, data, epsilon / units, most)
     return fit._replace(residuals=[units * one for one in fit.residuals])
 
 

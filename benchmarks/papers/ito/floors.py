@@ -10,13 +10,14 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DataSet
 from benchmarks.family_data import load_scaled
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import ERRORS, Claim, judged
 from benchmarks.papers.ito import fapg
 from benchmarks.papers.ito.agreement import is_same
 from benchmarks.papers.ito.logistic import C
 from benchmarks.papers.ito.printed import FLOORS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
+from proxmargin.compiled.rounding import Enclosed
 from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.models.classifiers.minimax import training_error
 
@@ -25,13 +26,13 @@ __all__ = ["TABLES"]
 XI = (1e-2, 1e-3, 1e-4, 1e-5)
 SOURCES = {
     Size.SMALL: {
-        "artificial": "artificial:2000,200",
+        "artificial": "artificial:10000,10",
         "svmguide1": "svmguide1",
         "mushrooms": "mushrooms@2000",
         "a8a": "a9a@2000",
     },
     Size.FULL: {
-        "artificial": "artificial:10000,1000",
+        "artificial": "artificial:10000,10",
         "svmguide1": "svmguide1",
         "mushrooms": "mushrooms",
         "a8a": "a9a@22696",
@@ -39,7 +40,6 @@ SOURCES = {
 }
 MOST = {Size.SMALL: 6000, Size.FULL: 100_000}  # iterations
 SAME = 0.1  # points: the printed digits
-ERRORS = 2.0  # standard errors of a difference that decide which is better
 Hits = NDArray[np.bool_]
 
 
@@ -49,7 +49,8 @@ def classified(data: DataSet, most: int) -> list[Hits]:
     for xi in XI:
         fit = fapg.logistic(data, C, most, floor=xi)
         scores = np.ravel(data.design @ fit.model.coef_[0])
-        bias = training_error(MinimaxProbability(data.labels, shares, 1.0), scores)
+        exact = Enclosed(scores[:, None], np.zeros((1, 1)), np.abs(scores[:, None]))
+        bias = training_error(MinimaxProbability(data.labels, shares, 1.0), exact)
         found.append((scores + bias > 0) == (data.labels > 0))
     rival = LogisticRegression(C=C, solver="liblinear", fit_intercept=False, tol=fapg.EPSILON)
     rival.fit(data.design, data.labels)
@@ -102,7 +103,20 @@ def _claims(hits: dict[str, list[Hits]]) -> list[Claim]:
         ),
         _better("with xi <= 1e-3 it is better than with xi = 1e-2", floors),
         _better("it is better than LIBLINEAR, which has no bias", rivals),
+        _bias(hits),
     ]
+
+
+def _bias(hits: dict[str, list[Hits]]) -> Claim:
+    """The effect that the printed table shows best."""
+    gain, error = lead(hits["artificial"][2], hits["artificial"][4])
+    printed = FLOORS["artificial"][2] - FLOORS["artificial"][4]
+    return Claim(
+        "on the artificial data by points, as only the bias can explain",
+        None if abs(gain) <= ERRORS * error else gain > 0.0,
+        f"by {gain:.1f} ± {error:.1f}; printed {printed:.1f}",
+        main=True,
+    )
 
 
 def _better(sentence: str, cells: Sequence[tuple[str, Hits, Hits, bool]]) -> Claim:
@@ -147,14 +161,15 @@ TABLES = {
     "I6": PaperTable(
         "Table 6 of Ito et al.: the distance xi from the ends of the dual box",
         f"""C = {C:g}, xi as printed, the bias by the fewest training errors, (26). Inferred:
-accuracy on the data that are fitted; the shape of the artificial data, whose random draws differ;
-a8a is a part of a9a here, and mushrooms have other codes; at the small size samples of both.
-"Better" is softened: a difference within {ERRORS:g} standard errors (of the samples on which two
-models differ) decides nothing, and a sentence holds if it is so beyond them in some cell and
-the contrary in none. It is judged where Table 6 itself has it so: the text says "for all cases"
-and "better", where mushrooms are 100.0 by LIBLINEAR also, and 99.4 with xi = 1e-2, and
-svmguide1 is 95.5 for every xi.
-At most {MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,}) iterations of Algorithm 4.""",
+accuracy on the data that are fitted; the shape of the artificial data, 10,000 x 10, whose random
+draws differ: with many features LIBLINEAR is right without a bias, too, and the printed 85.2 could
+not be; a8a is a part of a9a here, and mushrooms have other codes; at the small size samples of
+both. "Better" is softened: a difference within {ERRORS:g} standard errors (of the samples on which
+two models differ) decides nothing, and a sentence holds if it is so beyond them in some cell and
+the contrary in none. It is judged where Table 6 itself has it so: the text says "for all cases" and
+"better", where mushrooms are 100.0 by LIBLINEAR also, and 99.4 with xi = 1e-2, and svmguide1 is
+95.5 for every xi. At most {MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,}) iterations of
+Algorithm 4.""",
         (0.7, 30.0),
         _table_6,
     )

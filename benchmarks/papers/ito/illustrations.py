@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.datasets import Floats
 from benchmarks.family_data import load_scaled
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import Claim, illustrated
 from benchmarks.papers.ito.agreement import OUR_CHECK
 from benchmarks.papers.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
@@ -75,7 +75,7 @@ def _figure_1(size: Size) -> Outcome:
         f"{len(restarts)} restarts in {MOST} iterations",
     )
     body = table(["restart", "iteration", "since the last", "K_i"], rows)
-    return judged(body, [claim], picture=_drawn_1(history, restarts))
+    return illustrated(body, [claim], picture=_drawn_1(history, restarts))
 
 
 def _drawn_1(history: History, restarts: Sequence[int]) -> Any:
@@ -114,7 +114,7 @@ def _figure_4(size: Size) -> Outcome:
         ),
     ]
     body = table(["restart at iteration", "F"], rows)
-    return judged(body, claims, picture=_drawn_4(values, starts))
+    return illustrated(body, claims, picture=_drawn_4(values, starts))
 
 
 def _drawn_4(values: Floats, starts: Sequence[int]) -> Any:
@@ -161,7 +161,7 @@ def _figure_2(size: Size) -> Outcome:
         ),
     ]
     body = f"{ENTRIES} entries, l = {BOX[0]:g}, u = {BOX[1]:g}, r = {TOTAL:g}: theta = {root:.6g}"
-    return judged(body, claims, picture=_drawn_2(theta, sums, breaks, corners, root))
+    return illustrated(body, claims, picture=_drawn_2(theta, sums, breaks, corners, root))
 
 
 def _drawn_2(theta: Floats, sums: Floats, breaks: Floats, corners: Floats, root: float) -> Any:
@@ -200,7 +200,7 @@ def _figure_3(size: Size) -> Outcome:
     )
     rows = [[f"{k:g}", f"{steps[k]:.3g}", f"{pushes[k]:.3g}"] for k in LIPSCHITZ]
     body = table(["L", "step", "momentum"], rows)
-    return judged(body, [claim], picture=_drawn_3(moves))
+    return illustrated(body, [claim], picture=_drawn_3(moves))
 
 
 def _drawn_3(moves: dict[float, tuple[Floats, Floats, Floats]]) -> Any:

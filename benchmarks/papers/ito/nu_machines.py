@@ -6,14 +6,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg import eigh
-from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.datasets import DataSet
 from benchmarks.family import Tail
 from benchmarks.papers.claims import Claim, judged
-from benchmarks.papers.ito import fapg
+from benchmarks.papers.ito import fapg, kernel
 from benchmarks.papers.ito.agreement import (
     NAMES_OUT_OF_REACH,
     OUR_CHECK,
@@ -31,7 +28,6 @@ from benchmarks.papers.ito.agreement import (
 from benchmarks.papers.ito.data import loaded, reached
 from benchmarks.papers.ito.printed import CONSTANTS, NU_MACHINES, SETS, Constants
 from benchmarks.papers.ito.rivals import (
-    COMPETITIVE,
     interior_point,
     liblinear,
     libsvm,
@@ -41,7 +37,7 @@ from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import seconds, table
 from proxmargin import nu_range
 
-__all__ = ["TABLES", "chosen_nu", "kernel_factor"]
+__all__ = ["TABLES", "chosen_nu"]
 
 C = 10.0  # of the paper, of LIBLINEAR
 SHARE = 0.1  # of the way from the least to the largest nu: so the printed ones follow
@@ -50,8 +46,8 @@ PRINTED_MOST = 3000  # iterations of the method as printed
 RADIAL = {Size.SMALL: 1000, Size.FULL: 10_000}  # samples up to which the kernel is taken
 LARGE = 50_000  # samples, and
 WIDE = 2000  # features of the paper's conclusions
+WORST = 16.0  # times LIBSVM's seconds: w7a in print, which the paper counts as competitive
 MUCH = 10.0  # L_f over a mean L_k that is "much smaller"
-EIGENVALUE_ROUNDING = 1e-13  # over the largest one
 
 
 class Half(NamedTuple):
@@ -70,19 +66,14 @@ def chosen_nu(data: DataSet, printed: float = float("nan")) -> float:
     return float(printed) if inside else (1.0 - SHARE) * least + SHARE * most
 
 
-def kernel_factor(data: DataSet) -> DataSet:
-    """Data whose inner products are the RBF kernel with gamma 1/n."""
-    design = data.design.toarray() if sp.issparse(data.design) else data.design
-    values, vectors = eigh(rbf_kernel(design, gamma=1.0 / design.shape[1]))
-    kept = values > EIGENVALUE_ROUNDING * values[-1]
-    return DataSet(data.name, vectors[:, kept] * np.sqrt(values[kept]), data.labels)
-
-
 @lru_cache
 def _linear(name: str, most: int) -> Half:
     data = loaded(name)
     nu = chosen_nu(data, NU_MACHINES[name].nu)
-    return _half(data, data, nu, "linear", most)
+    fit = fapg.nu_svm(data, nu, most)
+    printed = fapg.nu_svm(data, nu, PRINTED_MOST, as_printed=True)
+    rival = libsvm(data, nu, "linear")
+    return _told_of(data, "linear", Half(fit, printed, rival, fapg.squared_norm(data.design)))
 
 
 @lru_cache
@@ -91,15 +82,14 @@ def _radial(name: str, most: int, rows: int) -> Half:
     if data.labels.size > rows:
         return Half(None, None, float("nan"), float("nan"))
     nu = chosen_nu(data, NU_MACHINES[name].nu)
-    return _half(data, kernel_factor(data), nu, "rbf", most)
+    fit, rival = kernel.nu_svm(data, nu, most), libsvm(data, nu, "rbf")
+    return _told_of(data, "rbf", Half(fit, None, rival, kernel.largest_eigenvalue(data)))
 
 
-def _half(data: DataSet, factor: DataSet, nu: float, kernel: str, most: int) -> Half:
-    fit = fapg.nu_svm(factor, nu, most)
-    printed = None if kernel == "rbf" else fapg.nu_svm(factor, nu, PRINTED_MOST, as_printed=True)
-    half = Half(fit, printed, libsvm(data, nu, kernel), fapg.squared_norm(factor.design))
+def _told_of(data: DataSet, name: str, half: Half) -> Half:
+    fit = half.fit
     told = f"{fit.iterations} iterations, {fit.seconds:.3g} s, gap {fit.gap:.1e}"
-    print(f"{data.name}, {kernel}, nu {nu:.3g}: {told}; LIBSVM {half.libsvm:.3g} s", flush=True)
+    print(f"{data.name}, {name}: {told}; LIBSVM {half.libsvm:.3g} s", flush=True)
     return half
 
 
@@ -199,10 +189,9 @@ def _explained(found: dict[str, Row]) -> str:
         races.append((printed.rbf_fapg, printed.rbf_libsvm))
     return f"""With the RBF kernel FAPG takes {median_over_printed(ours)} times the seconds printed
 for it, in the median, and LIBSVM {median_over_printed(theirs)} times its own; in print FAPG takes
-{median_over_printed(races)} times those of LIBSVM on the same sets. The iterations agree, and an
-iteration here has two products with a factor of the kernel, on one thread, where the paper's has
-one with the kernel itself. So what turns is the speed of LIBSVM, another release on another
-machine, against that of products with small dense matrices."""
+{median_over_printed(races)} times those of LIBSVM on the same sets, and up to {WORST:g} times
+(w7a), which it calls competitive too. An iteration has one product with the kernel matrix, as
+there; the matrix is made inside the clock. LIBSVM is another release on another machine."""
 
 
 def _radial_seconds(row: Row) -> tuple[float, float]:
@@ -217,8 +206,8 @@ def _competitive(pairs: list[tuple[float, float]]) -> Claim:
     lost = sum(theirs < ours for ours, theirs in run)
     return Claim(
         "with the RBF kernel it is competitive with LIBSVM"
-        f" (within {COMPETITIVE:g} times its seconds, in the median)",
-        tested(middle <= COMPETITIVE, run),
+        f" (within {WORST:g} times its seconds, in the median: the largest printed ratio)",
+        tested(middle <= WORST, run),
         f"{middle:.2g} times; LIBSVM is faster on {lost} of {len(run)}",
     )
 
@@ -251,7 +240,7 @@ def _samples(name: str) -> tuple[int, int]:
 def _told(fit: fapg.Fit | None) -> str:
     if fit is None:
         return "-"
-    short = "" if fit.met else f", {fit.gap:.0e}"
+    short = "" if fit.met else f", {fit.gap:.0e}" if np.isfinite(fit.gap) else ", not met"
     return f"{seconds(fit.seconds)} ({fit.iterations}{short})"
 
 
@@ -270,11 +259,11 @@ def _table_5(size: Size) -> Outcome:
     halves, rows = [], []
     for name in reached(size):
         found = (_linear(name, MOST[size]), _radial(name, MOST[size], RADIAL[size]))
-        for kernel, printed, half in zip(("linear", "RBF"), CONSTANTS[name], found, strict=True):
+        for kind, printed, half in zip(("linear", "RBF"), CONSTANTS[name], found, strict=True):
             if half.fit is not None and printed is not None:
                 halves.append((name, printed, half))
                 cells = _pairs(printed, half)
-                rows.append([starred(name), kernel, *cells])
+                rows.append([starred(name), kind, *cells])
     head = ["data", "kernel", *(f"{what}: printed, ours" for what in ("mean L", "largest", "L_f"))]
     note = f"{STARRED} {NAMES_OUT_OF_REACH}"
     return judged(f"{note}\n\n{table(head, rows)}", _claims_5(halves), _printed_5(halves))
@@ -319,18 +308,19 @@ def _median(values: list[float]) -> float:
     return float(np.median(values)) if values else float("nan")
 
 
-PROTOCOL = f"""Algorithm 4 with 'dec' only where L is tested and K_1 = 100, both inferred by fitting
-the L_k of Table 5 and the iterations of Table 10 (`benchmarks/papers/ito/fapg.py`): the paper
-prints 'dec' in every iteration and no K_1. From the centre of the set, with eta_u = eta_d = 1.1,
-delta = 0.8, L_0 the largest diagonal entry, ended by L |alpha - beta| or, every hundredth
-iteration, L |T_L(alpha) - alpha| at 1e-6, as printed, or after {MOST[Size.SMALL]:,} (full size:
+PROTOCOL = f"""Algorithm 4 with 'dec' only where L is tested and K_1 = 100, here and in Tables 5, 8
+and 10 (2 in Figures 11 and 12, where 100 does not always converge), both inferred by fitting the
+L_k of Table 5 and the iterations of Table 10 (`benchmarks/papers/ito/fapg.py`): the paper prints
+'dec' in every iteration and no K_1. From the centre of the set, with eta_u = eta_d = 1.1, delta =
+0.8, L_0 the largest diagonal entry, ended by L |alpha - beta| or, every hundredth iteration, L
+|T_L(alpha) - alpha| at 1e-6, as printed, or after {MOST[Size.SMALL]:,} (full size:
 {MOST[Size.FULL]:,}; "as printed", with 'dec' in every iteration: {PRINTED_MOST:,}) iterations.
 Inferred besides: gamma = 1/n, from which follow the printed L_f of the RBF kernel; the printed nu,
 which follow from nu_min + {SHARE:g} (nu_max - nu_min) where the classes overlap, and not from C =
 10 as the text says. The printed iterations with the RBF kernel are read from two overlapping halves
-of a column of the text at hand, and left out where the halves do not fit. The kernel is given as
-its exact factor, which costs no iteration; up to {RADIAL[Size.SMALL]:,} (full size:
-{RADIAL[Size.FULL]:,}) samples. CPU seconds on this machine.
+of a column of the text at hand, and left out where the halves do not fit. With the RBF kernel
+Algorithm 4 is a loop of its own with one product with the kernel matrix an iteration; up to
+{RADIAL[Size.SMALL]:,} (full size: {RADIAL[Size.FULL]:,}) samples. CPU seconds on this machine.
 SeDuMi is not run: what is said of it is untested; beside it are the seconds of Clarabel, another
 interior point method."""
 TABLES = {

@@ -13,12 +13,13 @@ from benchmarks.papers.ito import (
     scaling,
     sparse,
     strategies,
+    theory,
 )
 from benchmarks.papers.table import PaperTable
 
 __all__ = ["TABLES"]
 
-TABLES: dict[str, PaperTable] = {
+_ALL: dict[str, PaperTable] = {
     **data.TABLES,
     **projections.TABLES,
     **breakdown.TABLES,
@@ -31,4 +32,14 @@ TABLES: dict[str, PaperTable] = {
     **strategies.TABLES,
     **scaling.TABLES,
     **sparse.TABLES,
+    **theory.TABLES,
 }
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Tables, figures, theorems, each in their order."""
+    kind = name.rstrip("0123456789")
+    return ("I", "IF", "IT").index(kind), int(name.removeprefix(kind))
+
+
+TABLES = {name: _ALL[name] for name in sorted(_ALL, key=_place)}

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from benchmarks.datasets import DataSet
-from benchmarks.papers.liu.printed import RUNS
 from benchmarks.peers.drsvm import mean_hinge
 from proxmargin import SVC, ElasticNetSVC
 from proxmargin.optimality.certificates.certify import certify
@@ -33,7 +32,6 @@ __all__ = [
     "AUTO",
     "SOLVERS",
     "TAU",
-    "Agreement",
     "Run",
     "Split",
     "ended",
@@ -49,7 +47,6 @@ INNER = 1e-6  # accuracy of the inner problem of ISVM, which no certificate refi
 TOL = 1e-6  # relative gap of our own choice of a solver
 LIMIT = 10.0  # seconds a fit
 AUTO = "auto"
-SIGMAS = 3.0  # standard errors of the difference of two means; up to 90 are held together
 Stopped = tuple[Solver[Any], StoppingRule]
 """A solver, and the rule that ends it."""
 
@@ -157,37 +154,3 @@ def _right(data: DataSet, coef: np.ndarray, intercept: float) -> float:
     """The share of samples on the right side."""
     positive = data.design @ coef + intercept > 0
     return float(np.mean(positive == (data.labels > 0)))
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """A mean of ours beside a printed one of `RUNS` runs.
-
-    Attributes
-    ----------
-    unit : float
-        Of the last printed digit, or a coarser one.
-    deviation : float, optional
-        Standard deviation of a run, which the printed ones are taken to share; that of the values
-        if not given.
-    """
-
-    values: Sequence[float]
-    printed: float
-    unit: float
-    deviation: float | None = None
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.values))
-
-    @property
-    def bound(self) -> float:
-        """Half a unit, or so many standard errors of the difference."""
-        deviation = np.std(self.values) if self.deviation is None else self.deviation
-        error = float(deviation) * np.sqrt(1 / len(self.values) + 1 / RUNS)
-        return max(SIGMAS * error, 0.5 * self.unit + 1e-9)
-
-    @property
-    def holds(self) -> bool:
-        return bool(abs(self.mean - self.printed) <= self.bound)

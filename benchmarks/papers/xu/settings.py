@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.datasets import DataSet, synthetic
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import Claim, judged, met
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu import xu2015
-from benchmarks.papers.xu.bounds import numbers
 from benchmarks.report import seconds, table
 from proxmargin import HuberizedSVC
 
-__all__ = ["TABLES", "huberized"]
+__all__ = ["SIGNIFICANTLY", "TABLES", "huberized"]
 
 L1 = 0.08  # lambda1, found by the printed objectives
 L2 = 1.0  # lambda2 = lambda3, as lambda1
@@ -26,6 +25,7 @@ MOST = 2000  # iterations, the largest printed count
 WITHIN_OBJECTIVE = 0.01  # relative
 WITHIN_COUNT = 0.15  # relative
 DRAWS = {Size.SMALL: (3, 1), Size.FULL: (10, 10)}  # of each size of the data
+SIGNIFICANTLY = 2.0  # times, "significantly faster": the paper gives no factor, this one is ours
 OTHERS = ((0.09, 0.4), (0.095, 0.03))  # pairs with the printed objective at the first size alone
 SETTINGS: dict[str, dict[str, bool]] = {
     "ours: grown L, re-update": {"backtracking": True, "monotone": True},
@@ -63,7 +63,9 @@ def _run(size: Size) -> Outcome:
         for pair in OTHERS
     )
     note = f"Pairs (lambda1, lambda2) that agree at the first size alone: at the second, {others}."
-    return judged(f"{table(HEAD, rows)}\n\n{note}", claims, numbers(off))
+    what = f"printed iterations within {WITHIN_COUNT:.0%}, objectives within {WITHIN_OBJECTIVE:.0%}"
+    count = len(xu2015.SETTINGS) * (len(SETTINGS) + 1)
+    return judged(f"{table(HEAD, rows)}\n\n{note}", claims, met(what, off, count))
 
 
 def _fewest(size: tuple[int, int, int], counts: Sequence[float]) -> Claim:
@@ -139,13 +141,13 @@ PROTOCOL = f"""data of section 3.1.1 with rho = 0, rule (20) at {TOL:g}, eta = 1
 n, a start at zero, at most {MOST} iterations, as printed. Inferred: delta = 1; lambda1 = {L1:g}
 and lambda2 = lambda3 = {L2:g}, the round numbers with which both objectives are the printed ones;
 [34] and [38] as the text describes them. Means over the draws, the largest relative gap; CPU
-seconds include our certificates. Bounds: {WITHIN_OBJECTIVE:.0%} of an objective, {WITHIN_COUNT:.0%}
-of a number of iterations."""
+seconds include our certificates."""
 TABLES = {
     "X1": PaperTable(
         "Table 1 of Xu et al.: settings of the proximal gradient method",
         PROTOCOL,
         (1.0, 9.0),
         _run,
+        ("3 and 1", "10"),
     )
 }

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import ERRORS, Claim, judged, numbers
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu.binary import (
+    DRAWS,
     HEAD,
     METHODS,
     PROTOCOL,
     SOURCES,
     Results,
-    beyond_bounds,
     cross_validated,
+    held,
     is_capped,
     mean_of,
     mean_seconds,
@@ -23,19 +24,19 @@ from benchmarks.papers.xu.binary import (
     result_rows,
     with_missing,
 )
-from benchmarks.papers.xu.bounds import gain, numbers
 from benchmarks.report import table
 
 __all__ = ["TABLES"]
 
 SMALL_DELTAS = (0.1, 0.01)
-STEADY = 5.0  # ratio of seconds up to which a method is not affected
+STEADY = 3.5  # ratio of seconds up to which B-PGH is not affected: the largest printed one is 3.4
+SLOW = 5.0  # from which on GCD is significantly slow: ours, above all printed ratios of B-PGH
 HARDLY = 1.0  # points of accuracy
 SELDOM = 0.2  # largest share of the data sets
 
 
 def _table_9(size: Size) -> Outcome:
-    rows, off = [], []
+    rows, met = [], {}
     deltas = (1.0, *SMALL_DELTAS)
     methods = {name: METHODS[name] for name in ("B-PGH", "GCD")}
     found: dict[float, dict[str, Results]] = {delta: {} for delta in deltas}
@@ -50,7 +51,7 @@ def _table_9(size: Size) -> Outcome:
                     if row[2] in methods
                 ]
     for delta in SMALL_DELTAS:
-        off += [f"{one}, delta {delta:g}" for one in beyond_bounds(found[delta], delta)]
+        met |= {f"{one}, delta {delta:g}": ok for one, ok in held(found[delta], delta).items()}
     body = f"{table(['delta', *HEAD], rows)}\n\n{WHY_9}"
     claims = [
         _denser(found),
@@ -59,20 +60,20 @@ def _table_9(size: Size) -> Outcome:
         _seldom_slower(found),
         _mostly_slower(found),
     ]
-    return with_missing(judged(body, claims, numbers(off)))
+    return with_missing(judged(body, claims, numbers(met)))
 
 
 WHY_9 = f"""Ratios are of the slower of both small deltas to delta = 1, without times of fits at a
 limit of work (marked ">"), which are lower bounds; a set with no others is left out. A step of
 B-PGH is at most of the order of delta, so that it needs more of them the smaller delta is; where
-the printed seconds grow as well (leuk: from 0.19 to 0.65), but less than {STEADY:g} times."""
+the printed seconds grow as well (leuk: from 0.19 to 0.65), but at most {STEADY:g} times."""
 
 
 def _denser(found: Mapping[float, Mapping[str, Results]]) -> Claim:
     told, holds = [], True
     for name in SOURCES:
         sizes = [mean_of(by[name]["B-PGH"]).support for by in found.values()]
-        holds = holds and sizes[0] <= min(sizes[1:])
+        holds = holds and sizes[0] < min(sizes[1:])
         told.append(f"{name}: {', '.join(f'{size:.0f}' for size in sizes)}")
     return Claim("more features are selected with small delta", bool(holds), "; ".join(told))
 
@@ -86,16 +87,30 @@ def _accuracies(
 
 
 def _more_accurate(found: Mapping[float, Mapping[str, Results]]) -> Claim:
-    """Untested where the gain is within its standard error."""
-    mean, error, told = gain(_accuracies(found, 0.1), _accuracies(found, 1.0))
+    mean, error, told = _gain(_accuracies(found, 0.1), _accuracies(found, 1.0))
     sentence = "with delta = 0.1 predictions tend to be more accurate than with 1"
-    return Claim(sentence, None if abs(mean) <= error else mean > 0.0, told)
+    return Claim(sentence, None if abs(mean) <= ERRORS * error else mean > 0.0, told, main=True)
+
+
+def _gain(
+    ones: Mapping[str, np.ndarray], twos: Mapping[str, np.ndarray]
+) -> tuple[float, float, str]:
+    """Mean over the data sets of the mean differences on the same draws, its standard error, and
+    the words for both; a set with one draw adds no error."""
+    differences = [ones[name] - twos[name] for name in ones]
+    mean = float(np.mean([one.mean() for one in differences]))
+    squares = [one.var(ddof=1) / len(one) for one in differences if len(one) > 1]
+    error = float(np.sqrt(np.sum(squares)) / len(differences))
+    told = "; ".join(
+        f"{name}: {twos[name].mean():.1f} and {ones[name].mean():.1f}" for name in ones
+    )
+    return mean, error, f"{told}; mean difference {mean:.1f} ± {error:.1f}"
 
 
 def _hardly_improved(found: Mapping[float, Mapping[str, Results]]) -> Claim:
-    mean, error, told = gain(_accuracies(found, 0.01), _accuracies(found, 0.1))
+    mean, error, told = _gain(_accuracies(found, 0.01), _accuracies(found, 0.1))
     sentence = f"delta = 0.01 hardly improves on 0.1 (by at most {HARDLY:g} point, ours)"
-    return Claim(sentence, mean <= max(HARDLY, error), told)
+    return Claim(sentence, None if abs(mean - HARDLY) <= ERRORS * error else mean < HARDLY, told)
 
 
 def _seldom_slower(found: Mapping[float, Mapping[str, Results]]) -> Claim:
@@ -108,8 +123,8 @@ def _seldom_slower(found: Mapping[float, Mapping[str, Results]]) -> Claim:
 
 def _mostly_slower(found: Mapping[float, Mapping[str, Results]]) -> Claim:
     ratios = _ratios(found, "GCD")
-    slower = [name for name, ratio in ratios.items() if ratio > STEADY]
-    sentence = f"GCD is in most cases slower with small delta (more than {STEADY:g} times)"
+    slower = [name for name, ratio in ratios.items() if ratio > SLOW]
+    sentence = f"GCD is in most cases slower with small delta (more than {SLOW:g} times)"
     return Claim(sentence, 2 * len(slower) > len(ratios) if ratios else None, _told(ratios))
 
 
@@ -134,10 +149,10 @@ TABLES = {
     "X9": PaperTable(
         "Table 9 of Xu et al.: the smoothing parameter",
         f"""delta = 0.1 and 0.01, all else as in Table 5, lambda1 as cross-validated there with
-delta = 1. An order of accuracies is untested where the mean difference on the same draws is within
-its standard error. "Affected" and "slow": {STEADY:g} times, ours.
-"Seldom": on at most {SELDOM:.0%} of the sets. {PROTOCOL}""",
+delta = 1. "Affected": {STEADY:g} times, which no printed ratio of B-PGH exceeds; "slow": {SLOW:g}
+times, ours. "Seldom": on at most {SELDOM:.0%} of the sets. {PROTOCOL}""",
         (1.5, 12.0),
         _table_9,
+        (f"{DRAWS[Size.SMALL]}, leuk 1", f"{DRAWS[Size.FULL]}, leuk 1"),
     ),
 }

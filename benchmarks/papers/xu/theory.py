@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from benchmarks.datasets import DataSet, Floats, synthetic
 from benchmarks.multiclass_data import four_classes
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import Claim, illustrated
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.papers.xu.pictures import Course, courses, majorant
 from benchmarks.papers.xu.settings import huberized
@@ -189,7 +189,7 @@ def _theorem(size: Size) -> Outcome:
     loose = f"""(19) holds with these constants in {below} of {len(found)} runs, which says little:
 the measured 1 - tau is at least {slowest.measured / slowest.proved:.2g} times the proved one."""
     body = f"{table(HEAD_RATES, rows)}\n\n{WHY_RATES} {loose}"
-    return judged(body, claims, picture=courses(drawn))
+    return illustrated(body, claims, picture=courses(drawn))
 
 
 MOST = {Size.SMALL: 1500, Size.FULL: 20_000}  # iterations
@@ -325,7 +325,7 @@ def _lemma(size: Size) -> Outcome:
     ]
     share = max(one.failing / one.bound for one in found)
     loose = f"At most {share:.2g} of the iterations that the bound allows fail: it is loose."
-    return judged(f"{table(HEAD_SUPPORT, rows)}\n\n{WHY_SUPPORT} {loose}", claims)
+    return illustrated(f"{table(HEAD_SUPPORT, rows)}\n\n{WHY_SUPPORT} {loose}", claims)
 
 
 PLAIN_MOST = 20_000  # iterations
@@ -383,7 +383,7 @@ def _figure(size: Size) -> Outcome:
         "u*": (new, float(np.interp(new, grid, majorant_of_z))),
     }
     picture = majorant(grid, curves, marks)
-    return judged("The figure is a sketch without numbers.", claims, picture=picture)
+    return illustrated("The figure is a sketch without numbers.", claims, picture=picture)
 
 
 def _loss(x: Floats, u: Any) -> Any:
