@@ -19,7 +19,8 @@ COMMON = """
 --custom-compile-command
 """
 FILES = {
-    "lock.txt": "--extra test --extra lint --extra browser --universal --fork-strategy fewest",
+    "lock.txt": """--extra test --extra lint --extra browser --extra docs
+        --universal --fork-strategy fewest""",
     "oldest.txt": "--extra test --resolution lowest-direct --python-platform linux",
 }
 
