@@ -225,3 +225,26 @@ def test_missing_labels_are_told_as_labels() -> None:
     with pytest.raises(ValueError, match="no label in row 4") as error:
         compare(X, y)
     assert "Imputer" not in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def rare():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((90, 4)), np.where(np.arange(90) < 7, "sick", "well")
+    return compare(x, y, models=["HuberizedSVC", "DWD"], cv=2, progress=False, quick=True)
+
+
+def test_a_model_that_says_the_same_of_all_is_told_with_a_score_that_asks_more(rare) -> None:
+    found = answer_of(rare.to_dict(), main_of(rare.to_dict()))
+    assert "gives every sample the same answer" in found.caution
+    assert "Class sick is rare (7 of 90)" in found.caution
+    assert "--scoring roc_auc" in found.caution
+    assert "half of its features" not in found.choice
+
+
+def test_models_that_never_disagree_tell_of_no_difference_that_would_be_found() -> None:
+    missed = {"rows": 300, "repeats": 2, "disagreement": 0.0, "difference": 0.06, "models": 3}
+    missed |= {"difference_of_all": 0.08, "largest": 1.0}
+    told = power({"missed": missed})
+    assert "all 300 rows the same labels" in told
+    assert "0.06" not in told

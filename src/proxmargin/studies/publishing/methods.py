@@ -45,7 +45,9 @@ def _how(facts: Facts, record: Facts) -> str:
         f"{protocol['folds']} outer folds{whole}{repeated}. In each training part the parameters "
         f"were chosen by {protocol['inner']}, and the model was then fitted to that part and "
         f"judged on the part held out by {label}; random seed {protocol['random_state']}.",
-        f"Each training part fits {prepared} before anything else." if prepared else "",
+        f"Each training part fits {prepared} before anything else{_missing(data)}."
+        if prepared
+        else "",
         "Features were standardised in each training part." if protocol["standardize"] else "",
         "Intervals of mean scores and tests of differences between models are those of Nadeau and "
         "Bengio (2003), which allow for the overlap of training parts; p-values are adjusted by "
@@ -131,6 +133,13 @@ def _of(facts: Facts) -> Facts:
     return found
 
 
+def _missing(data: Facts) -> str:
+    found = (data["card"] or {}).get("missing") or {"entries": 0}
+    if not found["entries"]:
+        return ""
+    return f"; {found['entries']} entries of {found['count']} features are missing"
+
+
 def _size(data: Facts) -> str:
     counts = ", ".join(f"{each['count']} {each['label']}" for each in data["classes"])
     return f"{data['n_samples']} samples ({counts}), {data['n_features']} features"
@@ -155,7 +164,12 @@ def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
     prepared = protocol["preprocess"]
     yield "7", f"Fitted in each training part: {prepared}." if prepared else "None by this run."
     yield "10", f"{_size(data)}. No sample size was calculated by this run. {power(facts)}".strip()
-    yield "11", f"Filled in by {prepared}." if prepared else "None: there were no missing entries."
+    yield (
+        "11",
+        f"Filled in by {prepared}{_missing(data)}."
+        if prepared
+        else "None: there were no missing entries.",
+    )
     yield "12a", "Nested cross-validation: methods.md, first paragraph."
     scaled = "standardised" if protocol["standardize"] else "in the units of the data"
     yield "12b", f"Features are {scaled}; linear models are linear in them."

@@ -170,6 +170,8 @@ MEANINGS = {
 }
 NAMED = 3  # features that are named at the top of the page
 NAMED_EQUALS = 5  # models that are named as equals
+RARE = 0.1  # share of a class from which labels are seldom of it
+OF_LABELS = ("accuracy", "balanced_accuracy", "matthews_corrcoef")
 AGREED = 0.5  # share of the folds whose models use a feature, from which it is named
 
 
@@ -232,7 +234,7 @@ def answer_of(facts: Row, main: Standings) -> Answer:
         choice=_choice(facts, main, models, name),
         power=power(facts),
         weighs=_weighs(facts, name),
-        caution=_caution(main, numbers),
+        caution=_caution(facts, main, models[name], numbers),
     )
 
 
@@ -264,6 +266,11 @@ def power(facts: Row) -> str:
     missed = facts.get("missed")
     if not missed or not known(missed["difference"]):
         return ""
+    if missed["disagreement"] * missed["rows"] < 1:
+        return (
+            f"Two models typically give all {missed['rows']} rows the same labels, so that nothing "
+            "tells them apart. Not distinguishable is therefore not equal."
+        )
     once, several = (float(f"{missed[k]:.1g}") for k in ("difference", "difference_of_all"))
     repeats, models = missed["repeats"], missed["models"]
     passes = "one repetition" if repeats == 1 else f"{repeats} repetitions"
@@ -295,7 +302,9 @@ def _choice(facts: Row, main: Standings, models: Mapping[str, Any], name: str) -
     best, price = models[str(facts["best"])], facts.get("price_of_half_the_features")
     if best["name"] == name:
         worth = ", and no model with half of its features is worth what it loses"
-        return f"It has the best mean{worth if known(price) else ''}."
+        final = (best.get("final") or {}).get("n_features", best["n_features"])
+        fewer = known(price) and final > 1
+        return f"It has the best mean{worth if fewer else ''}."
     ours = main.of(models[name])
     lost = interval(ours.get("difference_low"), ours.get("difference_high"))
     unit, difference = facts.get("unit"), ours.get("difference")
@@ -373,14 +382,23 @@ def leaning(row: Mapping[str, Any], labels: Sequence[str]) -> str:
     return f"for {others[0]}" if len(others) == 1 else f"against {row['class']}"
 
 
-def _caution(main: Standings, numbers: Mapping[str, Any]) -> str:
+def _caution(facts: Row, main: Standings, model: Row, numbers: Row) -> str:
     guess, low, high = main.majority, numbers.get("low"), numbers.get("high")
     if guess is None or not (known(low) and known(high)):
         return ""
-    no_better = low <= guess if main.larger else high >= guess
-    if no_better:
-        return (
-            "The interval reaches the score of always naming the largest class: perhaps there is "
-            "nothing to learn in these data."
+    if low > guess if main.larger else high < guess:
+        return ""
+    told = [
+        "The interval reaches the score of always naming the largest class: perhaps there is "
+        "nothing to learn in these data."
+    ]
+    if (model.get("final") or {}).get("n_features") == 0:
+        told.append("The model uses no feature and gives every sample the same answer.")
+    least = min(facts["data"]["classes"], key=lambda each: each["count"])
+    if main.metric["name"] in OF_LABELS and least["count"] < RARE * facts["data"]["n_samples"]:
+        told.append(
+            f"Class {least['label']} is rare ({least['count']} of {facts['data']['n_samples']}), "
+            "and models of a margin seldom name a rare class: --scoring roc_auc "
+            "(scoring='roc_auc') compares how they rank the samples instead."
         )
-    return ""
+    return " ".join(told)
