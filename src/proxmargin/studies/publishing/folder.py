@@ -53,6 +53,10 @@ MODEL = "model.pmz"
 TABLES = "tables"
 PREDICTIONS = "predictions.csv"
 RECORD = "provenance.json"
+ABOUT_ITEMS = (
+    "Items have the numbers of Table 2 of Collins et al. (2024), BMJ 385, e078378, in other words: "
+    "the statement has the authoritative ones."
+)
 KEPT_TEST = "permutations.json"  # in the folder of the run: a test that is not done again
 
 
@@ -234,9 +238,8 @@ def publish(
     path = Path(folder)
     (path / TABLES).mkdir(parents=True, exist_ok=True)
     listed = "\n".join(f"| {n} | {item} | {answer} |" for n, item, answer in rows)
-    answers = (
-        f"# TRIPOD+AI\n\n| Item | What is asked | Answer of this run |\n|---|---|---|\n{listed}\n"
-    )
+    head = "| Item | What is asked | Answer of this run |\n|---|---|---|"
+    answers = f"# TRIPOD+AI\n\n{ABOUT_ITEMS}\n\n{head}\n{listed}\n"
     save_model(comparison.models_[name], path / MODEL)
     write_report(facts, path / PAGE)
     write_paper(path / PAPER, facts, text, rows)

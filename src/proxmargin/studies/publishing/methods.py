@@ -192,7 +192,7 @@ def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
         )
 
 
-# in words of our own; the statement has the authoritative ones
+# the 52 items by their numbers in Table 2 of the statement, in words of our own
 ITEMS = (
     ("1", "Title: a prediction model, target population, outcome"),
     ("2", "Abstract by TRIPOD+AI for abstracts"),
