@@ -230,7 +230,9 @@ def _used(model: Any, ready: LabelledRows, is_final: bool) -> dict[str, Any]:
     more = {"largest": _largest(coef, ready)} if is_final else {}
     used = np.any(coef != 0, axis=0)
     # in a model that selects, mostly the first one without a coefficient varies
-    if used.any() and all(_is_constant(ready.X[:, [j]]) for j in np.flatnonzero(~used)):
+    others = (ready.X[:, [j]] for j in np.flatnonzero(~used))
+    dense = (x.toarray() if hasattr(x, "toarray") else x for x in others)
+    if used.any() and all(np.ptp(column) == 0 for column in dense):
         return {"features": None, "weights": coef.tolist(), **more}
     return {"features": np.flatnonzero(used).tolist(), "weights": coef[:, used].tolist(), **more}
 
@@ -255,10 +257,6 @@ def _largest(coef: Array, ready: LabelledRows) -> dict[str, Any]:
         near = near[np.argsort(-np.abs(correlations[near]), kind="stable")][:MOST_PARTNERS]
         found.append([[int(k), round(float(correlations[k]), 3)] for k in near])
     return {"features": top.tolist(), "auc": areas.tolist(), "partners": found}
-
-
-def _is_constant(column: Any) -> bool:
-    return bool(np.ptp(column.toarray() if hasattr(column, "toarray") else column) == 0)
 
 
 def _plain(judged: HeldOutPredictions) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
         ),
         number_column(
             "with this sign",
-            lambda row: _product(row.get("frequency"), row.get("sign_agreement")),
+            lambda row: _times(row.get("frequency"), row.get("sign_agreement")),
             standings.percent,
             "share of the outer folds whose model uses it in this direction",
         ),
@@ -111,10 +111,9 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
     return HtmlTable.of(name, f"Features of {model}, the largest weights first", columns, rows)
 
 
-def _product(frequency: Any, agreement: Any) -> float | None:
-    if not standings.known(frequency):
-        return None
-    return frequency * agreement if standings.known(agreement) else 0.0
+def _times(frequency: Any, agreement: Any) -> float | None:
+    agreement = agreement if standings.known(agreement) else 0.0
+    return frequency * agreement if standings.known(frequency) else None
 
 
 def partners(row: Facts) -> str:

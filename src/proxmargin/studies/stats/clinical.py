@@ -46,18 +46,11 @@ OF_FOLDS: Final = (
 
 @dataclass(frozen=True)
 class _Sampling:
-    """What makes numbers vary more than independent rows would that one model is judged by.
+    """What makes numbers vary more than independent rows would that one model is judged by."""
 
-    Attributes
-    ----------
-    folds : (n,) numbers of the folds from 0
-    groups : (n,) numbers of the groups, or None
-    factor : of all variances
-    """
-
-    folds: Groups
-    groups: Groups | None
-    factor: float
+    folds: Groups  # (n,) numbers of the folds from 0
+    groups: Groups | None  # (n,) numbers of the groups
+    factor: float  # of all variances
 
 
 @dataclass(frozen=True)
