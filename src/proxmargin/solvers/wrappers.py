@@ -1,4 +1,16 @@
-"""Solvers that call another one on an easier problem: a relay, and cutting planes."""
+"""Solvers that call another one on an easier problem: a relay, and cutting planes.
+
+A relay switches from one method to another. Cutting planes take a budget for the loss by the
+multiplier lambda of ``L(XW + b) <= budget``,
+
+    phi(lambda) = min_{W, b}  G(W) + lambda (L(XW + b) - budget),
+
+which is concave, and the solution at lambda gives a supporting line with slope ``L - budget``. The
+maximum lies between the last rising and the first falling line, below their intersection; the value
+there is that of the convex combination of the two solutions that meets the budget. Where L jumps at
+the optimal multiplier no solution for any multiplier meets the budget, and that combination is
+optimal (as for the linear programs of Chierchia et al. 2015, section 2.2).
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from proxmargin.data.designs.entries import Entry, bad_entry, sentence
+from proxmargin.data.designs.samples import Entry, bad_entry, sentence
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_matrix])

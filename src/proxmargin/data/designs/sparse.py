@@ -21,7 +21,7 @@ from proxmargin.data.designs.base import (
     as_design,
     subtract_outer,
 )
-from proxmargin.data.designs.entries import canonical, entries_of_columns, full_columns, shifted
+from proxmargin.data.designs.samples import canonical, entries_of_columns, full_columns, shifted
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
 
 MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from proxmargin.data.datasets import Chunk, Dataset
 from proxmargin.data.designs.blocks import BlockedDesign, scanned
 from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
-from proxmargin.data.designs.entries import bad_entry, canonical, sentence
+from proxmargin.data.designs.samples import bad_entry, canonical, sentence
 from proxmargin.data.inputs.validation import Magnitudes, magnitudes_for
 from proxmargin.runtime.optional import library_of
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 
 from proxmargin.data.datasets import Dataset
 from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.designs.entries import canonical, first_entry, sentence
+from proxmargin.data.designs.samples import canonical, first_entry, sentence
 from proxmargin.data.inputs.aligned import (
     as_objects,
     check_objects,

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.data.designs.base import Array
-from proxmargin.data.designs.entries import FEW_SAMPLES
+from proxmargin.data.designs.samples import FEW_SAMPLES
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.data.kernels.functions import Custom
 from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix

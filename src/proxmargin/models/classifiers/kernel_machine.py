@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
 from proxmargin.data.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
-from proxmargin.data.designs.entries import far_columns, shifted
-from proxmargin.data.designs.samples import by_rows, compressed, holds_objects, is_sparse
+from proxmargin.data.designs.samples import (
+    by_rows,
+    compressed,
+    far_columns,
+    holds_objects,
+    is_sparse,
+    shifted,
+)
 from proxmargin.data.inputs.parameters import check_number, check_strength
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.kernels import Custom, Kernel, Precomputed, named_kernel

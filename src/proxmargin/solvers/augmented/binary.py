@@ -42,7 +42,7 @@ from proxmargin.solvers.augmented.multipliers import (
     line_search,
     minimise,
 )
-from proxmargin.solvers.shared.hinge_terms import (
+from proxmargin.solvers.shared.margin_model import (
     first_multipliers,
     intercept_ridge,
     signs_and_upper,

@@ -28,7 +28,7 @@ from proxmargin.solvers.augmented.multipliers import (
     line_search,
     minimise,
 )
-from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
+from proxmargin.solvers.shared.margin_model import KINK_TOLERANCE
 
 WARM_SHARPNESS = 10.0  # first one for a warm start
 MIN_SPREAD = 1e-3  # of a feature over the mean one, in its proximal term

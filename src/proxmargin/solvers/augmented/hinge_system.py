@@ -1,4 +1,14 @@
-"""Linear systems of Newton steps with curvature in few samples, and the rows that they read."""
+"""Linear systems of Newton steps in coefficients and intercept, with curvature in few samples.
+
+For curvatures c_i of the free samples, a positive diagonal D over the free features and, if there
+is an intercept, a curvature e of its own,
+
+    (X' diag(c) X + D) dw + X'c db = -r,    c'X dw + (sum c + e) db = -s.
+
+It is solved over the features, over the samples, or by conjugate gradients, whichever takes the
+least work. Steps on small data are many and short, so that the checks and views of a `Design` would
+take most of their time: `NewtonRows` are one with little overhead per product.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from proxmargin.solvers.augmented.binary import BinaryHinge
 from proxmargin.solvers.augmented.classes import MulticlassHinge
 from proxmargin.solvers.augmented.multipliers import HingeModel, MultiplierState
 from proxmargin.solvers.loop.solver import Solver, Stop, at_least_one
-from proxmargin.solvers.shared.hinge_terms import hinge_objection
+from proxmargin.solvers.shared.margin_model import hinge_objection
 from proxmargin.solvers.shared.working_set import with_worst
 
 TARGET_STEPS = 6.0  # Newton steps; the growth of the sharpness is this over the last number

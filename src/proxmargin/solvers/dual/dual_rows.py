@@ -17,7 +17,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import CACHED_ENTRIES, kept, unlocked
 from proxmargin.solvers.interior.box_program import box_objection, has_ridge
-from proxmargin.solvers.shared.hinge_terms import KINK_TOLERANCE
+from proxmargin.solvers.shared.margin_model import KINK_TOLERANCE
 
 LARGEST_COPY = 1 << 30  # bytes of dense data by columns that are copied by rows
 SPARSE_DENSITY = 0.05  # up to which data count as sparse: centring is not worth two passes

@@ -35,7 +35,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.quadratic_model import room_for
 from proxmargin.data.designs import DenseDesign, Design, SparseDesign
 from proxmargin.data.designs.base import SAMPLE_BYTES
-from proxmargin.data.designs.entries import narrow_indices
+from proxmargin.data.designs.samples import narrow_indices
 from proxmargin.functions.penalties import WeightedElasticNet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem

@@ -19,7 +19,7 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
 from proxmargin.data.designs.base import CONSTANT_VARIANCE, Array, Design
-from proxmargin.data.designs.entries import narrow_indices
+from proxmargin.data.designs.samples import narrow_indices
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait

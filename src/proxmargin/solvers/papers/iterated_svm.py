@@ -27,7 +27,7 @@ from proxmargin.solvers.loop.solver import (
     check_numbers,
     require,
 )
-from proxmargin.solvers.shared.hinge_terms import (
+from proxmargin.solvers.shared.margin_model import (
     first_multipliers,
     hinge_objection,
     intercept_ridge,

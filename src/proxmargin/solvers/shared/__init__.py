@@ -1,7 +1,7 @@
 """What several families of solvers use.
 
-`margin_model` is Newton's method for a sum of margin losses without its penalty (for ridges and
-balls), `working_set` restricts any solver to some features, `hinge_terms` states the hinge for its
-solvers, `numerical` has roots and linear systems, and `batched_labels` solves
-one problem for many labels at once.
+`margin_model` states the hinge for its solvers, and has Newton's method for sums of other margin
+losses without their penalty (for ridges and balls), `working_set` restricts any solver to some
+features, `numerical` has roots and linear systems, and `batched_labels` solves one problem for many
+labels at once.
 """

@@ -17,7 +17,7 @@ from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.data.designs.blocks.placement import Client, Group, Node, Placement, Reply, merged
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, Task
-from proxmargin.data.designs.entries import Entry, bad_entry, canonical, sentence
+from proxmargin.data.designs.samples import Entry, bad_entry, canonical, sentence
 from proxmargin.runtime.memory import mapped_empty
 from proxmargin.runtime.optional import library_of, optional
 

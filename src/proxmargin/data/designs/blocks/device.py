@@ -13,7 +13,7 @@ from proxmargin.data.designs.base import Array, Design, Index, PassCounter
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import BlockedDesign
 from proxmargin.data.designs.blocks.tasks import Answer, Arrays, Combine, Task
-from proxmargin.data.designs.entries import Entry, sentence
+from proxmargin.data.designs.samples import Entry, sentence
 from proxmargin.runtime.optional import library_of
 
 DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})

@@ -1,4 +1,8 @@
-"""Losses of a margin, and the dual of their weighted sum through prox and derivatives."""
+"""Losses of one margin: the pointwise functions, their conjugates, and the dual of their sum.
+
+A margin is ``t = y z`` with y = +-1. The dual coordinate is ``a = -phi'(t) >= 0``; conjugates are
+taken at ``-a``. These objects know neither data nor weights; `MarginSum` binds them.
+"""
 
 from __future__ import annotations
 
