@@ -156,7 +156,6 @@ def _repeated(point: Array, columns: NDArray[np.intp], shape: tuple[int, int]) -
     return sparse.csr_array(parts, shape=shape)
 
 
-Array = NDArray[np.float64]
 Tile = tuple[slice, slice, Array]
 
 # shape of a tile of values: a megabyte, which fits in a core's cache
