@@ -266,8 +266,8 @@ def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     flat = pd.Series([cell for row in rows for cell in row], dtype=object)
     found = pd.to_numeric(flat, errors="coerce")
     marked = flat[found.isna()].astype("string")
-    marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' \u00a0]*\d([eE][+-]?\d+)?\s*")]
-    plain = marked.str.replace(r"[.,' \u00a0](?=\d{3}(\D|$))", "", regex=True)
+    marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' \xa0]*\d([eE][+-]?\d+)?\s*")]
+    plain = marked.str.replace(r"[.,' \xa0](?=\d{3}(\D|$))", "", regex=True)
     plain = plain.str.replace(",", ".").astype(object)
     found[plain.index] = pd.to_numeric(plain, errors="coerce")
     return np.asarray(found.to_numpy(dtype=np.float64).reshape(len(rows), -1))
