@@ -151,7 +151,7 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray | N
 
 exponents = st.floats(-9.0, 1.0)
 strengths = exponents.map(lambda power: 10.0**power)
-computes_gap = st.floats(-4.0, 8.0).map(lambda power: 10.0**power)
+cost = st.floats(-4.0, 8.0).map(lambda power: 10.0**power)
 ratios = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0.0, 1.0))
 kernels = st.one_of(
     st.just({"kernel": "linear"}),
@@ -167,7 +167,7 @@ kernels = st.one_of(
     ),
 )
 nets = st.fixed_dictionaries({"alpha": strengths, "l1_ratio": ratios})
-machines = st.fixed_dictionaries({"C": computes_gap})
+machines = st.fixed_dictionaries({"C": cost})
 fractions = st.sampled_from(["0.1max", "0.5max", "0.9max"])
 
 
@@ -188,7 +188,7 @@ multiclass = both(
     st.fixed_dictionaries(
         {
             "loss": st.sampled_from(["hinge", "squared_hinge", "logistic", "multinomial", "lee"]),
-            "C": computes_gap,
+            "C": cost,
         }
     ),
 )

@@ -172,10 +172,10 @@ class AlternatingDirections(Split[AdmmState]):
         """The linear system of the step in (w, b), factored once and kept with the data."""
         margins, coef = self._penalty_parameters(problem)
         ridge = intercept_ridge(problem)
-        computes_gap = np.array(
+        strengths = np.array(
             [margins, problem.penalty.l2 + coef, np.nan if ridge is None else ridge]
         )
-        return _system(problem.centred.design, computes_gap)
+        return _system(problem.centred.design, strengths)
 
     def _penalty_parameters(self, problem: Problem) -> tuple[float, float]:
         """Penalty parameters r of margins and coefficients, for the mean of the losses."""
@@ -195,9 +195,9 @@ class AlternatingDirections(Split[AdmmState]):
 
 
 @kept
-def _system(design: Design, computes_gap: Array) -> HingeSystem:
+def _system(design: Design, strengths: Array) -> HingeSystem:
     """The system for the penalty parameters and the intercept's ridge (nan without intercept)."""
-    margin, coef, ridge = computes_gap.tolist()
+    margin, coef, ridge = strengths.tolist()
     bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
     return hinge_system(HessianTerms(design, bends, diagonal, None if np.isnan(ridge) else ridge))
 
