@@ -33,6 +33,7 @@ from benchmarks import (
     stability,
     startup,
     summary,
+    tiny,
     unified,
 )
 from benchmarks.peers import other_environment
@@ -56,6 +57,7 @@ COMMANDS = {
     "ridges": ridges,
     "limits": limits,
     "startup": startup,
+    "tiny": tiny,
     "stability": stability,
     "paper": paper,
     "permutations": permutations,

@@ -45,15 +45,10 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """The data and how to read them."""
-    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
-    add_columns(parser)
-
-
 def add_fitting(parser: argparse.ArgumentParser) -> None:
     """The data, and the model that is fitted to them."""
-    add_data(parser)
+    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
+    add_columns(parser)
     add_model_options(parser)
 
 

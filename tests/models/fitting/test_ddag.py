@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from proxmargin import SVC, DDAGClassifier, LogisticRegression, MarginMPM
+from proxmargin import SVC, DDAGClassifier, LogisticRegression, MarginMPM, NuSVC
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 
 
@@ -301,3 +301,13 @@ def test_each_pair_gets_the_class_weights_of_its_labels(make: Any) -> None:
 def test_a_single_class_is_named() -> None:
     with pytest.raises(ValueError, match="y holds the one class 0: a classifier"):
         DDAGClassifier(SVC()).fit(np.eye(3), np.zeros(3, dtype=int))
+
+
+def test_a_nu_that_one_pair_does_not_admit_is_refused_before_any_fit() -> None:
+    class Untouched(NuSVC):
+        def _fit_targets(self, *given: Any) -> None:
+            pytest.fail("a pair was fitted")
+
+    X, y = np.zeros((50, 2)), np.repeat([0, 1, 2], [24, 24, 2])
+    with pytest.raises(ValueError, match=r"nu=0.5 is above nu_max=0.153846 .* for class '2'"):
+        DDAGClassifier(Untouched(nu=0.5)).fit(X, y)

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 
 CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
+TALL_RATIO = 8  # samples per feature of data with many more samples than features
 SAMPLE_BYTES = 1 << 26  # of what is kept in memory besides the data, as a sample of rows: 64 MB
 
 
@@ -144,6 +145,11 @@ class Design(Remembers, ABC):
     may be answered instead."""
     compressed: Any = None
     """The `SparseDesign` if it is a CSR or CSC matrix."""
+
+    @property
+    def is_tall(self) -> bool:
+        """Many more samples than features."""
+        return self.n_samples >= TALL_RATIO * self.n_features
 
     @property
     def stored(self) -> Stored:

@@ -222,7 +222,9 @@ def _mirrored(triangle: Array) -> Array:
     for start in range(0, len(lower), step):
         part, rest = slice(start, start + step), slice(start + step, None)
         corner = lower[part, part]
-        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        diagonal = corner.diagonal().copy()
+        corner += corner.T  # above the diagonal it is zero
+        np.fill_diagonal(corner, diagonal)
         lower[part, rest] = lower[rest, part].T
     return lower
 

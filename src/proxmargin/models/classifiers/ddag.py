@@ -123,6 +123,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  
             Targets.encode(y, weights, pairs.class_weight)
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         members = [y == label for label in self.classes_]
+        for i, j in self.pairs_:
+            pairs.check(y, weights, members[i] | members[j])
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(pairs.fit)(X, y, weights, members[i] | members[j], part)
             for (i, j), part in zip(self.pairs_, self._times(estimator, begun), strict=True)
@@ -301,13 +303,11 @@ class _PairFits:
         self, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[np.bool_], seconds: float | None
     ) -> tuple[Any, str | None]:
         """The classifier of a pair, fitted on its samples, and its convergence warning."""
-        rows, model = np.flatnonzero(pair), self._fresh()
-        part, labels = X[np.ix_(rows, rows)] if self.pairwise else X[rows], y[rows]
+        rows, labels = np.flatnonzero(pair), y[pair]
+        model = self._fresh(labels)
+        part = X[np.ix_(rows, rows)] if self.pairwise else X[rows]
         if seconds is not None:
             model.set_params(time_limit=seconds)
-        if self.class_weight is not None:
-            own = set(labels.tolist())
-            model.set_params(class_weight={k: v for k, v in self.class_weight.items() if k in own})
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             if self.ours:
@@ -325,10 +325,23 @@ class _PairFits:
             model.training_rows_ = rows
         return model, str(short[0].message) if short else None
 
-    def _fresh(self) -> Any:
-        if not self.ours:
-            return clone(self.estimator)
-        model = copy(self.estimator)
-        for name in self.mutable:
-            setattr(model, name, deepcopy(getattr(model, name)))
+    def check(self, y: NDArray[Any], weights: Any, pair: NDArray[np.bool_]) -> None:
+        """Raise ValueError for a parameter that the classes of a pair do not admit."""
+        if self.ours:
+            model, weights = self._fresh(y[pair]), None if weights is None else weights[pair]
+            model._check_parameters()
+            model._check_model()
+            model._check_targets(Targets.encode(y[pair], weights, model.class_weight))
+
+    def _fresh(self, labels: NDArray[Any]) -> Any:
+        """A classifier to be fitted to these labels."""
+        if self.ours:
+            model = copy(self.estimator)
+            for name in self.mutable:
+                setattr(model, name, deepcopy(getattr(model, name)))
+        else:
+            model = clone(self.estimator)
+        if self.class_weight is not None:
+            own = set(labels.tolist())
+            model.set_params(class_weight={k: v for k, v in self.class_weight.items() if k in own})
         return model

@@ -51,6 +51,7 @@ Index = NDArray[np.intp]
 MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed by an interior point
 # fitted attributes that only nonlinear kernels have
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
+DECOMPOSITION = BlockDecomposition()
 PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
 
 
@@ -317,13 +318,12 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
         if not (chosen or asked):
             return False
-        solver = (
-            self.solver if isinstance(self.solver, BlockDecomposition) else BlockDecomposition()
-        )
-        if any(solver.objection(problem) for problem in problems):
+        solver = self.solver if isinstance(self.solver, BlockDecomposition) else DECOMPOSITION
+        if any(map(solver.objection, problems)):
             return False
-        starts = sum(solver.start_work(problem) for problem in problems)
-        return asked or affordable(starts, stop.deadline, share=1.0)
+        if asked or stop.deadline == np.inf:
+            return True
+        return affordable(sum(map(solver.start_work, problems)), stop.deadline, share=1.0)
 
     def _fits_newton(self, problems: Sequence[Problem]) -> bool:
         """Whether Newton's method on the exact kernel may take the place of large factors."""

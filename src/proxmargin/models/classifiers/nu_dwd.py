@@ -164,29 +164,30 @@ class NuSVC(_NuMachine):
     def _losses(
         self, targets: Targets, design: Design, joint: bool, context: FitContext
     ) -> Sequence[Loss]:
-        nu = self._asked
-        shares = targets.shares
+        shares, total, free = targets.shares, targets.total, self.fit_intercept
         losses = []
         for positive in each_class(targets):
             signs = targets.signs(positive)[:, 0]
-            most = largest_nu(signs, shares) if self.fit_intercept else 1.0
-            chosen = nu.of(most) if isinstance(nu, OfMax) else nu
-            chosen = context.nus.get(signs.tobytes(), chosen)
-            if chosen > most * (1 + NU_ROUNDING):
-                raise ValueError(
-                    f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
-                    f"{str(targets.classes[positive])!r}: choose a smaller nu, or a share such as "
-                    "'0.5max'"
-                )
-            loss = TailMean(
-                signs,
-                shares,
-                min(chosen, most),
-                targets.total,
-                free_intercept=self.fit_intercept,
-            )
-            losses.append(loss)
+            nu = context.nus.get(signs.tobytes()) or self._nu_of(targets, positive)
+            losses.append(TailMean(signs, shares, nu, total, free_intercept=free))
         return losses
+
+    def _check_targets(self, targets: Targets) -> None:
+        for positive in each_class(targets):
+            self._nu_of(targets, positive)
+
+    def _nu_of(self, targets: Targets, positive: int) -> float:
+        """The nu of the problem of a class. Raises ValueError if it has no dual point."""
+        signs, nu = targets.signs(positive)[:, 0], self._asked
+        most = largest_nu(signs, targets.shares) if self.fit_intercept else 1.0
+        chosen = nu.of(most) if isinstance(nu, OfMax) else nu
+        if chosen > most * (1 + NU_ROUNDING):
+            raise ValueError(
+                f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
+                f"{str(targets.classes[positive])!r}: choose a smaller nu, or a share such as "
+                "'0.5max'"
+            )
+        return min(chosen, most)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)

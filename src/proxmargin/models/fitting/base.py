@@ -143,6 +143,9 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     def _check_model(self) -> None:
         """Raise ValueError for an invalid parameter of the model itself."""
 
+    def _check_targets(self, targets: Targets) -> None:
+        """Raise ValueError for a parameter that these classes do not admit, before any work."""
+
     @abstractmethod
     def _losses(
         self, targets: Targets, design: Design, joint: bool, context: FitContext

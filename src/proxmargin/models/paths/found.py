@@ -85,6 +85,19 @@ class Found:
             None if self.weights is None else self.weights[strengths],
         )
 
+    def repeated(self, count: int) -> Found:
+        """A null model of one strength as the solution of so many."""
+        return Found(
+            self.features,
+            self.coef,
+            np.zeros(count + 1, np.intp),
+            np.repeat(self.intercepts, count, axis=0),
+            np.repeat(self.primal, count),
+            np.repeat(self.met, count),
+            lambda _: self.certify(0),
+            None if self.weights is None else np.repeat(self.weights, count, axis=0),
+        )
+
     def point(self, number: int, n_features: int) -> Point:
         """The solution of one strength with dense coefficients; -1 is the last strength."""
         number = range(self.count)[number]

@@ -26,7 +26,6 @@ from proxmargin.solvers.interior.box_program import LARGEST
 from proxmargin.solvers.programs.gauge_columns import gauge_columns
 
 VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
-TALL_RATIO = 8  # samples per feature from which on semismooth Newton beats interior points
 MAX_SCALE_RATIO = 1e8  # ratio of feature scales above which Newton systems are ill-conditioned
 # hinge pieces (samples times wrong classes) up to which the simplex method is the fastest
 SIMPLEX_PIECES = 300
@@ -75,11 +74,6 @@ def _has_l1_norm(problem: Problem) -> bool:
     return problem.penalty.l1 > 0
 
 
-def _tall(problem: Problem) -> bool:
-    """Many more samples than features."""
-    return problem.design.n_samples >= TALL_RATIO * problem.design.n_features
-
-
 def _has_similar_scales(problem: Problem) -> bool:
     """Feature scales so close that Newton systems are well-conditioned."""
     sizes = problem.design.column_bounds()
@@ -98,7 +92,7 @@ def _has_small_systems(problem: Problem) -> bool:
 
 def _is_sparse_and_wide(problem: Problem) -> bool:
     """Sparse data, not with many samples of few features."""
-    return problem.design.density <= SPARSE_DENSITY and not _tall(problem)
+    return problem.design.density <= SPARSE_DENSITY and not problem.design.is_tall
 
 
 def _system_exceeds_data(problem: Problem) -> bool:
@@ -134,7 +128,9 @@ def _suits_dual_coordinate_descent(problem: Problem) -> bool:
     if Trait.SMOOTH not in problem.traits:
         return _has_few_free_duals(problem)
     # Hessians of so many features take longer than the sweeps
-    many = problem.design.n_features >= MANY_FEATURES and not (_wide(problem) or _tall(problem))
+    many = problem.design.n_features >= MANY_FEATURES and not (
+        _wide(problem) or problem.design.is_tall
+    )
     return many and _is_easy_logistic(problem, 0.1 * EASY_LOGISTIC_REACH)
 
 
@@ -257,7 +253,7 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         Rule(
             "multiplier-newton",
             "the hinge, many samples of few features: semismooth Newton in an augmented Lagrangian",
-            lambda problem: _tall(problem) and _has_similar_scales(problem),
+            lambda problem: problem.design.is_tall and _has_similar_scales(problem),
         ),
         INTERIOR_POINT,
     ),
@@ -289,7 +285,7 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         Rule(
             "newton",
             "factors or bounds, many samples of few features: proximal Newton on a working set",
-            _tall,
+            lambda problem: problem.design.is_tall,
         ),
         INTERIOR_POINT,
         NEWTON,

@@ -232,7 +232,8 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         pieces = not loss.phi.is_strictly_convex
         level = problem.level
         far = 0.0 < FAR_RATIO * level < state.violation < LARGEST * level  # or the path is too long
-        if start.coef.any() or not pieces or not far:
+        # the classes of many more samples than features overlap, whatever the penalty
+        if start.coef.any() or not pieces or not far or problem.design.is_tall:
             return state
         steps, point = self._warm_start_by_path(problem, state, stop)
         return self.state_at(problem, point, stop).but(n_iter=steps)

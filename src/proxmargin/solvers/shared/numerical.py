@@ -133,9 +133,12 @@ def inverse_of(matrix: Array, *, overwrite: bool = False) -> Inverse:
     parameters are those of `cholesky`."""
     if matrix.size == 0:
         return np.copy
-    scale = _scale(matrix.diagonal().copy())
+    diagonal = matrix.diagonal().copy()
     factor = cholesky(matrix, overwrite=overwrite)
-    return factor.solve if factor is not None else lambda right: (right.T / scale).T
+    if factor is not None:
+        return factor.solve
+    scale = _scale(diagonal)
+    return lambda right: (right.T / scale).T
 
 
 def _scale(diagonal: Array) -> Array:
