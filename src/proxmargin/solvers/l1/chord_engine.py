@@ -80,8 +80,11 @@ class ChordEngine:
     @staticmethod
     def takes(last: Problem) -> bool:
         """Whether a path can be solved here whose weakest penalty is that of ``last``. Features
-        without an l1 penalty must be unpenalised; it must not underflow."""
+        without an l1 penalty must be unpenalised; it must not underflow. The parameters of the loss
+        must be numbers: those of a rescaled one hold another loss."""
         if NEEDED not in last.traits or not np.any(last.net.l1):
+            return False
+        if any(isinstance(each, tuple) for each in last.margins.phi.scalars or ()):
             return False
         if not np.all(last.net.l1) and not _are_optimised(last):
             return False

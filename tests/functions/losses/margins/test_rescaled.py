@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from proxmargin import HuberizedSVC, MarginClassifier
 from proxmargin.losses import HuberizedHinge, Logistic, MarginLoss, Rescaled
+from proxmargin.penalties import ElasticNet
 
 DELTA = 0.4
 METHODS = ("value", "descent", "curvature")
@@ -57,3 +59,14 @@ def test_sizes_that_are_none_are_refused() -> None:
         Rescaled(Logistic(), height=0)
     with pytest.raises(ValueError, match="shift must be a finite number, got inf"):
         Rescaled(Logistic(), shift=np.inf)
+
+
+@pytest.mark.slow  # kernels are compiled for it
+def test_a_model_of_many_samples_and_few_features_takes_a_rescaled_loss(rng) -> None:
+    y = np.where(np.arange(200) % 2 == 0, 1.0, -1.0)
+    X = rng.standard_normal((200, 3)) + 0.5 * y[:, None]
+    loss, _ = PAIRS["huberized hinge"]
+    model = MarginClassifier(loss, ElasticNet(0.02, 0.01), tol=1e-9).fit(X, y)
+    same = HuberizedSVC(0.03, 2 / 3, delta=DELTA, tol=1e-9).fit(X, y)
+    assert model.certificate_.converged
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-4)
