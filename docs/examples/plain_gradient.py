@@ -1,7 +1,7 @@
 """A solver of one's own: proximal gradient steps with a constant step length, in one file.
 
 The loss is smooth, so that its gradient changes by at most L |u - v| between two points u and v;
-with steps of 1 / L the objective falls in every iteration (Beck and Teboulle 2009, (2.3)). The loop,
+with steps of 1 / L the objective falls in every iteration (Beck and Teboulle 2009). The loop,
 the certificate, limits, callbacks and Ctrl-C come from the library. Run this file to fit a model.
 """
 

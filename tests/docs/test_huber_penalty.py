@@ -17,8 +17,8 @@ from proxmargin.losses import Logistic
 from proxmargin.penalties import CustomPenalty, Ridge, check_penalty
 from tests.examples import EXAMPLES
 
-PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
-SECTION = re.compile(r"## A loss or a penalty of your own\n.*?```python\n(.*?)```", re.DOTALL)
+PAGE = Path(__file__).parents[2] / "docs" / "developing" / "loss.md"
+SECTION = re.compile(r"## A penalty of your own\n.*?```python\n(.*?)```", re.DOTALL)
 
 
 def test_the_file_checks_its_penalties_and_certifies_its_fits() -> None:
