@@ -73,7 +73,7 @@ def decided(differences: Sequence[float] | np.ndarray, bound: float = 0.0) -> bo
     mean, error = float(np.mean(differences)), standard_error(differences)
     if not abs(mean - bound) > ERRORS * error:  # NaN too
         return None
-    return mean > bound
+    return bool(mean > bound)
 
 
 def alike(differences: Sequence[float] | np.ndarray, bound: float) -> bool | None:
@@ -81,7 +81,7 @@ def alike(differences: Sequence[float] | np.ndarray, bound: float) -> bool | Non
     mean, error = abs(float(np.mean(differences))), standard_error(differences)
     if not abs(mean - bound) > ERRORS * error:
         return None
-    return mean < bound
+    return bool(mean < bound)
 
 
 def faster(ours: Sequence[float] | np.ndarray, theirs: Sequence[float] | np.ndarray) -> bool | None:
@@ -214,4 +214,4 @@ def _verdict(claims: Sequence[Claim], printed: Sequence[Claim]) -> tuple[Verdict
 
 
 def _listed(claims: Sequence[Claim], holds: bool | None) -> str:
-    return "; ".join(one.sentence for one in claims if one.holds is holds)
+    return "; ".join(one.sentence for one in claims if WORDS[one.holds] == WORDS[holds])

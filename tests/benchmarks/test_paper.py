@@ -132,6 +132,10 @@ def test_a_claim_that_fails_decides() -> None:
     assert judged("numbers", some[:1]).verdict is Verdict.IN_SHAPE
 
 
+def test_a_claim_that_numpy_denies_fails() -> None:
+    assert judged("", [Claim("a", np.bool_(False), "")]).why == "not so here: a"
+
+
 def test_printed_numbers_that_agree_reproduce_what_is_in_shape() -> None:
     holds, fails = Claim("a", True, ""), Claim("b", False, "")
     assert judged("", [holds], [holds]).verdict is Verdict.REPRODUCED

@@ -122,6 +122,15 @@ def test_panels_of_the_full_size_are_untested_at_the_small_one() -> None:
     assert curves._untested(curves.TEXT, Size.FULL) == []
 
 
+def test_coarse_maps_decide_nothing() -> None:
+    some = [curves.Claim("a", False, "1"), curves.Claim("b", True, "2")]
+    small = curves._decided(curves.DIGITS, Size.SMALL, some)
+    assert [one.holds for one in small] == [None, None]
+    assert small[0].numbers.endswith("; 1")
+    assert curves._decided(curves.DIGITS, Size.FULL, some) == some
+    assert curves._decided(curves.TEXT, Size.SMALL, some) == some
+
+
 def test_a_curve_has_a_circle_at_its_fewest_errors() -> None:
     found = panel(hinge=(12.0, 95.0), square=(13.0, 94.0))
     left, right = drawn({3: found}, (1.0, 2.0, 3.0)).axes

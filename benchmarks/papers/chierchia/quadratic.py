@@ -311,5 +311,6 @@ there, are the seconds of the loosest criterion, in steps of a half decade down 
 SVM-struct does not have; C of a sum over one over the mean squared norm of the samples.""",
         (6.0, 900.0),
         _run,
+        (str(DRAWS[Size.SMALL]), str(DRAWS[Size.FULL])),
     ),
 }
