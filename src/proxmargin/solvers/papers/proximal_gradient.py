@@ -68,6 +68,9 @@ class ProximalGradient(Solver[Momentum]):
         Repeat the step without extrapolation whenever the objective rises (line 6).
     extrapolate : bool
         With False, ``omega = 0``: the plain method of the two-stage method's first stage.
+    omega : float in [0, 1], optional
+        A weight in place of Nesterov's, lowered as it is to the ``sqrt(L_{k-1} / L_k)`` up to which
+        Theorem 1 holds.
     eta : float > 1
     first_lipschitz : float > 0, optional
         L_0 in place of the paper's, for the objective with losses averaged over the samples; at
@@ -84,6 +87,7 @@ class ProximalGradient(Solver[Momentum]):
     backtracking: bool = True
     monotone: bool = True
     extrapolate: bool = True
+    omega: float | None = None
     eta: float = 1.5
     first_lipschitz: float | None = None
 
@@ -96,6 +100,7 @@ class ProximalGradient(Solver[Momentum]):
     def __post_init__(self) -> None:
         check_flags(self, "backtracking", "monotone", "extrapolate")
         check_numbers(self, "eta", above=1)
+        check_numbers(self, "omega", least=0, most=1, optional=True)
         check_numbers(self, "first_lipschitz", above=0, optional=True)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> Momentum:
@@ -106,13 +111,7 @@ class ProximalGradient(Solver[Momentum]):
         lipschitz = self._first_lipschitz(problem, form, bound) if self.backtracking else bound
         objective = problem.loss.value(z) + form.penalty_value(u)
         return Momentum(
-            u=u,
-            u_old=u,
-            z=z,
-            z_old=z,
-            lipschitz=lipschitz,
-            bound=bound,
-            objective=objective,
+            u=u, u_old=u, z=z, z_old=z, lipschitz=lipschitz, bound=bound, objective=objective
         )
 
     def _first_lipschitz(self, problem: Problem, form: PrimalForm, bound: float) -> float:
@@ -125,7 +124,8 @@ class ProximalGradient(Solver[Momentum]):
     def step(self, problem: Problem, state: Momentum) -> Momentum:
         form = primal_form(problem)
         t = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.t**2))
-        weight = (state.t - 1.0) / t if self.extrapolate else 0.0
+        weight = (state.t - 1.0) / t if self.omega is None else self.omega
+        weight = weight if self.extrapolate else 0.0
         trial = self._search(form, state, weight)
         objective = problem.loss.value(trial.z) + form.penalty_value(trial.u)
         highest = state.objective + 4.0 * EPS * abs(state.objective)
