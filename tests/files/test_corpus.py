@@ -126,6 +126,17 @@ def genes(y: list[str], first: str = "gene", mark: str = "\t") -> str:
     return "\n".join(mark.join(row) for row in [*rows, ["grp", *y]]) + "\n"
 
 
+def text_arff(y: list[str]) -> str:
+    """With a string that names the samples."""
+    top, body = arff(y).split("@data\n")
+    names = (f"'patient {i}, ward {i % 3}',{row}\n" for i, row in enumerate(body.splitlines()))
+    return (
+        top.replace("@attribute a", "@attribute name string\n@attribute a")
+        + "@data\n"
+        + "".join(names)
+    )
+
+
 def series_matrix(y: list[str]) -> str:
     quoted = "\t".join(f'"grp: {label}"' for label in y)
     table = genes(y, '"ID_REF"').rsplit("grp", 1)[0]
@@ -145,8 +156,15 @@ def thousands(value: float) -> str:
     return f'"{1e6 * value:,.1f}"'
 
 
-BIG = np.round(1e6 * X, 1)
 PLAIN = "{:.3f}".format
+
+
+def signed(mark: str, number: Callable[[float], str] = PLAIN) -> Callable[[list[str]], str]:
+    """Numbers with a sign before or behind them."""
+    return lambda y: lines(y, number=lambda v: mark.replace("0", number(v)))
+
+
+BIG = np.round(1e6 * X, 1)
 FAR = ["1990", "1991", "1992"]
 WAVES = [f"{400 + 2.5 * j}" for j in range(3)]
 
@@ -216,6 +234,21 @@ TRAITS = [
     Trait("an Excel sheet with a title", lambda y: workbook(y, title=True), "xlsx"),
     Trait("several sheets", lambda y: workbook(y, more=1), "xlsx", {"sheet": "samples"}),
     Trait("ARFF", arff, "arff"),
+    Trait("ARFF with strings", text_arff, "arff"),
+    Trait("percent", signed("0%")),
+    Trait("percent, apart", signed("0 %")),
+    Trait("euros behind", signed("0 €")),
+    Trait("dollars before", signed("$0")),
+    Trait("dollars and thousands", signed('"$0"', lambda v: f"{1e6 * v:,.1f}"),
+          typed={"thousands": ","}, values=BIG),
+    Trait("units below the names", lambda y: spoiled(y, 0, "{0}\nmg,mmol/l,years,".format)),
+    Trait("units in brackets", lambda y: spoiled(y, 0, "{0}\n[mg],[mmol/l],,[-]".format)),
+    Trait("names of groups of columns", lambda y: "Blood,,,Outcome\n" + lines(y)),
+    Trait("notes below", lambda y: lines(y) + ",,,\nSource: ward 3\n* by hand,,,\n"),
+    Trait("a column of one word", lambda y: lines(y, header=["a", "b", "c", "species", "grp"])
+          .replace(",case", ",human,case").replace(",control", ",human,control")
+          .replace(",0\n", ",human,0\n").replace(",1\n", ",human,1\n")
+          .replace(",01\n", ",human,01\n").replace(",02\n", ",human,02\n")),
     Trait("ARFF in a text file", arff, "txt"),
     Trait("a series matrix", series_matrix, "txt.gz"),
     Trait("GCT", gct, "gct"),

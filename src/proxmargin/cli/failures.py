@@ -139,7 +139,8 @@ def _options(found: re.Match[str]) -> str:
     return " ".join(f"{_FLAGS[found[1]]} {shlex.quote(word)}" for word in words)
 
 
-AT_MOST = 8  # options
+AT_MOST = 16  # options
+SWAPPED = "the two tables are the wrong way round"
 _NO_COLUMN = re.compile("there is no column '([^']*)'")
 OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,.)(]+))?")
 PLACEHOLDERS = frozenset({"NAME", "FILE", "COL", "POSITION"})
@@ -156,11 +157,14 @@ def remedied(
     typed: list[str] = []
     used = arguments
     for _ in range(AT_MOST):
+        used = copy(used)
         more = _next(sentence, typed, candidates, reader)
+        if SWAPPED in sentence and not typed:
+            more = ["--labels", used.data, *["--transpose"][: "--transpose, with" in sentence]]
+            used.data = used.labels
         if more is None:
             break
         typed += more
-        used = copy(used)
         wrong = _NO_COLUMN.search(sentence)
         if wrong and more[0] == "--ignore":
             used.ignore = [each for each in used.ignore if each != wrong[1]]
@@ -182,7 +186,8 @@ def _next(
     known = {flag: action for action in reader._actions for flag in action.option_strings}
     for flag, value in OPTION.findall(sentence):
         doubtful = flag == "--header" and "--no-header" in sentence  # it might eat a sample
-        if flag in typed or flag not in known or doubtful:
+        repeated = flag in typed and (flag not in ("--ignore", "--missing") or value in typed)
+        if repeated or flag not in known or doubtful:
             continue
         if known[flag].nargs == 0:
             return [flag]

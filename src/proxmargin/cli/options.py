@@ -200,9 +200,10 @@ WRITTEN: Mapping[str, Mapping[str, Any]] = {
     "--comment": {"metavar": "CHAR", "help": "begins a line, or the rest of one, that is no data"},
     "--missing": {
         "metavar": "WORDS",
-        "default": "",
-        "help": "cells that are missing, separated by commas, such as '?,.,n/a'; besides empty "
-        "ones and the usual words",
+        "action": "append",
+        "default": [],
+        "help": "cells that are missing, separated by commas, such as '?,.,n/a', or of one column "
+        "alone, such as age=-9; besides empty ones and the usual words; may be given again",
     },
     "--short-rows": {
         "choices": ("error", "missing"),
@@ -280,7 +281,9 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
     same = ("decimal", "thousands", "encoding", "header", "comment", "short_rows", "sheet")
     return Dialect(
         separator={"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep),
-        missing=tuple(word.strip() for word in arguments.missing.split(",") if word.strip()),
+        missing=tuple(
+            word.strip() for word in ",".join(arguments.missing).split(",") if word.strip()
+        ),
         transpose=arguments.transpose,
         **{name: getattr(arguments, name) for name in same},
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from proxmargin.runtime.brief import brief
+from proxmargin.runtime.brief import brief, users_level
 from proxmargin.runtime.optional import optional
 
 
@@ -36,6 +37,11 @@ def listed(items: Iterable[Any], *, quote: bool = True, at_most: int = NAMED_AT_
 def plural(count: int, noun: str) -> str:
     """``1 column``, ``2 columns``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def warn(sentence: str) -> None:
+    """Warn the user's line, which is the first one outside."""
+    warnings.warn(sentence, UserWarning, stacklevel=users_level())
 
 
 def library(name: str) -> Any:

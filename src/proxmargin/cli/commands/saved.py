@@ -38,6 +38,13 @@ REPORTED = {"auc": ".3f", "folds": ".0%", "fold_rank": ".1f", "partners": ""}
 REPORTED_AS = {"auc": "AUC alone", "folds": "in folds", "fold_rank": "rank in folds"}
 UNREADABLE = "no option that the messages name"
 OF_INFO = ("--json", "-q", "--quiet", "--debug")
+# options of columns and tables that `info` may correct
+_REPLACED = (
+    ("--ignore", "ignore"),
+    ("--id", "ids"),
+    ("--target", "target"),
+    ("--labels", "labels"),
+)
 OF_PREDICTIONS = ("normalize_levels", "duplicates")
 
 
@@ -332,7 +339,7 @@ def run_info(arguments: argparse.Namespace) -> int:
 def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
     that reads it."""
-    from proxmargin.files.tables.survey import survey
+    from proxmargin.files.tables.table import survey
 
     used, typed, problem = arguments, list[str](), ""
     seen: dict[str, Any] = {}
@@ -357,19 +364,24 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
         except ValueError as last:  # which names nothing to be typed
             rest = {"then": failures.as_options(str(last))} if typed else {}
         with suppress(ValueError):  # a column that is left out may be one that cannot be opened
-            seen = seen or survey(used.data, options.dialect_of(used))
+            other = used.data != arguments.data
+            seen = (not other and seen) or survey(used.data, options.dialect_of(used))
     rows, columns = seen.pop("rows", 0), seen.pop("columns", 0)
     if table is not None:
         output.warn_of_leaks(table)
         seen = {"table": f"{rows} rows, {columns} columns", **seen} if rows else seen
     elif rows:
         seen = {"rows": rows, "columns": columns, **seen}
-    doubt = {"doubt": failures.as_options(seen["doubt"])} if "doubt" in seen else {}
+    for name, each in seen.get("suspected_missing", {}).items():
+        seen["suspected_missing"][name] = failures.as_options(each)
+    doubt = {"doubt": failures.as_options(seen.pop("doubt"))} if "doubt" in seen else {}
+    if table is not None and used.labels:
+        doubt = {}  # which they settle
     reason = rest.get("then", problem)
     if table is None and not doubt and "--labels FILE" in reason:
         rest, typed = {}, []  # which turned a table for nothing
     given = _still_given(arguments, used, typed)
-    command = shlex.join(["proxmargin", "compare", arguments.data, *given, *typed])
+    command = shlex.join(["proxmargin", "compare", used.data, *given, *typed])
     if table is None:
         turned = [o for o in ("--transpose", "--labels FILE") if o not in command]
         turned = turned if doubt else ["--labels FILE"] if "--labels FILE" in reason else []
@@ -387,7 +399,7 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
 def _still_given(arguments: Any, used: Any, typed: list[str]) -> list[str]:
     """The words that were typed for `info`, without its own and options that ``typed`` corrects."""
     words = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
-    for flag, name in (("--ignore", "ignore"), ("--id", "ids"), ("--target", "target")):
+    for flag, name in _REPLACED:
         kept = getattr(used, name)
         kept = kept if isinstance(kept, list) else [kept]
         for at in reversed(range(len(words)) if flag in typed else ()):

@@ -8,18 +8,22 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.contents import Table, TableRequest, Wanted, is_text
-from proxmargin.files.tables.joining import Found, best_key, partners
 from proxmargin.files.tables.labels import (
     TARGET_NAMES,
+    Found,
+    best_key,
     class_labels,
     group_names,
     other_classes,
+    partners,
     refuse_too_wide,
     sample_weights,
     warn_of_default_target,
@@ -39,6 +43,7 @@ from proxmargin.files.tables.levels import (
     refuse_text,
     refuse_unusable_cells,
     text_columns,
+    warn_of_codes,
     warn_of_id_numbers,
     warn_of_levels,
 )
@@ -74,7 +79,7 @@ class NamedColumns:
     # whether the file tells text from numbers, as typed formats do; otherwise the cells do
     tells_text: bool = True
     notes: Sequence[str] = ()  # how the file was read; complete once columns are loaded
-    turned: ClassVar[bool] = False  # whether the samples are columns of the file
+    turned: bool = False  # whether the samples are columns of the file
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
     # callable (frame of some rows) -> the frame, with the numbers that its words are now
     reread: Callable[[Any], Any] = lambda frame: frame
@@ -147,6 +152,7 @@ class NamedColumns:
             refuse_too_wide(self.source, len(features), y)
         named = None if target is None else target.name
         table = self._table(features, frame, named, y, request.blanks)
+        warn_of_codes(table.X, table.feature_names or (), self.source)
         if request.target is None and request.labelled:
             warn_of_default_target(table, self.source)
         weights, groups = found.get("weights"), found.get("groups")
@@ -173,15 +179,7 @@ class NamedColumns:
 
     def _for_model(self, wanted: Wanted, ids: int | None) -> Table:
         if wanted.feature_names is None:
-            request = TableRequest(
-                wanted.target,
-                labelled=False,
-                ignore=wanted.ignore,
-                ids=ids,
-                blanks=wanted.blanks,
-                duplicates=wanted.duplicates,
-            )
-            return same_width(self.table(request), wanted, may_pad=False)
+            return same_width(self.table(replace(wanted, ids=ids)), wanted, may_pad=False)
         repeated = {name for name, count in Counter(self.called).items() if count > 1}
         every = range(len(self.names))
         if wanted.duplicates == "error":
@@ -473,13 +471,17 @@ class NamedColumns:
             for name in frame.columns
             if name.startswith("Unnamed: ") and frame[name].isna().all()
         ]
-        others = [] if asked is not None else [c.name for c in text_columns(frame) if are_ids(c)]
-        if len(others) + len(empty) == frame.shape[1]:  # or there would be no feature
-            others = []
+        text = text_columns(frame)
+        others = [] if asked is not None else [c.name for c in text if are_ids(c)]
+        same = [c.name for c in text if len(c) > 1 and not c.hasnans and c.nunique() == 1]
+        if len({*others, *same, *empty}) == frame.shape[1]:  # or there would be no feature
+            others, same = [], []
         if ids is None and others:
             ids = frame[others[0]]
-        if empty or others:
-            frame = frame.drop(columns=[*empty, *others])
+        if empty or others or same:
+            frame = frame.drop(columns=[*empty, *others, *same])
+        if same:
+            notes.append(f"{self.source}: left out, as the same word in each row: {listed(same)}")
         if empty:
             notes.append(f"{self.source}: left out, as without a name and a cell: {listed(empty)}")
         if ids is not None and asked is None:
@@ -504,8 +506,12 @@ class NamedColumns:
         blanks: bool,
         *way_out: str,
     ) -> Table:
-        refuse_unusable_cells(frame, self.source, blanks, *way_out)
         X = feature_matrix(features, frame, self.source)
+        with np.errstate(all="ignore"):  # a sum is finite where all cells are, or beyond the range
+            whole = np.isfinite((X.data if sp.issparse(X) else X).sum())
+        words = frame.columns[[is_text(dtype) for dtype in frame.dtypes]]
+        if not whole or any(frame[name].hasnans for name in words):
+            refuse_unusable_cells(frame, self.source, blanks, *way_out)
         names = [feature.name for feature in features]
         return Table(X, y, names, target if y is not None else None, self.source)
 

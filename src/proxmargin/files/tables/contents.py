@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -49,14 +49,6 @@ def numbers_or_text(series: Any) -> Any:
     return series.astype(object).where(~missing, np.nan).astype(np.float64)
 
 
-def assembled(numbers: Any, others: Mapping[int, Any], positions: Sequence[int]) -> Any:
-    """One frame of the columns at ``positions``, in that order; a block of numbers is copied only
-    where the order parts it."""
-    pd = pandas()
-    frame = pd.concat([numbers, pd.DataFrame(dict(others))], axis=1) if others else numbers
-    return frame if frame.columns.tolist() == list(positions) else frame[list(positions)]
-
-
 def _holds_numbers(series: Any) -> bool:
     types = pandas().api.types
     if types.is_object_dtype(series.dtype):
@@ -86,7 +78,8 @@ class Dialect:
     comment : str of one character, optional
         What begins a line, or the rest of one, that is no data.
     missing : sequence of str
-        Cells that are missing, besides empty ones and the usual words.
+        Cells that are missing, besides empty ones and the usual words; of one column alone as
+        ``'COLUMN=-9'``.
     short_rows : {'error', 'missing'}
         Whether rows with too few cells are refused, or end with missing cells.
     sheet : str or int, optional
@@ -139,11 +132,12 @@ class Dialect:
         except LookupError:
             raise DataError(f"There is no encoding {self.encoding!r}.") from None
 
-    @property
-    def codec(self) -> str:
-        """The encoding, without the byte order mark that UTF-8 may begin with."""
-        name = codecs.lookup(self.encoding).name
-        return "utf-8-sig" if name == "utf-8" else name
+    def absent(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """For each of the columns the cells that are missing there."""
+        pairs = [(word.rpartition("="), word) for word in self.missing]
+        own = [(name, value) for (name, equals, value), _ in pairs if equals and name in names]
+        shared = [word for (name, equals, _), word in pairs if not (equals and name in names)]
+        return [(*shared, *(value for of, value in own if of == name)) for name in names]
 
 
 USUAL = Dialect()
@@ -222,17 +216,11 @@ class TableRequest:
     normalize_levels: bool = False
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The columns a fitted model needs: by name where it knows names, otherwise by count.
-    ``ignore``: neither features nor the target; ``ids``: one that is to be kept as it is."""
+@dataclass(frozen=True, kw_only=True)
+class Wanted(TableRequest):
+    """The columns a fitted model needs: by name where it knows names, otherwise by count. What
+    ``ids`` names is to be kept as it is."""
 
     feature_names: Sequence[str] | None
     n_features: int
-    target: str | int | None = None
-    ignore: Sequence[str | int] = ()
-    ids: str | int | None = None
-    blanks: bool = False
     unseen: str = "error"
-    normalize_levels: bool = False
-    duplicates: str = "error"

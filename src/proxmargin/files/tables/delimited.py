@@ -19,9 +19,11 @@ from proxmargin.files.tables.layout import (
     COMMENTS,
     DOUBTFUL,
     MISSING,
+    SIGNS,
     Layout,
     cells,
     is_blank,
+    is_note,
     layout_of,
 )
 from proxmargin.files.tables.text import Cost, NulFound, first_lines, lines_of, opened_text
@@ -29,6 +31,7 @@ from proxmargin.runtime.brief import brief, shown
 
 # A cell has a place and a length in the parsed text, and a float64 in the table and the features.
 _CELL_BYTES = 32
+_NOTES = 50  # rows below a table at most
 
 
 def read_delimited(
@@ -50,9 +53,10 @@ def read_delimited(
 def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumns:
     """The columns of a text table that is laid out so."""
     notes = list(layout.notes)
+    absent = dialect.absent([name or f"Unnamed: {j}" for j, name in enumerate(layout.names)])
 
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        frame, said = _frame(path, dialect, layout, text)
+        frame, said = _frame(path, dialect, layout, absent, text)
         # columns may be loaded more than once
         notes.extend(note for note in said if note not in notes)
         if frame.columns.tolist() != list(positions):
@@ -60,7 +64,7 @@ def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumn
         kinds = frame.dtypes.items()
         words = {j: frame[j] for j, type_ in kinds if type_.kind not in "fiub" and j not in text}
         others = numbers_among(words, layout.names, str(path), dialect, notes)
-        others |= {j: _as_written(frame[j], dialect) for j in positions if j in text}
+        others |= {j: _as_written(frame[j], dialect, absent[j]) for j in positions if j in text}
         for (
             j,
             column,
@@ -79,10 +83,10 @@ def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumn
     )
 
 
-def _as_written(series: Any, dialect: Dialect) -> Any:
+def _as_written(series: Any, dialect: Dialect, absent: Collection[str]) -> Any:
     """A column of text from its cells, of which pandas has taken hardly any for missing."""
     text = series.astype("string")
-    return text.mask(text.isin([*(("",) if dialect.na_text else MISSING), *dialect.missing]))
+    return text.mask(text.isin([*(("",) if dialect.na_text else MISSING), *absent]))
 
 
 def numbers_among(
@@ -94,20 +98,27 @@ def numbers_among(
 ) -> dict[int, Any]:
     """Columns of words, those that are numbers as `numbers_meant`; a note says what was taken for
     missing."""
-    found, marks = {}, {}
+    found: dict[int, Any] = {}
+    marks: dict[str, list[str]] = {}
+    signs: dict[str, list[str]] = {}
     for j, series in words.items():
         name = names[j] or str(j + 1)
-        found[j], missing = numbers_meant(series, f"{source}: column {name!r}", dialect)
+        found[j], missing, sign = numbers_meant(series, f"{source}: column {name!r}", dialect)
         if missing:
             marks[name] = missing
+        if sign:
+            signs.setdefault(sign, []).append(name)
+    told = [
+        f"{source}: numbers are read without their {sign!r}: {listed(columns)}"
+        for sign, columns in signs.items()
+    ]
     if marks:
         each = sorted({mark for missing in marks.values() for mark in missing})
-        note = (
+        told.append(
             f"{source}: {listed(each)} among numbers {'is' if len(each) == 1 else 'are'} taken for "
             f"missing in {plural(len(marks), 'column')}: {listed(marks)}"
         )
-        if note not in notes:
-            notes.append(note)
+    notes.extend(note for note in told if note not in notes)
     return found
 
 
@@ -120,19 +131,24 @@ def numbers_left(frame: Any, source: str, dialect: Dialect, notes: list[str]) ->
     return frame.assign(**{names[j]: column for j, column in found.items()})
 
 
-def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str]]:
-    """A column of words as numbers where all of them are, but for marks of thousands and words for
-    missing cells, and these words; else as text. DataError: they would be numbers with another
-    decimal mark or with marks of thousands, and what to type."""
+def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:
+    """A column of words as numbers where all of them are, but for marks of thousands, words for
+    missing cells and one sign of percent or a currency in each; these words; and that sign. Else as
+    text. DataError: they would be numbers with another decimal mark or with marks of thousands, and
+    what to type."""
     pd = pandas()
     series = numbers_or_text(series)
     if not is_text(series.dtype):
-        return series, []
+        return series, [], ""
     absent = series.isna() | series.isin([*MISSING, *dialect.missing])
     text = series.mask(absent)
     words = text[~absent].str.strip()
     doubtful = words.isin(DOUBTFUL)
     present = words[~doubtful]
+    first = present.iloc[0] if len(present) else ""
+    sign = next((s for s in SIGNS if s in first and present.str.contains(s, regex=False).all()), "")
+    if sign:
+        present = present.str.replace(sign, "", n=1, regex=False).str.strip()
     plain = present
     if dialect.thousands:
         mark, point = re.escape(dialect.thousands), re.escape(dialect.decimal)
@@ -142,14 +158,14 @@ def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[s
         plain = plain.str.translate(str.maketrans({".": "?", dialect.decimal: "."}))
     numbers = pd.to_numeric(plain.astype(object), errors="coerce")
     if present.empty or numbers.isna().any():
-        _refuse_other_marks(present, what, dialect)
-        return text, []
+        _refuse_other_marks(present, what, dialect, sign)
+        return text, [], ""
     found = pd.Series(np.nan, index=series.index, dtype=np.float64)
     found[numbers.index] = numbers.astype(np.float64)
-    return found, words[doubtful].unique().tolist()
+    return found, words[doubtful].unique().tolist(), sign
 
 
-def _refuse_other_marks(words: Any, what: str, dialect: Dialect) -> None:
+def _refuse_other_marks(words: Any, what: str, dialect: Dialect, sign: str) -> None:
     """Refuse numbers in another notation by the options that read it: they would be levels."""
     point, other = dialect.decimal, "," if dialect.decimal == "." else "."
     ways = {f"decimal={other!r}": _form("", other)}
@@ -161,10 +177,12 @@ def _refuse_other_marks(words: Any, what: str, dialect: Dialect) -> None:
     fits = [way for way, form in ways.items() if others.str.fullmatch(form).all()]
     if len(fits) > 1:  # that of 1,234 is also one of 1.234,5
         fits = fits[:-1]
+    if sign and sign != "%":
+        fits.reverse()  # sums have marks of thousands
     if fits:
         raise DataError(
-            f"{what} holds numbers written like {others.iloc[0]!r}; name their marks: "
-            f"{' or '.join(fits)}."
+            f"{what} holds numbers written like {others.iloc[0]!r}{sign and f' and {sign!r}'}; "
+            f"name their marks: {' or '.join(fits)}."
         )
 
 
@@ -177,7 +195,13 @@ def _form(thousands: str, decimal: str) -> str:
 
 
 def _frame(
-    path: Path, dialect: Dialect, layout: Layout, text: Collection[int], *, beyond: bool = False
+    path: Path,
+    dialect: Dialect,
+    layout: Layout,
+    absent: Sequence[Collection[str]],
+    text: Collection[int],
+    *,
+    beyond: bool = False,
 ) -> tuple[Any, list[str]]:
     """The rows with their cells, and notes on rows that are left out. ``beyond``: rows may have
     more cells, all of them empty."""
@@ -187,9 +211,9 @@ def _frame(
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     cost = Cost(line=_CELL_BYTES * width)
-    absent: Any = [*MISSING, *dialect.missing]
-    if dialect.na_text:
-        absent = {j: absent for j in range(width) if j not in text}
+    words: Any = [*MISSING, *absent[0]]
+    if dialect.na_text or len(set(absent)) > 1:
+        words = {j: [*MISSING, *absent[j]] for j in range(width) if j not in text}
     with opened_text(path, dialect, cost) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
@@ -205,8 +229,9 @@ def _frame(
                 # a mapping of types would cost more than the numbers of a wide table
                 converters=dict.fromkeys(text, str),
                 keep_default_na=False,
-                na_values=absent,
+                na_values=words,
                 skipinitialspace=layout.separator != "\t",
+                quotechar=layout.quote,
                 low_memory=False,
                 **({"usecols": range(width)} if beyond else {}),
                 **exact,
@@ -216,7 +241,7 @@ def _frame(
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _refuse_uneven_rows(path, dialect, layout)
             if not beyond:
-                return _frame(path, dialect, layout, text, beyond=True)
+                return _frame(path, dialect, layout, absent, text, beyond=True)
             raise DataError(
                 f"{path}: the rows do not all have the {width} columns of the header: "
                 f"{brief(error).rstrip('.')}."
@@ -229,7 +254,7 @@ def _frame(
 
 
 def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tuple[Any, list[str]]:
-    """Without rows of empty cells, and without the header where it occurs again."""
+    """Without rows of empty cells, notes below the table, and the header where it occurs again."""
     # pandas ends short rows with missing cells: without any in the last column there are none
     last = frame.iloc[:, layout.least - 1]
     doubtful = np.flatnonzero(last.isna() | (last == ""))
@@ -238,7 +263,15 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
         if dialect.short_rows == "error":
             _refuse_uneven_rows(path, dialect, layout)
         part = frame.iloc[doubtful]
-        out["of empty cells"] = doubtful[(part.isna() | (part == "")).all(axis=1).to_numpy()]
+        empty = (part.isna() | (part == "")).all(axis=1).to_numpy()
+        out["of empty cells"] = doubtful[empty]
+        after = len(frame)
+        while after and len(frame) - after < _NOTES and after - 1 in doubtful:
+            row = frame.iloc[after - 1].astype(object)
+            if not (is_note(row.where(row.notna(), "").tolist(), len(row)) or row.isna().all()):
+                break
+            after -= 1
+        out["of notes below the table"] = doubtful[(doubtful >= after) & ~empty]
     words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
     names = layout.names
     if words and any(names) and dialect.header is not False:
@@ -261,12 +294,21 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
 
 def _refuse_uneven_rows(path: Path, dialect: Dialect, layout: Layout) -> None:
     """Name the lines with too few or too many cells, if there are any."""
-    width, short, long = len(layout.names), [], []
-    for number, row in _rows(path, dialect, layout):
+    width = len(layout.names)
+    short: list[tuple[int, list[str]]] = []
+    long: list[tuple[int, list[str]]] = []
+    below: list[tuple[int, list[str]]] = []  # what may be notes below the table
+    for pair in _rows(path, dialect, layout):
+        row = pair[1]
+        if is_note(row, width):
+            below.append(pair)
+            continue
+        short += [each for each in below if len(each[1]) < layout.least]
+        below = []
         if len(row) < layout.least:
-            short.append((number, row))
+            short.append(pair)
         elif len(row) > width and any(cell.strip() for cell in row[width:]):
-            long.append((number, row))
+            long.append(pair)
     refused = long or ([] if dialect.short_rows == "missing" else short)
     if not refused:
         return
@@ -297,7 +339,7 @@ def _rows(path: Path, dialect: Dialect, layout: Layout) -> Iterator[tuple[int, l
             yield line
 
     with opened_text(path, dialect) as stream:
-        for row in cells(lines(), layout.separator):
+        for row in cells(lines(), layout.separator, layout.quote):
             if not is_blank(row):
                 yield number, row
 

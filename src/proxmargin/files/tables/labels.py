@@ -1,4 +1,4 @@
-"""Labels, groups and weights of samples."""
+"""Labels, groups and weights of samples, and rows of one table for the samples of another one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.contents import Table, is_number, is_text
-from proxmargin.files.tables.levels import example_of, slips
-from proxmargin.runtime.brief import users_level
+from proxmargin.files.errors import DataError, listed, pandas, plural, warn
+from proxmargin.files.tables.contents import Table, TableRequest, is_number, is_text
+from proxmargin.files.tables.levels import example_of, normal_forms, slips
 from proxmargin.runtime.memory import free_bytes, shortage
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
@@ -103,22 +102,18 @@ def warn_of_default_target(table: Table, source: str) -> None:
         return
     others = [] if name.lower() in _OUTCOMES else _outcomes(table.feature_names or ())
     if others:
-        warnings.warn(
+        warn(
             f"{source}: the last column {name!r} is taken for the target, and {listed(others)} for "
-            "a feature; name the one that has the labels (target=NAME).",
-            UserWarning,
-            stacklevel=users_level(),
+            "a feature; name the one that has the labels (target=NAME)."
         )
         return
     classes, counts = np.unique(table.y, return_counts=True)
     if classes.size > MANY_CLASSES or (classes.size > 2 and counts.min() == 1):
         place = "column" if name.lower() in TARGET_NAMES else "last column"
-        warnings.warn(
+        warn(
             f"{source}: the {place} {name!r} is taken for the target, and has {classes.size} "
             f"classes, {np.count_nonzero(counts == 1)} of them with one sample; if another column "
-            "has the labels, name it (target=NAME).",
-            UserWarning,
-            stacklevel=users_level(),
+            "has the labels, name it (target=NAME)."
         )
 
 
@@ -155,11 +150,9 @@ def _as_words(
 def _warn_of_slips(classes: list[str], name: str, source: str) -> None:
     doubts = slips(classes)
     if doubts:
-        warnings.warn(
+        warn(
             f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
-            "each is a class of its own.",
-            UserWarning,
-            stacklevel=users_level(),
+            "each is a class of its own."
         )
 
 
@@ -233,4 +226,68 @@ def refuse_too_wide(
         raise DataError(
             f"{source}: a model of {plural(n_features, 'feature')} and {classes} classes needs "
             f"{short}; {remedy}."
+        )
+
+
+Found = dict[str, Any]  # Series by the role of their column
+
+
+def best_key(frame: Any, names: Any) -> int | None:
+    """The column of text whose cells are most often names of the samples; None: none has one."""
+    shared = []
+    for j in frame.columns:
+        column, wanted = normal_forms(frame[j].str.strip(), names)
+        shared.append(column[column.isin(wanted)].nunique())
+    best = int(np.argmax(shared))
+    return best if shared[best] else None
+
+
+def partners(
+    samples: Any, found: Found, key: str, source: str, of: str, request: TableRequest
+) -> tuple[Found, list[str], int]:
+    """The columns ``found``, of which ``ids`` is the one called ``key``, in the order of the
+    ``samples`` of another table ``of``; notes on names without a partner; and how many samples
+    have none. Raises DataError: a name stands twice, or a sample has no row and needs one."""
+    written = found.pop("ids").str.strip()
+    _refuse_twice(written, key, source)
+    names, wanted = normal_forms(written, samples)
+    notes = []
+    others = written[names.notna() & ~names.isin(wanted)]
+    if len(others):
+        notes.append(
+            f"{source}: {plural(len(others), 'row')} without a sample in {of}: {listed(others)}"
+        )
+    lost = samples[~wanted.isin(names)]
+    if len(lost):
+        notes.append(f"{source}: no row for {plural(len(lost), 'sample')} of {of}: {listed(lost)}")
+        if len(lost) == len(samples):
+            raise DataError(
+                f"{notes[-1]}; its column {key!r} has {listed(written.dropna())}: name another "
+                "column (ids=NAME)."
+            )
+        if request.unlabelled == "error" and request.labelled:
+            raise DataError(
+                f"{notes[-1]}; leave these samples out (unlabelled='drop'), or name other "
+                "columns (ids=NAME)."
+            )
+    rows = pandas().Index(names).get_indexer(wanted)
+    taken = {role: c.take(rows.clip(0)).set_axis(samples.index) for role, c in found.items()}
+    same = written.take(rows.clip(0)).set_axis(samples.index)
+    other = (rows >= 0) & (same != samples).fillna(False).to_numpy()
+    if other.any():
+        notes.append(
+            f"{source}: {plural(int(other.sum()), 'name')} written otherwise: "
+            f"{same[other].iloc[0]!r} is {samples[other].iloc[0]!r}"
+        )
+    if (rows < 0).any():
+        taken = {role: column.where(rows >= 0) for role, column in taken.items()}
+    return taken, notes, len(lost)
+
+
+def _refuse_twice(names: Any, key: str, source: str) -> None:
+    repeated = names[names.duplicated() & names.notna()].unique()
+    if len(repeated):
+        raise DataError(
+            f"{source}: the column {key!r} must name each sample once, and has {listed(repeated)} "
+            "more than once; remove the other rows, or name another column (ids=NAME)."
         )

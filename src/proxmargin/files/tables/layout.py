@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -22,6 +22,8 @@ MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
 # words that are also levels of real columns: missing where all other cells are numbers
 DOUBTFUL = ("?", ".", "-", "n/a", "#N/A", "#N/A N/A", "#NA", "None", "none", "-NaN", "na", "Na")
 
+SIGNS = "%‰$€£¥₹"  # before or behind numbers
+
 # what to do where it cannot be known what the first row is
 SAY_WHICH = (
     "say whether it has the names of the columns (header=True) or is the first sample "
@@ -31,7 +33,7 @@ SAY_WHICH = (
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _ROWS = 100  # from which a separator is told
 _CONSISTENT = 0.9  # share of rows as wide as most
-_CELLS = 100_000  # of which a header is told
+_CELLS = 30_000  # of which a header is told
 _USUAL_NAMES = TARGET_NAMES | {"id", "sample", "sample_id", "patient", "name", "group"}
 # chance of a first row of data being as unlike the others, below which it is a header
 _UNLIKELY = 0.05
@@ -48,6 +50,7 @@ class Layout:
     skipped: int  # lines before the first row of data
     index_first: bool = False
     notes: tuple[str, ...] = ()
+    quote: str = '"'
 
     @property
     def least(self) -> int:
@@ -55,12 +58,13 @@ class Layout:
         return max((j + 1 for j, name in enumerate(self.names) if name), default=1)
 
 
-def cells(text: Iterable[str], separator: str) -> Any:
+def cells(text: Iterable[str], separator: str, quote: str = '"') -> Any:
     """A reader of the rows of a text, by the csv module: as lists of cells."""
     if separator == " ":
         text = (line.replace("\t", " ").rstrip() for line in text)
     # skipping initial blanks would swallow the empty cells of a tab-separated header
-    return csv.reader(text, delimiter=separator, skipinitialspace=separator != "\t")
+    initial = separator != "\t"
+    return csv.reader(text, delimiter=separator, skipinitialspace=initial, quotechar=quote)
 
 
 def is_blank(row: Sequence[str]) -> bool:
@@ -90,19 +94,40 @@ def layout_of(
     commented = _commented_header(lines[:preamble], separator, width, rows, dialect)
     if commented:
         rows.insert(0, (0, commented))
-    start = 0
-    while start < len(rows) - 1 and _is_title(rows[start][1], width):
+    told = sum(not is_blank([line]) for line in lines[:preamble]) - bool(commented)
+    laid = layout_of_rows(source, rows, dialect, told)
+    return replace(
+        laid,
+        separator=separator,
+        skipped=preamble + laid.skipped,
+        notes=(*notes, *laid.notes),
+    )
+
+
+def layout_of_rows(
+    source: str, rows: list[tuple[int, list[str]]], dialect: Dialect, told: int = 0
+) -> Layout:
+    """The layout of a table that begins with these rows, none of them blank, each with the number
+    of lines up to its end; ``told`` lines are left out before them."""
+    width = _usual_width([row for _, row in rows[1:] or rows])
+    notes, start = [], 0
+    while start < len(rows) - 1 and _is_title(rows[start][1], rows[start + 1][1], width):
         start += 1
-    told = sum(not is_blank([line]) for line in lines[:preamble]) - bool(commented) + start
-    if told:
-        notes.append(f"{source}: left out before the table: {plural(told, 'line')}")
+    if told + start:
+        notes.append(f"{source}: left out before the table: {plural(told + start, 'line')}")
     end, first = rows[start]
     first, below = [cell.strip() for cell in first], [row for _, row in rows[start + 1 :]]
     if dialect.header is False:
         names = [str(j) for j in range(max(width, len(first)))]
         before = rows[start - 1][0] if start else 0
-        return Layout(separator, names, preamble + before, notes=tuple(notes))
+        return Layout(",", names, before, notes=tuple(notes))
     index_first = False
+    second = [cell.strip() for cell in below[0]] if len(below) > 2 else []
+    if len(second) == len(first) and second != first and _are_units(second, below[1:], dialect):
+        units = listed(filter(None, second))
+        del below[0]
+        end = rows[start + 1][0]
+        notes.append(f"{source}: left out below the header: 1 line of units: {units}")
     if below and len(first) == width - 1:
         # a header with a name fewer than the rows have cells, as of write.table in R; or a
         # separator at the end of each row
@@ -114,7 +139,29 @@ def layout_of(
     doubt = header_doubt(first, below, dialect.decimal) if dialect.header is None else ""
     if doubt:
         raise DataError(f"{source}: the first line {doubt}; {SAY_WHICH}.")
-    return Layout(separator, first, preamble + end, index_first, tuple(notes))
+    return Layout(",", first, end, index_first, tuple(notes))
+
+
+def _are_units(row: Sequence[str], below: Sequence[Sequence[str]], dialect: Dialect) -> bool:
+    """Whether a row has words above two or more columns of numbers, no number, and no word of the
+    rows below it, as a second row of a header has."""
+    decimal, table = dialect.decimal, [each for each in below if len(each) == len(row)]
+    filled = [j for j, cell in enumerate(row) if cell not in (*MISSING, *DOUBTFUL)]
+    if not table or any(is_number(row[j], decimal) for j in filled):
+        return False
+    columns = [[each[j].strip() for each in table] for j in range(len(row))]
+    present = [[cell for cell in c if cell not in (*MISSING, *DOUBTFUL)] for c in columns]
+    measured = [j for j, c in enumerate(present) if c and all(is_number(x, decimal) for x in c)]
+    above = sum(j in filled for j in measured)
+    return above >= 2 and not any(row[j] in columns[j] for j in filled)
+
+
+def is_note(row: Sequence[Any], width: int) -> bool:
+    """Whether a row has several words in its first cell and nothing else, as notes below a table
+    have."""
+    words = str(row[0]).strip() if row else ""
+    alone = width >= _FEW and not any(str(cell).strip() for cell in row[1:])
+    return alone and (" " in words or words[:1] in ("*", "†", "‡", "§")) and not is_number(words)
 
 
 def _are_row_names(first_column: Sequence[str]) -> bool:
@@ -160,8 +207,11 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> int:
     return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
 
 
-def _is_title(row: Sequence[str], width: int) -> bool:
-    return width >= _FEW and sum(bool(cell.strip()) for cell in row) == 1
+def _is_title(row: Sequence[str], below: Sequence[str], width: int) -> bool:
+    """Whether a row is a title of the table, or of some of its columns above their names."""
+    filled = [cell for cell in row if cell.strip()]
+    of_columns = 2 * len(filled) <= width and not any(map(is_number, (*filled, *below)))
+    return width >= _FEW and (len(filled) == 1 or (of_columns and all(map(str.strip, below))))
 
 
 def _commented_header(
@@ -197,6 +247,8 @@ def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
             fits = [len(rows[0]) in (width - 1, width), *alike]
             shares = sum(alike) / max(len(alike), 1), sum(fits) / len(fits)
             found[mark] = *shares, len(rows[0]) == width
+            if mark == usual and all(fits) and found[mark][-1]:
+                return mark  # which no other one does better
     sure = {
         mark: fits for mark, (alike, *fits) in found.items() if alike >= _CONSISTENT or fits[0] == 1
     }
@@ -266,6 +318,7 @@ def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     flat = pd.Series([cell for row in rows for cell in row], dtype=object)
     found = pd.to_numeric(flat, errors="coerce")
     marked = flat[found.isna()].astype("string")
+    marked = marked.str.replace(rf"^\s*[{SIGNS}]|[{SIGNS}]\s*$", "", regex=True)
     marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' \xa0]*\d([eE][+-]?\d+)?\s*")]
     plain = marked.str.replace(r"[.,' \xa0](?=\d{3}(\D|$))", "", regex=True)
     plain = plain.str.replace(",", ".").astype(object)

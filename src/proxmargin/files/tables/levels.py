@@ -12,24 +12,32 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.contents import FeatureMatrix, Wanted, is_number, is_text
-from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.memory import shortage
 
 # what people write where they do not know; CSV files have some of these as missing values already
 _UNKNOWN = frozenset(
     {"", "?", "-", ".", "*", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "missing"}
 )
-_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
+_MONTH = r"(?i:(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[^\W\d_]*)"
+_DATE = re.compile(
+    r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?"
+    rf"|([\w ]+ )?((\d{{1,2}}[-. ]{{1,2}})?{_MONTH}\.?[- ]|{_MONTH}\.? \d{{1,2}},? )(19|20)?\d\d"
+)
 # times, and numbers with a unit or the sign of a limit: 12.5 mg, 12 %, <0.5
 _MEASURED = re.compile(
-    r"[<>≤≥~=\s]*[+-]?(\d+[.,]\d+|\d+(?=\s|%|$))\s*%?([^\W\d_]\S*)?\s*|\d{1,2}:\d\d(:\d\d)?"
+    r"[<>≤≥~=$€£¥₹\s]*[+-]?(\d+[.,]\d+|\d+(?=\s|%|$))\s*%?([^\W\d_]\S*)?\s*|\d{1,2}:\d\d(:\d\d)?"
 )
 _ID_NAME = re.compile(
     r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
     r"|^(sample|patient|subject|specimen|gene|probe)s?)$|[a-z](ID|Id|No|Nr)$"
 )
+# numbers that stand for missing cells in surveys and registers, where they are many and apart
+_CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888, 9999, 99999)
+_CODED = 0.01  # of the rows at least
+_FEW_ROWS = 5
+_MOST_LEVELS = 20  # of a column most of whose cells differ
 _MANY_ROWS = 10  # from which cells that all differ are no chance
 _LONG_NUMBER = 10_000  # from which whole numbers that all differ look like ids
 
@@ -138,6 +146,12 @@ def are_ids(column: Any) -> bool:
     return bool(numbers < _MOSTLY and not _measured(column))
 
 
+def _is_free(column: Any) -> bool:
+    """Whether a column of text has too many words to be levels."""
+    words, numbers = column.nunique(), _numbers_among(column)[1]
+    return bool(words > _MOST_LEVELS and words > _MOSTLY * len(column) and not numbers.any())
+
+
 def _measured(column: Any) -> str:
     """What most cells of a column of text are that are no levels; empty if they are words."""
     cells = column.dropna().str.strip()
@@ -153,15 +167,13 @@ def warn_of_id_numbers(frame: Any, source: str) -> None:
     named = [name for name in frame.columns if is_id_name(name)]
     found = [name for name in dict.fromkeys([*first, *named]) if _are_id_numbers(frame[name], name)]
     if found:
-        warnings.warn(
+        warn(
             f"{source}: a different whole number in each row: {listed(found)}; if that is a number "
             "of the sample, it is no feature: "
             + " ".join(
                 f"(ids={name!r})" if name == found[0] else f"(ignore={name!r})" for name in found
             )
-            + ".",
-            UserWarning,
-            stacklevel=users_level(),
+            + "."
         )
 
 
@@ -188,14 +200,48 @@ def warn_of_levels(frame: Any, source: str) -> None:
         elif kind := _measured(column):
             doubts.append(f"{column.name!r} holds {kind}")
     if doubts:
-        warnings.warn(
+        warn(
             f"{source}: levels that are hardly meant: {listed(doubts, quote=False)}; each becomes "
             "a feature of its own. Spellings are joined by normalize_levels=True, cells declared "
-            "missing by missing='?', and columns left out by ignore=NAME.",
-            UserWarning,
-            stacklevel=users_level(),
+            "missing by missing='?', and columns left out by ignore=NAME."
         )
     _warn_of_stray_text(frame, source)
+
+
+def suspected_codes(X: NDArray[Any], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Columns in which a usual code of missing cells is apart from all other numbers, the code, and
+    in how many rows."""
+    found: dict[str, tuple[int, int]] = {}
+    if len(X) < _FEW_ROWS:
+        return found
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
+        ends = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    for j in np.flatnonzero(np.isin(ends[0], _CODES) | np.isin(ends[1], _CODES)).tolist():
+        column = X[:, j]
+        others = column[~np.isin(column, _CODES) & ~np.isnan(column)]
+        if not others.size:
+            continue
+        low, high = others.min(), others.max()
+        for code in (ends[0][j], ends[1][j]):
+            count = int(np.count_nonzero(column == code))
+            below = code < 0 <= low or code < low - (high - low)
+            apart = below or code > high + (high - low)
+            if code in _CODES and count >= max(2, _CODED * len(X)) and apart and high - low > 1:
+                found[names[j]] = int(code), count
+    return found
+
+
+def warn_of_codes(X: Any, names: Sequence[str], source: str) -> None:
+    """Warn, once, of numbers that look like codes of missing cells."""
+    found = {} if sp.issparse(X) else suspected_codes(X, names)
+    if found:
+        words = [f"{name}={code}" for name, (code, _) in found.items()]
+        cells = (f"{name!r} holds {code} in {n} rows" for name, (code, n) in found.items())
+        warn(
+            f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
+            f"; if they are, read them so (missing={(words[0] if len(words) == 1 else words)!r})."
+        )
 
 
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
@@ -293,6 +339,10 @@ def _indicators(
 def refuse_text(frame: Any, source: str, *, way_out: str) -> None:
     text = text_columns(frame)
     if text:
+        none = [column.name for column in text if _measured(column) or _is_free(column)]
+        if none and "ignore" in way_out:
+            names = none[0] if len(none) == 1 else none
+            way_out = f"leave out those without levels (ignore={names!r}); {way_out}"
         stray = dict.fromkeys(word for column in text for word in _stray_words(column))
         missing = f", or read as missing (missing={next(iter(stray), '')!r})"
         raise DataError(
@@ -315,12 +365,10 @@ def _warn_of_stray_text(frame: Any, source: str) -> None:
     shares = {column.name: float(_numbers_among(column)[1].mean()) for column in text}
     stray = [column for column in text if _MOSTLY < shares[column.name] < 1.0]
     if stray:
-        warnings.warn(
+        warn(
             f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
             f"{listed(map(example_of, stray), quote=False)}; each value becomes a feature of its "
-            "own: correct these cells, or ignore the columns.",
-            UserWarning,
-            stacklevel=users_level(),
+            "own: correct these cells, or ignore the columns."
         )
 
 

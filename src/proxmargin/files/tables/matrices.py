@@ -1,21 +1,24 @@
-"""Matrices: NPZ archives, sets of scikit-learn, svmlight; arrays as NumPy stores them."""
+"""Matrices: NPZ archives, svmlight, sets of scikit-learn; arrays as NumPy stores them."""
 
 from __future__ import annotations
 
 import io
 import math
+import re
 import sys
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 from sklearn import datasets
+from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import (
@@ -25,6 +28,8 @@ from proxmargin.files.tables.contents import (
     Wanted,
 )
 from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
+from proxmargin.files.tables.text import Cost, opened_bytes
+from proxmargin.runtime.brief import brief
 from proxmargin.runtime.memory import shortage
 
 NUMBERS = frozenset("fiub")
@@ -176,9 +181,7 @@ class PlainMatrix:
                 f"{self.source}: only a column of a table can be kept (ids={wanted.ids!r}), and "
                 "this is a matrix."
             )
-        table = self.table(
-            TableRequest(wanted.target, labelled=False, ignore=wanted.ignore, blanks=wanted.blanks)
-        )
+        table = self.table(wanted)
         if table.feature_names is None or wanted.feature_names is None:
             return same_width(table, wanted, may_pad=self.trailing_zeros_implied)
         return _by_name(table, list(wanted.feature_names))
@@ -329,3 +332,58 @@ def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:
 def _as_float(X: NDArray[Any]) -> NDArray[Any]:
     narrow = X.dtype in (np.float16, np.float32)
     return X.astype(np.float32 if narrow else np.float64, copy=False)
+
+
+# an entry is a value and an index, converted once; a line has a label and a place where it starts
+_COST = Cost(line=24, colon=24)
+# a label, and pairs of an index and a value
+_LINE = re.compile(r"[+-]?[\d.,eE+-]+(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
+
+
+def is_svmlight(lines: Sequence[str]) -> bool:
+    """Whether lines look like svmlight."""
+    filled = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    return any(":" in line for line in filled) and all(map(_LINE.fullmatch, filled))
+
+
+def read_svmlight(path: Path) -> PlainMatrix:
+    """The file as a sparse matrix; indices start at 1, or at 0 where the file uses index 0."""
+    with _opened_svmlight(path) as stream:
+        X, y = load_svmlight_file(stream)
+    width = int(X.shape[1])
+    return PlainMatrix(
+        str(path),
+        sp.csr_array(X),
+        y,
+        trailing_zeros_implied=True,
+        last_feature=lambda: _last_feature(path, width),
+    )
+
+
+@contextmanager
+def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with opened_bytes(path, _COST) as stream:
+            yield stream
+    except DataError:
+        raise
+    except (ValueError, OverflowError, OSError) as error:
+        raise DataError(
+            f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
+            f"indices rising): {brief(error).rstrip('.')}."
+        ) from error
+
+
+def _last_feature(path: Path, width: int) -> str:
+    """The line with the largest index, which may be a slip of the pen."""
+    for index in (width, width - 1):  # counted from 1, or from 0
+        entry = re.compile(rb"\s\+?0*%d\s*:" % index)
+        with _opened_svmlight(path) as stream:
+            lines = enumerate(stream, 1)
+            line = next((n for n, text in lines if entry.search(text.partition(b"#")[0])), None)
+        if line:
+            return (
+                f"line {line} has the index {index}: correct it if it is wrong, or use a machine "
+                "with more memory"
+            )
+    return "use a machine with more memory"

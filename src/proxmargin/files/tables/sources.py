@@ -7,8 +7,9 @@ import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -16,9 +17,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from proxmargin.files.errors import DataError, library, listed, pandas
+from proxmargin.files.errors import DataError, library, listed, pandas, plural
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import USUAL, Dialect, assembled, numbers_or_text
+from proxmargin.files.tables.contents import USUAL, Dialect, is_number, numbers_or_text
 from proxmargin.files.tables.delimited import (
     columns_of_text,
     numbers_among,
@@ -26,9 +27,15 @@ from proxmargin.files.tables.delimited import (
     numbers_meant,
     read_delimited,
 )
-from proxmargin.files.tables.layout import SAY_WHICH, Layout, header_doubt
-from proxmargin.files.tables.matrices import EMBEDDED, PlainMatrix, embedded_set, read_npz
-from proxmargin.files.tables.svmlight import is_svmlight, read_svmlight
+from proxmargin.files.tables.layout import Layout, is_note, layout_of_rows
+from proxmargin.files.tables.matrices import (
+    EMBEDDED,
+    PlainMatrix,
+    embedded_set,
+    is_svmlight,
+    read_npz,
+    read_svmlight,
+)
 from proxmargin.files.tables.text import first_lines, opened_text
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import PACKINGS
@@ -40,6 +47,7 @@ TableSource: TypeAlias = NamedColumns | PlainMatrix
 # others: bytes of a cell in the table and in the features.
 _CELL_BYTES = 16
 _XML_BYTES = 8  # bytes of memory for a byte of a workbook's text
+_SHEET_ROWS = 1000  # from which the header of a sheet is told
 _NO_NAME = re.compile(r"__index_level_\d+__")  # as pandas calls a row index without a name
 _SHOWN = 4096  # bytes from which text is told
 _TOLD_BY = 80  # lines from which a kind of text is told
@@ -128,42 +136,56 @@ def _arrow_columns(path: Path, kind: str, table: Any) -> NamedColumns:
     )
 
 
-def _read_arff(path: Path) -> NamedColumns:
-    with _readable(path, "ARFF"), opened_text(path, USUAL) as stream:
-        from scipy.io import arff
+_ATTRIBUTE = re.compile(
+    r"""(?i)\s*@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(\S.*?)\s*"""
+)
+_NUMERIC = ("numeric", "real", "integer")
 
-        try:
-            data, meta = arff.loadarff(stream)
-        except NotImplementedError as error:
-            raise DataError(
-                f"{path}: attributes of text, relations and sparse rows of ARFF are not read "
-                f"({error}); save the table as CSV."
-            ) from error
-        frame = pandas().DataFrame(data)
-        for name, kind in zip(meta.names(), meta.types(), strict=True):
-            if kind == "nominal":
-                words = frame[name].str.decode("utf-8").astype("string")
-                frame[name] = words.mask(words == "?")
-        if frame.empty:
-            raise DataError(f"{path}: there are columns but no data rows.")
-        names = meta.names()
+
+def _read_arff(path: Path) -> NamedColumns:
+    """An ARFF file: nominal attributes, strings and dates are text, whatever they look like."""
+    names: list[str] = []
+    kinds: list[str] = []
+    lines = first_lines(path, USUAL)
+    start = next((n for n, e in enumerate(lines, 1) if e.strip().lower() == "@data"), 0)
+    for line in lines[:start]:
+        found = _ATTRIBUTE.fullmatch(line.rstrip("\n"))
+        if found:
+            names.append(re.sub(r"\\(.)", r"\1", found[1].strip("'\"")))
+            kinds.append(found[2].lower())
+    if not (start and names):
+        raise DataError(f"{path}: not a readable ARFF file: it lacks attributes, or @data.")
+    body = [line for line in lines[start:] if line.strip() and not line.startswith("%")]
+    relations = [n for n, kind in zip(names, kinds, strict=True) if kind.startswith("relational")]
+    if relations or any(line.startswith("{") for line in body[:1]):
+        what = f"relations ({listed(relations)})" if relations else "sparse rows ({index value})"
+        raise DataError(f"{path}: {what} of ARFF are not read; save the table as CSV.")
+    single = any("'" in line for line in body) and not any('"' in line for line in body)
+    skipped = sum(not line.startswith("%") for line in lines[:start])
+    plain = Dialect(comment="%", missing=("?",), na_text=True)
+    layout = Layout(",", names, skipped, quote="'" if single else '"')
+    table = columns_of_text(path, plain, layout)
+    words = {j for j, kind in enumerate(kinds) if kind not in _NUMERIC}
 
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        return frame.iloc[:, list(positions)].set_axis(list(positions), axis=1)
+        return table.load(positions, {*text, *words.intersection(positions)})
 
-    return NamedColumns(str(path), names, load)
+    return NamedColumns(str(path), names, load, notes=table.notes)
 
 
-def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
+def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
     """A sheet of an Excel workbook: numbers are those of its cells, other cells text."""
-    library("openpyxl")
+    library(engine)
     pd = pandas()
-    with _readable(path, "XLSX"):
-        with zipfile.ZipFile(path) as archive:
-            short = shortage(_XML_BYTES * sum(each.file_size for each in archive.infolist()))
+    with _readable(path, "Excel"):
+        size = path.stat().st_size
+        if engine == "openpyxl":
+            with zipfile.ZipFile(path) as archive:
+                size = sum(each.file_size for each in archive.infolist())
+        short = shortage(_XML_BYTES * size)
         if short:
             raise DataError(f"{path}: the workbook needs {short}; save the sheet as CSV.")
-        with pd.ExcelFile(path, engine="openpyxl") as book:
+        with pd.ExcelFile(path, engine=engine) as book:
             names = book.sheet_names
             asked = dialect.sheet
             if isinstance(asked, str) and asked not in names and asked.lstrip("-").isdecimal():
@@ -185,55 +207,71 @@ def _read_workbook(path: Path, dialect: Dialect) -> NamedColumns:
             f"(sheet={next(iter(filled))!r})."
         )
     ((name, sheet),) = filled.items()
-    written = sheet.astype(object).where(sheet.notna(), "").map(str)
-    start = 0
-    while start < len(sheet) - 1 and sheet.shape[1] > 2 and sheet.iloc[start].notna().sum() == 1:
-        start += 1  # titles
-    first, below = written.iloc[start].str.strip().tolist(), written.iloc[start + 1 :]
-    if dialect.header is None:
-        doubt = header_doubt(first, below.to_numpy().tolist())
-        if doubt:
-            raise DataError(f"{path}: the first row of the sheet {name!r} {doubt}; {SAY_WHICH}.")
-    headed = dialect.header is not False
-    columns = [*map(str, range(len(first)))] if not headed else first
-    frame = (
-        sheet.iloc[start + headed :].reset_index(drop=True).set_axis(range(len(columns)), axis=1)
-    )
+
+    def written(start: int, stop: int) -> list[list[str]]:
+        rows = sheet.iloc[start:stop].astype(object)
+        words: list[list[str]] = rows.where(rows.notna(), "").map(str).to_numpy().tolist()
+        return words
+
+    first = [*enumerate(written(0, _SHEET_ROWS), 1)]
+    layout, end = layout_of_rows(f"{path}: sheet {name!r}", first, dialect), len(sheet)
+    while end > layout.skipped and is_note(written(end - 1, end)[0], sheet.shape[1]):
+        end -= 1
+    frame = sheet.iloc[layout.skipped : end].reset_index(drop=True)
+    frame = frame.set_axis(range(sheet.shape[1]), axis=1)
     if frame.empty:
         raise DataError(f"{path}: there is a header but no data rows.")
-    notes = [f"{path}: the sheet {name!r} is read (sheet=)"] if len(names) > 1 else []
+    notes = [*layout.notes]
+    if len(names) > 1:
+        notes.append(f"{path}: the sheet {name!r} is read (sheet=)")
+    if end < len(sheet):
+        notes.append(f"{path}: {plural(len(sheet) - end, 'row')} of notes below the table left out")
+    columns = layout.names
+    absent = dialect.absent([name or f"Unnamed: {j}" for j, name in enumerate(columns)])
 
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
         cells = {j: frame[j].infer_objects() for j in positions}
+        codes = {j: [*absent[j], *(float(w) for w in absent[j] if is_number(w))] for j in positions}
+        cells = {j: each.mask(each.isin(codes[j])) for j, each in cells.items()}
         words = {j: each for j, each in cells.items() if j not in text}
         numbers = numbers_among(words, columns, str(path), dialect, notes)
         return pd.DataFrame({j: numbers.get(j, numbers_or_text(cells[j])) for j in positions})
 
     reread = partial(numbers_left, source=str(path), dialect=dialect, notes=notes)
-    return NamedColumns(str(path), columns, load, notes=notes, reread=reread)
+    return NamedColumns(
+        str(path), columns, load, notes=notes, reread=reread, index_first=layout.index_first
+    )
+
+
+def _read_old_workbook(path: Path, dialect: Dialect, suffix: str) -> NamedColumns:
+    """A workbook of Excel until 2003, of which a new one with a password has the same frame."""
+    if suffix in _WORKBOOKS:
+        raise DataError(f"{path}: the workbook has a password: save it without one, or as CSV.")
+    if find_spec("xlrd") is None:
+        raise DataError(
+            f"{path}: an old Excel workbook (.xls): save it as .xlsx or CSV, or install what reads "
+            "it (pip install xlrd)."
+        )
+    return _read_workbook(path, dialect, "xlrd")
 
 
 # -- features in rows --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Transposed(NamedColumns):
-    """A table whose samples are columns of the file."""
-
-    turned = True
-
-
 def transposed(
-    table: NamedColumns, dialect: Dialect, beside: Mapping[str, list[str]] = MappingProxyType({})
-) -> Transposed:
-    """The table with its columns as rows: the first one has the names of the features. ``beside``
-    are columns of text that are known of the samples."""
+    table: NamedColumns,
+    dialect: Dialect,
+    beside: Mapping[str, list[str]] = MappingProxyType({}),
+    first: int = 1,
+) -> NamedColumns:
+    """The table with its columns from ``first`` on as rows: that at 0 has the names of the
+    features. ``beside`` are columns of text that are known of the samples."""
     count = len(table.names)
-    if count < 2:
+    if count <= first:
         raise DataError(f"{table.source}: there are no columns beside the names of the features.")
     names = table.load([0], [0])[0].fillna("").tolist()
     others = dict(enumerate(beside, len(names) + 1))
-    samples = range(1, count)
+    samples = range(first, count)
     blocks: list[Any] = []  # the numbers, read once
 
     def load(positions: Sequence[int], text: Collection[int]) -> Any:
@@ -247,7 +285,7 @@ def transposed(
         written: Any = None
         for j in positions:
             if j == 0:
-                found[j] = pd.Series(table.names[1:], dtype="string")
+                found[j] = pd.Series(table.names[first:], dtype="string")
             elif j not in block:
                 if j not in others and written is None:
                     written = table.load(samples, samples)
@@ -256,15 +294,17 @@ def transposed(
                 what = f"{table.source}: row {(others.get(j) or names[j - 1])!r}"
                 found[j] = words if j in text else numbers_meant(words, what, dialect)[0]
         rows = cells.to_numpy(dtype=np.float64)[[j - 1 for j in block]] if block else None
-        numbers = pd.DataFrame(None if rows is None else rows.T, index=range(count - 1))
-        return assembled(numbers.set_axis(block, axis=1), found, positions)
+        numbers = pd.DataFrame(None if rows is None else rows.T, index=range(count - first))
+        frame = pd.concat([numbers.set_axis(block, axis=1), pd.DataFrame(found)], axis=1)
+        return frame if frame.columns.tolist() == list(positions) else frame[list(positions)]
 
-    return Transposed(
+    return NamedColumns(
         table.source,
         ["sample", *names, *others.values()],
         load,
         tells_text=False,
         notes=table.notes,
+        turned=True,
         index_first=True,
     )
 
@@ -276,18 +316,7 @@ def _read_gct(path: Path, dialect: Dialect) -> NamedColumns:
     if len(names) < 3:
         raise DataError(f"{path}: not a readable GCT file: the third line names no samples.")
     table = columns_of_text(path, dialect, Layout("\t", names, 3))
-    return transposed(_without(table, 1), dialect)
-
-
-def _without(table: NamedColumns, out: int) -> NamedColumns:
-    """The table without a column."""
-    kept = [j for j in range(len(table.names)) if j != out]
-
-    def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        frame = table.load([kept[j] for j in positions], {kept[j] for j in text})
-        return frame.set_axis(list(positions), axis=1)
-
-    return NamedColumns(table.source, [table.names[j] for j in kept], load, tells_text=False)
+    return transposed(table, dialect, first=2)
 
 
 def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
@@ -340,11 +369,11 @@ def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Tab
     path = Path(source)
     _refuse_unreadable(path)
     opened = _opened(path, dialect)
-    if not dialect.transpose or isinstance(opened, Transposed):
+    if not dialect.transpose:
         return opened
     if isinstance(opened, PlainMatrix):
         raise DataError(f"{path}: a matrix has its samples in rows: leave out transpose=True.")
-    return transposed(opened, dialect)
+    return opened if opened.turned else transposed(opened, dialect)
 
 
 def _opened(path: Path, dialect: Dialect) -> TableSource:
@@ -355,10 +384,12 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             head = stream.read(8)
     if suffix in _WORKBOOKS and _is_text(path):
         suffix = ".txt"
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        return _read_old_workbook(path, dialect, suffix)
     if head.startswith(b"PK\x03\x04") or suffix in (*_WORKBOOKS, ".npz"):
         members = _members(path)
         if suffix in _WORKBOOKS or "xl/workbook.xml" in members:
-            return _read_workbook(path, dialect)
+            return _read_workbook(path, dialect, "openpyxl")
         if suffix == ".npz" or any(name.endswith(".npy") for name in members):
             suffix = ".npz"
         elif len(members) == 1:
@@ -368,8 +399,6 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             f"{path}: one array of NumPy, without labels: save both by np.savez('data.npz', X=X, "
             "y=y)."
         )
-    if head.startswith(b"\xd0\xcf\x11\xe0"):
-        raise DataError(f"{path}: an old Excel workbook (.xls): save it as .xlsx or CSV.")
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), suffix)
     if kind in _TYPED:
         _refuse_dialect(str(path), dialect)

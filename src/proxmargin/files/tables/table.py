@@ -1,17 +1,30 @@
-"""Reading a data file into features and labels."""
+"""Reading a data file into features and labels, and what it holds, readable or not."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest, Wanted
-from proxmargin.files.tables.sources import TableSource, open_source
+from proxmargin.files.tables.contents import (
+    USUAL,
+    Dialect,
+    Table,
+    TableRequest,
+    Wanted,
+    is_text,
+)
+from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
+from proxmargin.files.tables.levels import are_ids, suspected_codes
+from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
 DUPLICATES = ("error", "suffix", "mean", "first")
 
@@ -134,7 +147,28 @@ def read_data(
     samples = open_source(source, dialect)
     if labels is None:
         return samples.table(request)
-    return _named(samples).table(request, _named(open_source(labels, beside)))
+    others = _named(open_source(labels, beside))
+    try:
+        return _named(samples).table(request, others)
+    except DataError as error:
+        hint = _swapped(_named(samples), others, request)
+        raise DataError(f"{str(error)[:-1]}{hint}.") from None
+
+
+def _swapped(samples: NamedColumns, labels: NamedColumns, request: TableRequest) -> str:
+    """What to type where the two tables can be read the other way round, with classes as labels."""
+    for turned in (False, True):
+        with warnings.catch_warnings(), suppress(DataError):
+            warnings.simplefilter("ignore")
+            data = transposed(labels, USUAL) if turned else labels
+            y = data.table(replace(request, unlabelled="drop"), samples).y
+            if y is not None and (y.dtype.kind == "U" or request.target is not None):
+                more = ", transpose=True" if turned else ""
+                return (
+                    "; the two tables are the wrong way round: the samples are in "
+                    f"{labels.source}{more}, with labels={samples.source!r}"
+                )
+    return ""
 
 
 def _named(source: TableSource) -> NamedColumns:
@@ -170,8 +204,9 @@ def read_for_model(
     check_choice("duplicates", duplicates, DUPLICATES)
     names = getattr(model, "feature_names_in_", None)
     wanted = Wanted(
-        None if names is None else [str(name) for name in names],
-        int(model.n_features_in_),
+        feature_names=None if names is None else [str(name) for name in names],
+        n_features=int(model.n_features_in_),
+        labelled=False,
         target=target,
         ignore=_several(ignore),
         ids=ids,
@@ -181,3 +216,56 @@ def read_for_model(
         duplicates=duplicates,
     )
     return open_source(source, dialect).for_model(wanted)
+
+
+NARROWEST = 3  # rows by columns from which the rows are probably not samples
+
+
+def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> dict[str, Any]:
+    """Plain facts about the columns of a table; of a matrix there are none. DataError: it cannot be
+    opened."""
+    opened = open_source(source, dialect)
+    if not isinstance(opened, NamedColumns):
+        return {}
+    positions = list(range(len(opened.names)))
+    frame = opened.load(positions, ()).set_axis(opened.called, axis=1)
+    gaps = frame.isna().sum()
+    ids = [j for j in positions if are_ids(frame.iloc[:, j].rename(opened.called[j]))]
+    ids = [0, *ids] if opened.index_first or not opened.names[0] else ids
+    names = [opened.called[j] for j in dict.fromkeys(ids)]
+    candidates = _candidates(frame.iloc[:, [j for j in positions if j not in ids]])
+    text = [n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype)]
+    numbers = frame.loc[:, [not is_text(dtype) for dtype in frame.dtypes]]
+    codes = suspected_codes(numbers.to_numpy(dtype=np.float64), numbers.columns.tolist())
+    facts = {
+        "rows": len(frame),
+        "columns": len(positions),
+        "text_columns": [name for name in text if name not in names],
+        "missing_cells": {name: int(count) for name, count in gaps.items() if count},
+        "suspected_missing": {
+            name: f"{code} in {count} rows (missing='{name}={code}')"
+            for name, (code, count) in codes.items()
+        },
+        "names_of_samples": names,
+        "target_candidates": candidates,
+    }
+    if names and not candidates and len(frame) > NARROWEST * len(positions):
+        facts["doubt"] = (
+            f"{names[0]!r} names the rows, and no column has classes: if the samples are the "
+            "columns, turn the table (transpose=True) and take the labels from another one "
+            "(labels=FILE)"
+        )
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _candidates(frame: Any) -> list[str]:
+    """Columns that may hold classes: first those of a usual name, of text, the last ones."""
+    found = []
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j].dropna()
+        counts = column.value_counts()
+        whole = is_text(column.dtype) or column.dtype.kind in "ib" or bool((column % 1 == 0).all())
+        if whole and 2 <= len(counts) <= MANY_CLASSES and counts.min() > 1:
+            usual = str(frame.columns[j]).lower() in TARGET_NAMES
+            found.append((not usual, not is_text(column.dtype), -j, frame.columns[j]))
+    return [str(name) for *_, name in sorted(found)]

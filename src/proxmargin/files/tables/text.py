@@ -24,7 +24,7 @@ _LONGEST_LINE = 1 << 27
 # a line is held several times at once, cell by cell: the share of the free memory it may have
 _LINE_SHARE = 64
 # characters from which the dialect and the header of a file are told
-_SAMPLE = 1 << 21
+_SAMPLE = 1 << 19
 # byte order marks, the longer before those that begin alike; Python's decoders drop them
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -154,8 +154,8 @@ def lines_of(stream: TextIO, dialect: Dialect) -> Iterator[tuple[int, str]]:
 
 
 def first_lines(path: Path, dialect: Dialect) -> list[str]:
-    """Some lines from the start of a file: at least a few, and not many more than two million
-    characters."""
+    """Some lines from the start of a file: at least a few, and not many more than half a
+    million characters."""
     lines, size = [], 0
     with opened_text(path, dialect) as stream:
         for _, line in lines_of(stream, dialect):
