@@ -14,7 +14,7 @@ import proxmargin
 
 HERE = Path(__file__).parent
 BENCHMARKS = HERE.parent / "benchmarks"
-RESULTS = HERE / "generated" / "results"
+RESULTS = HERE / "generated" / "benchmarks"
 sys.path.insert(0, str(HERE / "_ext"))
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -83,34 +83,32 @@ html_theme_options = {
 
 
 def copy_results(app: Sphinx) -> None:
-    """What benchmarks write becomes pages: their files, with headings in steps of one."""
-    folders = (BENCHMARKS / "results", BENCHMARKS / "papers/results")
-    files = {file.name: file for folder in folders for file in sorted(folder.glob("*.md"))}
-    files |= {"index.md": BENCHMARKS / "RESULTS.md", "papers.md": BENCHMARKS / "PAPERS.md"}
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    for name, file in files.items():
-        text = file.read_text(encoding="utf-8")
-        text = text.replace("[results](results)", "results").replace("](results/", "](")
-        text = text.replace("](papers/results/", "](").replace("](../docs/", "](../../")
-        picture = f"]({file.stem}.svg)"
-        text = text.replace(picture, f"](../../../benchmarks/papers/results/{file.stem}.svg)")
-        if "\n## " not in text:
+    """What benchmarks write becomes pages: copies in the same places."""
+    for file in [*BENCHMARKS.glob("*.md"), *BENCHMARKS.rglob("results/*.md")]:
+        text = file.read_text(encoding="utf-8").replace("[results](results)", "results")
+        text = text.replace("](../docs/", "](../../")
+        if "\n## " not in text:  # headings in steps of one
             text = text.replace("\n### ", "\n## ")
-        if name == "index.md":
-            text += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
-        copy = RESULTS / name
-        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
-            copy.write_text(text, encoding="utf-8")
+        place = file.relative_to(BENCHMARKS)
+        if place.parent == Path():
+            pages = "results" if file.stem == "RESULTS" else "papers/results"
+            text += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{pages}/*\n```\n"
+        write(RESULTS / place, text)
+    for picture in BENCHMARKS.rglob("results/*.svg"):
+        write(RESULTS / picture.relative_to(BENCHMARKS), picture.read_text(encoding="utf-8"))
+
+
+def write(copy: Path, text: str) -> None:
+    """Write a file, unless it is there: pages that did not change are not built anew."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+        copy.write_text(text, encoding="utf-8")
 
 
 def lead_to_copies(app: Sphinx, name: str, source: list[str]) -> None:
-    up = "../" * name.count("/") + "generated/results/"
-    for pattern, here in {
-        "results/": "",
-        "RESULTS.md": "index.md",
-        "PAPERS.md": "papers.md",
-    }.items():
-        source[0] = re.sub(rf"\]\([./]*/benchmarks/{pattern}", f"]({up}{here}", source[0])
+    up = "../" * name.count("/")
+    pattern = r"\]\([./]*/(benchmarks/(?:[a-z/]*results/|RESULTS|PAPERS))"
+    source[0] = re.sub(pattern, rf"]({up}generated/\1", source[0])
 
 
 # what tools write without a name for screen readers, and with one
@@ -119,6 +117,8 @@ NAMED = {
         '<summary aria-label="Pages of this section"><span class="toctree-toggle"'
     ),
     "<th></th>": "<td></td>",
+    '<th class="head"><p></p></th>': "<td></td>",
+    '<th class="head"></th>': "<td></td>",
 }
 
 
