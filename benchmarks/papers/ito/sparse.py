@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.datasets import DataSet, Floats
 from benchmarks.family_data import load_scaled
 from benchmarks.objective import Logistic, MarginLoss, SquaredHinge
-from benchmarks.papers.claims import Claim, judged
+from benchmarks.papers.claims import ALIKE, Claim, judged
 from benchmarks.papers.ito.agreement import OUR_CHECK, tested
 from benchmarks.papers.ito.fapg import EPSILON, Recorded, ended_well, timed
 from benchmarks.papers.ito.rivals import COMPETITIVE, LATE, LIBLINEAR_PASSES, shown
@@ -42,6 +42,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     PATIENT: {"patience": 100},
     PRINTED: {"patience": K_1, "as_printed": True},
 }
+SHORT = 0.3  # seconds of a fit that is timed again
+REPEATS = 2  # further times
 ROUNDED = 1e-12  # relative difference of objectives that is rounding
 
 
@@ -96,7 +98,7 @@ def _solved(model: Model, data: DataSet, strength: float, most: int) -> dict[str
         limit = most if name == FAPG else min(most, SHOWN_MOST)
         found[name] = _by_fapg(model, data, strength, limit, rules)
     rival = model.rival(strength)
-    taken = timed(partial(rival.fit, data.design, data.labels))
+    taken = _quickest(partial(rival.fit, data.design, data.labels))
     value = _objective(model.loss, data, rival.coef_[0], strength)
     passes = int(np.max(rival.n_iter_))
     found[LIBLINEAR] = Solved(taken if passes < LIBLINEAR_PASSES else LATE, value, passes)
@@ -108,23 +110,37 @@ def _by_fapg(
 ) -> Solved:
     """The library's objective is the paper's over C m: so is the residual."""
     price = strength * data.labels.size
-    solver = Recorded(scaled=False, **rules)
     ours = model.ours(
         alpha=1.0 / price,
         l1_ratio=1.0,
         fit_intercept=False,
-        solver=solver,
         stopping="fixed-point",
         tol=EPSILON / price,
         max_iter=most,
     )
-    taken = timed(partial(ours.fit, data.design, data.labels))
-    told = ours.certificate_
+
+    def fit() -> None:
+        solver = Recorded(scaled=False, **rules)  # it keeps its course
+        ours.set_params(solver=solver).fit(data.design, data.labels)
+
+    taken = _quickest(fit)
+    solver, told = ours.solver, ours.certificate_
     start = _objective(model.loss, data, np.zeros(data.design.shape[1]), strength) / price
     late = solver.values[len(solver.values) // 2 :]
     highest = max(late, default=0.0) / start
     value = _objective(model.loss, data, ours.coef_[0], strength)
     return Solved(taken if ended_well(told) else LATE, value, told.n_iter, highest)
+
+
+def _less(ours: float, theirs: float) -> bool | None:
+    """Of ratios of seconds, which another run changes by `ALIKE`."""
+    return None if 1.0 / ALIKE < ours / theirs < ALIKE else ours < theirs
+
+
+def _quickest(fit: Callable[[], object]) -> float:
+    """CPU seconds, of short fits the least of a few: a few ms are noise otherwise."""
+    first = timed(fit)
+    return min([first, *(timed(fit) for _ in range(REPEATS if first < SHORT else 0))])
 
 
 def _objective(loss: MarginLoss, data: DataSet, coef: Floats, strength: float) -> float:
@@ -201,7 +217,7 @@ def _steady(panel: Panel, cut: bool, ends: tuple[float, float]) -> Claim:
     ours, theirs = _spread(times[FAPG]), _spread(times[LIBLINEAR])
     return Claim(
         f"its time changes less with C than LIBLINEAR's, C from {ends[0]:g} to {ends[1]:g}",
-        None if cut and LATE in times[FAPG] else ours <= theirs,
+        None if cut and LATE in times[FAPG] else _less(ours, theirs),
         f"largest over smallest: {ours:.2g} and {theirs:.2g}",
         main=True,
     )
@@ -275,15 +291,15 @@ TABLES = {
         title,
         f"""Algorithm 4 on the primal side in the coordinates of the data, from the origin, with
 epsilon = 1e-6, as printed, or {MOST[Size.SMALL]:,} (full size: {MOST[Size.FULL]:,}) iterations;
-LIBLINEAR's newGLMNET or coordinate descent to 1e-6; neither has an intercept. FAPG decreases
-L only where it is tested, as in Table 4, with K_1 = {K_1}: of the values that the paper allows the
-one with which it converges as the text says; 100, which Table 10 suggests, is shown beside. The
-figure has no numbers: its sentences are held against ours. "Better" is softened: objectives that
-are equal to rounding count, if any is lower. Inferred: artificial data of section 5 with the shapes
-of Figure 7 (at the small size m = {SHAPES[Size.SMALL].m:,}, n = {SHAPES[Size.SMALL].n}); C = {C:g}
-where it does not vary; L_0 is the bound of the samples over m; {COMPETITIVE:g} times the seconds
-as competitive. CPU seconds; "late": over a limit of iterations, which at the small size is ours
-and decides no claim.""",
+LIBLINEAR's newGLMNET or coordinate descent to 1e-6; neither has an intercept. FAPG decreases L only
+where it is tested, as in Table 4, with K_1 = {K_1}: of the values that the paper allows the one
+with which it converges as the text says; 100, which Table 10 suggests, is shown beside. The figure
+has no numbers: its sentences are held against ours. "Better" is softened: objectives that are equal
+to rounding count, if any is lower. Inferred: artificial data of section 5 with the shapes of Figure
+7 (at the small size m = {SHAPES[Size.SMALL].m:,}, n = {SHAPES[Size.SMALL].n}); C = {C:g} where it
+does not vary; L_0 is the bound of the samples over m; {COMPETITIVE:g} times the seconds as
+competitive. CPU seconds, the least of {REPEATS + 1} of short fits; "late": over a limit of
+iterations, which at the small size is ours and decides no claim.""",
         (1.0, 30.0),
         partial(_figure, MODELS[name]),
     )
