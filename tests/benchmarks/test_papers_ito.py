@@ -333,13 +333,15 @@ def test_a_late_fit_decides_nothing_of_the_l1_models_at_the_small_size() -> None
     told = sparse._late(short)
     assert "'dec' in every iteration: late on 3 of 3, on 3 of them with an F above" in told
     assert "K_1 = 100: late on 2 of 3, on 0 of them" in told
-    times = {sparse.FAPG: [1.0, 2.0, 4.0, 90.0], sparse.LIBLINEAR: [1.0, 1.0, 3.0, 3.0]}
+    times = {sparse.FAPG: [1.0, 2.0, 7.0, 90.0], sparse.LIBLINEAR: [1.0, 1.0, 3.0, 3.0]}
     wide = scaling.Panel("C", [0.1, 1.0, 10.0, 100.0], times)
     some, every = (sparse._steady(wide, False, ends) for ends in ((0.1, 10.0), (0.1, 100.0)))
     assert (some.holds, every.holds) == (False, False)
-    assert some.numbers == "largest over smallest: 4 and 3"
+    assert some.numbers == "largest over smallest: 7 and 3"
     assert sparse._steady(wide, False, (0.1, 1.0)).holds is False
     times[sparse.LIBLINEAR] = [1.0, 1.0, 9.0, 9.0]
+    assert sparse._steady(wide, False, (0.1, 10.0)).holds is None
+    times[sparse.LIBLINEAR] = [1.0, 1.0, 29.0, 9.0]
     assert sparse._steady(wide, False, (0.1, 10.0)).holds
     ended = [_solved(1.0, 1.0), _solved(1.0, 2.0)]
     assert holds(ended, Size.SMALL) == [True] * 4

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.datasets import DataSet, Floats
 from benchmarks.family_data import load_scaled
 from benchmarks.objective import Logistic, MarginLoss, SquaredHinge
-from benchmarks.papers.claims import ALIKE, Claim, judged
+from benchmarks.papers.claims import Claim, judged
 from benchmarks.papers.ito.agreement import OUR_CHECK, tested
 from benchmarks.papers.ito.fapg import EPSILON, Recorded, ended_well, timed
 from benchmarks.papers.ito.rivals import COMPETITIVE, LATE, LIBLINEAR_PASSES, shown
@@ -42,6 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     PATIENT: {"patience": 100},
     PRINTED: {"patience": K_1, "as_printed": True},
 }
+STEADIER = 2.0  # a ratio that decides which changes less: runs of FAPG had 3.3, and 11
 SHORT = 0.3  # seconds of a fit that is timed again
 REPEATS = 2  # further times
 ROUNDED = 1e-12  # relative difference of objectives that is rounding
@@ -133,8 +134,8 @@ def _by_fapg(
 
 
 def _less(ours: float, theirs: float) -> bool | None:
-    """Of ratios of seconds, which another run changes by `ALIKE`."""
-    return None if 1.0 / ALIKE < ours / theirs < ALIKE else ours < theirs
+    """Of largest over smallest seconds, from a factor of `STEADIER` on."""
+    return None if 1.0 / STEADIER < ours / theirs < STEADIER else ours < theirs
 
 
 def _quickest(fit: Callable[[], object]) -> float:
@@ -235,9 +236,11 @@ iterations of Tables 4, 8 and 10 are those printed, and here it does not always 
 {K_1} it does.
 
 The paper does not print its range of C, nor what "numerically more stable" measures: the largest
-time over the smallest is ours. It is judged on C from {USUAL[0]:g} to {USUAL[1]:g}, and told for
-the wider range: at C = {STRENGTHS[0]:g} nearly all coefficients are zero, and both methods take a
-few ms; for larger C the same epsilon is stricter, relatively to an F that grows with C."""
+time over the smallest is ours, of which one run differs from another, as the iterations of FAPG
+depend on rounding: only a ratio of {STEADIER:g} decides. It is judged on C from {USUAL[0]:g} to
+{USUAL[1]:g}, and told for the wider range: at C = {STRENGTHS[0]:g} nearly all coefficients are
+zero, and both methods take a few ms; for larger C the same epsilon is stricter, relatively to an F
+that grows with C."""
 
 
 def _late(everything: Sequence[dict[str, Solved]]) -> str:
