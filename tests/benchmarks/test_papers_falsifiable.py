@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.datasets import data_root
-from benchmarks.family_data import artificial
 from benchmarks.multiclass_data import Split
 from benchmarks.papers.chierchia import times
-from benchmarks.papers.ito import breakdown, floors, illustrations, logistic, projections
+from benchmarks.papers.ito import floors, illustrations, logistic, projections
 from benchmarks.papers.liu import simulated
 from benchmarks.papers.liu import theory as liu_theory
 from benchmarks.papers.table import Outcome, Size, Verdict
@@ -195,30 +194,12 @@ def slow_steps(patch: Patch) -> None:
         patch.setattr(times, name, slow)
 
 
-def small_breakdown(patch: Patch) -> None:
-    patch.setattr(breakdown, "load_scaled", lambda name: artificial(1500, 400))
-    patch.setattr(breakdown, "MOST", {Size.SMALL: 60})
-
-
-def no_products(patch: Patch) -> None:
-    """A projection that takes most of the time."""
-    right = breakdown._watched
-
-    def wrong(*given: Any) -> Any:
-        watch, fit = right(*given)
-        watch.seconds["prox"] += 9.0 * watch.total
-        return watch, fit
-
-    patch.setattr(breakdown, "_watched", wrong)
-
-
 CASES: dict[str, Case] = {
     "X1": (small_settings, section("X1"), no_restart_of_the_extrapolation),
     "X7": (nothing, section("X7"), ranks_of_the_signs),
     "X10": (few_classes, section("X10"), no_iterations),
     "XF1": (nothing, section("XF1"), another_slope),
     "I2": (few_points, section("I2"), slow_bisection),
-    "I3": (small_breakdown, section("I3"), no_products),
     "I6": (small_floors, section("I6"), no_bias),
     "I8": (one_set, section("I8"), never_met),
     "IF2": (nothing, section("IF2"), another_multiplier),
