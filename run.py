@@ -4,6 +4,7 @@
     python3 run.py compare DATA ...         any proxmargin command with its arguments
     python3 run.py test                     the tests, without the slow ones
     python3 run.py test --all               every test; pytest's own arguments pass through too
+    python3 run.py build                    compile the kernels ahead of time: some minutes, once
     python3 run.py lint                     ruff and mypy
     python3 run.py docs                     the site of the documentation, in build/docs
     python3 run.py bench ...                python -m benchmarks ...
@@ -51,12 +52,16 @@ def main(name: str, *rest: str) -> None:
         provide(*(rest or ["cli"]))
     elif name == "test":
         provide("test")
+        build_kernels()
         chosen = [] if "--all" in rest else ["-m", "not slow"]
         workers = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
         arguments = [argument for argument in rest if argument != "--all"]
         # compiled kernels among the user's caches: checkouts with the same ones share them
         os.environ.setdefault("NUMBA_CACHE_DIR", os.path.expanduser("~/.cache/proxmargin"))
         become(PYTHON, "-m", "pytest", *workers, *chosen, *arguments, folder=ROOT)
+    elif name == "build":
+        provide("cli")
+        become(PYTHON, "-m", "proxmargin.compiled.build", *rest, folder=ROOT)
     elif name == "lint":
         provide("cli", "lint")
         checks = ["ruff", "check", *(rest or ["."])], ["mypy", *rest]
@@ -76,6 +81,11 @@ def main(name: str, *rest: str) -> None:
         reports = name == "report" or any(word.startswith("--rep") for word in rest)
         provide("cli", *(["report"] if reports else []))
         become(VENV / "bin" / "proxmargin", name, *rest)
+
+
+def build_kernels() -> None:
+    """Compile kernels unless that is done: the tests meet all, and each process would by itself."""
+    subprocess.call([PYTHON, "-m", "proxmargin.compiled.build"], cwd=ROOT)
 
 
 def provide(*extras: str) -> None:

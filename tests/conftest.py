@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from threadpoolctl import threadpool_limits
 
+from proxmargin.compiled import library
 from tests.offline import forbid_to_children
 
 forbid_to_children()  # importing it has forbidden it to this process
@@ -29,6 +30,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("house")
+
+
+@pytest.fixture(autouse=True)
+def every_call_of_a_kernel_is_in_the_list() -> Iterator[None]:
+    """What the library lacks would be compiled while a user waits, or not at all."""
+    yield
+    kernels = library.loaded()
+    if kernels is not None and kernels.missing:
+        lines = sorted(kernels.missing)
+        kernels.missing.clear()
+        pytest.fail("add to src/proxmargin/compiled/signatures.txt:\n" + "\n".join(lines))
 
 
 @pytest.hookimpl(wrapper=True)

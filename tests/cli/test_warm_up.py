@@ -52,7 +52,7 @@ def test_nothing_is_compiled_that_cannot_be_kept(
 
 @pytest.mark.slow
 def test_later_processes_compile_nothing(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PROXMARGIN_KERNELS": "numba"}
     words = [sys.executable, "-m", "proxmargin", "warm-up", "--models", "MarginFDA", "--json"]
     warmed = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     told = json.loads(warmed.stdout)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import types
 
 from proxmargin.compiled.addresses import ARRAY, NUMBER, address_of, caller
 from proxmargin.compiled.cache import njit
@@ -36,8 +35,7 @@ def along_power(at, x, shift):
     return total, 2.0
 
 
-PAIR = types.UniTuple(NUMBER, 2)
-call = caller(PAIR)
+call = caller(2)
 
 
 @njit()

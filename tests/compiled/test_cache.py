@@ -43,7 +43,7 @@ print(capped_simplex(np.ones(2), 1.0, np.ones(2)), clock() > before)
 def test_a_numba_without_these_parts_computes_the_same(where: str, tmp_path: Path) -> None:
     told = subprocess.run(
         [sys.executable, "-c", FIT.format(where=where)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PROXMARGIN_KERNELS": "numba"},
         check=True,
         capture_output=True,
         text=True,

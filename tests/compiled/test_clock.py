@@ -37,6 +37,12 @@ print(fitted.seconds, fitted.relative_gap)
 """
 
 
+@pytest.fixture(autouse=True)
+def numba_is_in_use() -> None:
+    """The clock listens to Numba from its first kernel on."""
+    cache.just_in_time(add.py_func, {})
+
+
 def elapsed(task: Callable[[], object]) -> tuple[float, float]:
     """Seconds of a task by the wall and by the clock."""
     wall, start = perf_counter(), clock()
@@ -62,7 +68,7 @@ def test_the_clock_goes_on_while_nothing_is_compiled() -> None:
 
 
 def test_the_clock_stands_still_while_a_kernel_is_compiled() -> None:
-    kernel = cache.njit(nogil=True)(add.py_func)
+    kernel = cache.just_in_time(add.py_func, {"nogil": True})
     wall, seconds = elapsed(lambda: kernel(1.0, 0.0, 2.0))
     assert seconds < 0.5 * wall
 
@@ -73,7 +79,7 @@ def test_kernels_within_kernels_count_once() -> None:
 
 
 def test_a_kernel_that_cannot_be_compiled_leaves_the_clock_right() -> None:
-    kernel = cache.njit(nogil=True)(add.py_func)
+    kernel = cache.just_in_time(add.py_func, {"nogil": True})
     with pytest.raises(Exception, match="No implementation of function"):
         kernel("a", None, 2.0)
     assert elapsed(lambda: sleep(0.02))[1] >= 0.02
@@ -122,7 +128,7 @@ def test_a_run_whose_kernels_are_compiled_has_its_time_all_the_same(
 
 @pytest.mark.slow
 def test_a_first_fit_uses_its_time_limit_for_the_fit(tmp_path: Path) -> None:
-    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PROXMARGIN_KERNELS": "numba"}
     printed = subprocess.run(
         [sys.executable, "-c", COLD_FIT], env=settings, check=True, capture_output=True, text=True
     ).stdout

@@ -52,7 +52,7 @@ def begin_anew() -> None:
 
 def fresh() -> Any:
     """A small kernel, as a process that has not used it yet knows it."""
-    return cache.njit(cache=True, nogil=True)(add.py_func)
+    return cache.just_in_time(add.py_func, {"cache": True, "nogil": True})
 
 
 def was_found() -> bool:
@@ -69,7 +69,8 @@ def kept(place: Path) -> list[Path]:
 def told(code: str, source: Path = ROOT.parent, **settings: str) -> tuple[str, str]:
     """What a process of its own prints and logs."""
     clean = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
-    env = {**clean, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", **settings}
+    env = {**clean, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    env |= {"PROXMARGIN_KERNELS": "numba", **settings}
     result = subprocess.run(
         [sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True
     )

@@ -17,7 +17,7 @@ FIT = (
 
 @pytest.mark.slow
 def test_what_is_compiled_is_said_once_and_kept(tmp_path: Path) -> None:
-    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PROXMARGIN_KERNELS": "numba"}
     told = [
         subprocess.run(
             [sys.executable, "-c", FIT], env=settings, check=True, capture_output=True, text=True

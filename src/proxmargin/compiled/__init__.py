@@ -1,6 +1,7 @@
 """Numba kernels: fused twins of array formulas, coordinate sweeps, mixed-precision products.
 
-Nothing else in the package imports Numba. Every kernel is held to its array formula by a test.
+Nothing else in the package imports Numba, and nothing does where a library of the kernels was built
+(`library`). Every kernel is held to its array formula by a test.
 What is compiled is kept on disk (`folders`, `kept_kernels`); the log says once a process that there
 was something to compile, and where it is kept (`note`).
 """

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import typeof, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from proxmargin.compiled import library
+from proxmargin.compiled.cache import intrinsic
 
-NUMBER = types.float64
-ARRAY = types.float64[::1]
+# types of arguments
+NUMBER = "float64"
+ARRAY = "float64[::1]"
 
 
 def address_of(kernel: Any, parameters: tuple[float, ...], arguments: tuple[Any, ...]) -> int:
@@ -27,23 +26,46 @@ def address_of(kernel: Any, parameters: tuple[float, ...], arguments: tuple[Any,
         It must not raise: nobody would learn of it.
     parameters : named tuple of floats
         Its type, which callers need not know: to them `at` is an address.
-    arguments : tuple of Numba's types
+    arguments : tuple of str
+        `NUMBER` or `ARRAY`.
     """
-    kinds = (types.CPointer(typeof(parameters)), *arguments)
-    kernel.compile(kinds)
-    compiled = kernel.overloads[kinds]
-    name = compiled.fndesc.llvm_cfunc_wrapper_name
-    return int(compiled.library.get_pointer_to_function(name))
+    found = library.loaded()
+    known = found.address(kernel, parameters) if found is not None else None
+    if known is not None:
+        return known
+    if not library.has_numba():
+        raise ImportError(library.HOW_TO_GET_NUMBA)
+    from numba import typeof, types
+
+    kinds = (types.CPointer(typeof(parameters)), *map(_numba_type, arguments))
+    compiled: Any = getattr(kernel, "just_in_time", kernel)
+    compiled.compile(kinds)
+    made = compiled.overloads[kinds]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name))
 
 
-def caller(result: Any) -> Any:
-    """For kernels: ``call(address, at, arguments)``, of a function that returns this type.
+def _numba_type(name: str) -> Any:
+    from numba import types
+
+    return types.float64[::1] if name == ARRAY else types.float64
+
+
+def caller(count: int) -> Any:
+    """For kernels: ``call(address, at, arguments)``, of a function that returns so many numbers.
 
     The types of the tuple of arguments must be those that `address_of` was given.
     """
 
     @intrinsic
     def call(typing: Any, address: Any, at: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba import types
+        from numba.core import cgutils
+
+        number: Any = types.float64
+        several = types.UniTuple(number, count)
+        result = types.none if count == 0 else number if count == 1 else several
+
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             function, place, packed = values
             given = cgutils.unpack_tuple(builder, packed)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import njit, overload
 from proxmargin.compiled.losses.multinomial import softmax
 from proxmargin.compiled.rounding import (
     ARMIJO_FRACTION,

@@ -22,9 +22,7 @@ import math
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar
 
-from numba import types
-from numba.extending import overload_method
-
+from proxmargin.compiled.cache import at_first_compilation
 from proxmargin.compiled.losses.evaluation import evaluated
 
 # names of their arguments
@@ -35,7 +33,6 @@ REQUIRED = {
     "fenchel_young": "t a",
 }
 T = TypeVar("T")
-_method: Any = overload_method  # its stubs lack the keywords
 
 
 class Defaults:
@@ -104,6 +101,8 @@ def scalars(kind: type[T]) -> type[T]:
 
 def _tell_numba(name: str, arguments: str) -> None:
     """Register with Numba that the method ``name`` of a named tuple is in the tuple's class."""
+    from numba import types
+    from numba.extending import overload_method
 
     def method(phi: Any, *_: Any) -> Any:
         kind = phi.instance_class
@@ -114,10 +113,13 @@ def _tell_numba(name: str, arguments: str) -> None:
     # Methods keep their order of operations in kernels that may reorder their own sums. Numba would
     # let them inherit that freedom, and terms that do not cancel as they are written would.
     options = {"nogil": True, "fastmath": False}
-    _method(types.BaseNamedTuple, name, strict=False, jit_options=options)(method)
+    register: Any = overload_method  # its stubs lack the keywords
+    register(types.BaseNamedTuple, name, strict=False, jit_options=options)(method)
 
 
-for _name, _arguments in REQUIRED.items():
-    _tell_numba(_name, f"self {_arguments}")
-for _name in OPTIONAL:
-    _tell_numba(_name, " ".join(signature(getattr(Defaults, _name)).parameters))
+@at_first_compilation
+def _tell_numba_all() -> None:
+    for name, arguments in REQUIRED.items():
+        _tell_numba(name, f"self {arguments}")
+    for name in OPTIONAL:
+        _tell_numba(name, " ".join(signature(getattr(Defaults, name)).parameters))

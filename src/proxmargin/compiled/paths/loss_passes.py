@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
 from proxmargin.compiled.addresses import ARRAY, NUMBER, address_of, caller
 from proxmargin.compiled.cache import SUMS, njit
@@ -55,8 +54,7 @@ def _addresses(kind: Any) -> tuple[int, ...]:
 
 # ---- what kernels call, with the parts of a path ------------------------------------------------
 
-_nothing, _number = caller(types.none), caller(NUMBER)
-_pair, _four = (caller(types.UniTuple(NUMBER, count)) for count in (2, 4))
+_nothing, _number, _pair, _four = (caller(count) for count in (0, 1, 2, 4))
 
 
 @njit(cache=True, nogil=True, allocates=False)

@@ -11,11 +11,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from numpy.typing import NDArray
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import is_array, njit, overload
 
 
 class Compressed(NamedTuple):
@@ -62,7 +60,7 @@ _EXACT: Any = {"nogil": True, "fastmath": {"contract"}}
 
 @overload(dot)
 def _dot(columns, j, vector):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
         return lambda columns, j, vector: _dense_dot(columns, j, vector)
     return lambda columns, j, vector: _compressed_dot(columns, j, vector)
 
@@ -85,7 +83,7 @@ def _compressed_dot(columns, j, vector):
 
 @overload(add)
 def _add(columns, j, factor, vector):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
         return lambda columns, j, factor, vector: _dense_add(columns, j, factor, vector)
     return lambda columns, j, factor, vector: _compressed_add(columns, j, factor, vector)
 
@@ -106,7 +104,7 @@ def _compressed_add(columns, j, factor, vector):
 
 @overload(column_square, jit_options=_FAST)
 def _column_square(columns, j):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
 
         def dense(columns, j):
             total = columns.dtype.type(0.0)
@@ -127,14 +125,14 @@ def _column_square(columns, j):
 
 @overload(height)
 def _height(columns):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
         return lambda columns: columns.shape[1]
     return lambda columns: columns.n_rows
 
 
 @overload(active, jit_options={"nogil": True})
 def _active(columns, roots):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
 
         def dense(columns, roots):
             live = np.flatnonzero(roots)
@@ -166,7 +164,7 @@ def _active(columns, roots):
 
 @overload(gram_of, jit_options=_FAST)
 def _gram_of(columns, support):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
 
         def dense(columns, support):
             picked = np.empty((support.size, columns.shape[1]), columns.dtype)

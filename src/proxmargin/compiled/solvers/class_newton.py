@@ -12,10 +12,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import is_array, njit, overload
 from proxmargin.compiled.losses.class_forms import curvatures, evaluated, intercept_system
 from proxmargin.compiled.products.columns import add, dot
 from proxmargin.compiled.rounding import ARMIJO_FRACTION, HALVINGS, MIN_DAMPING, RISE_ROUNDING
@@ -204,7 +202,7 @@ def _form_hessian(
 
 @overload(_form_hessian)
 def _form_hessian_of(columns, form, rates, dual, codes, shares, unknowns, out):
-    if isinstance(columns, types.Array):
+    if is_array(columns):
         return lambda columns, form, rates, dual, codes, shares, unknowns, out: _dense(
             columns, form, rates, dual, codes, shares, unknowns, out
         )

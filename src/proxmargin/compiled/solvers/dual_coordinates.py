@@ -22,12 +22,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from proxmargin.compiled.cache import SUMS, njit
+from proxmargin.compiled.cache import SUMS, intrinsic, njit
 from proxmargin.compiled.losses.evaluation import logistic_descent
 from proxmargin.compiled.rounding import NEGLIGIBLE, NORM_ROUNDING, SUM_ROUNDING
 
@@ -272,6 +268,9 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
 
     Nothing waits for it, and an index out of bounds does no harm.
     """
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, number = signature.args
@@ -294,7 +293,7 @@ def _ask_for(rows, i, dual):
 
     Rows in random order wait for memory otherwise: short ones longer than the work on them takes.
     """
-    prefetch(dual, i)  # type: ignore[call-arg]
+    prefetch(dual, i)
     for entry in range(rows.indptr[i], rows.indptr[i + 1], LINE):
         prefetch(rows.data, entry)
         if rows.indices.size > 0:

@@ -184,7 +184,7 @@ class DenseDesign(Design):
             return self._major @ right
         if right.shape[1] == 1:
             out = np.empty((self._major.shape[0], 1))
-            products.along(self._major, right[:, 0], out[:, 0])
+            products.along(self._major, np.ascontiguousarray(right[:, 0]), out[:, 0])
             return out
         return np.concatenate([block @ right for block, _ in self._blocks(self._cached)])
 
@@ -195,7 +195,7 @@ class DenseDesign(Design):
             return self._major.T @ right
         out = np.zeros((self._major.shape[1], right.shape[1]))
         if right.shape[1] == 1:
-            products.across(self._major, right[:, 0], out[:, 0])
+            products.across(self._major, np.ascontiguousarray(right[:, 0]), out[:, 0])
             return out
         for block, part in self._blocks(self._cached):
             out += block.T @ right[part]
@@ -203,6 +203,7 @@ class DenseDesign(Design):
 
     def _squares(self, weights: Array, centre: Array, out: Array, of_lines: bool) -> Array:
         self.counter.add(self.share)
+        weights, centre = np.ascontiguousarray(weights), np.ascontiguousarray(centre)
         products.line_squares(self._major, weights, centre, of_lines, self.by_rows, out)
         return out
 

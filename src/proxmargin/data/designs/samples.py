@@ -326,6 +326,7 @@ def row_squares(X: Any, centre: Any = None) -> Array:
     if is_sparse(X):
         X, point = compressed(X), np.zeros(p) if centre is None else centre
         parts = _arrays(X)
+        point = np.ascontiguousarray(point)
         squares: Array = centred_squares(*parts, np.ones(p), point, X.format == "csr", True, n)
         return squares
     out = np.empty(n)

@@ -180,7 +180,7 @@ class SparseDesign(Design):
         self.counter.add(self.share)
         parts = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
         squares: Array = products.centred_squares(
-            *parts, weights, centre, self._by_rows, of_rows, length
+            *parts, *map(np.ascontiguousarray, (weights, centre)), self._by_rows, of_rows, length
         )
         return squares
 

@@ -204,7 +204,8 @@ class ClassNewton(Solver[ClassNewtonState]):
         loss, design, offset = _loss(problem), problem.design, problem.loss.offset
         used = np.asarray(wanted.any(axis=1))
         working = state.working.changed(problem, used)
-        classes, columns = np.nonzero(wanted[working.members].T)  # class by class
+        placed = np.nonzero(wanted[working.members].T)  # class by class
+        classes, columns = map(np.ascontiguousarray, placed)
         starts = np.searchsorted(classes, np.arange(wanted.shape[1] + 1))
         unknowns = Unknowns(columns, classes, starts, working.unit[columns])
         features = working.members[columns]

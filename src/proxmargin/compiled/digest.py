@@ -1,0 +1,67 @@
+"""What a library of compiled kernels was made of, and which one a system takes.
+
+Imports the standard library alone: the build of a wheel reads this file before anything is there.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FOLDER = HERE / "library"
+LEVELS = {  # of processors, the best first
+    "x86_64": ("x86-64-v4", "x86-64-v3", "x86-64-v2"),
+    "aarch64": ("generic",),
+}
+SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+# beside the rooms: what kernels are made of elsewhere
+FURTHER = ("addresses.py", "rounding.py", "signatures.txt")
+SCALARS = ("hinge.py", "logistic.py")  # in functions/losses/margins
+
+
+def sources() -> list[Path]:
+    """The files whose content is in the library."""
+    rooms, native = sorted(HERE.glob("[!._]*/[!.]*.py")), sorted(HERE.glob("native/*.c"))
+    margins = HERE.parent / "functions" / "losses" / "margins"
+    return [*rooms, *native, *(HERE / name for name in FURTHER), *(margins / n for n in SCALARS)]
+
+
+def digest_of(paths: list[Path]) -> str:
+    """One digest of these files and their names; "" if one is not there, as in archives."""
+    digest = sha256()
+    try:
+        for path in paths:
+            content = path.read_bytes()
+            digest.update(f"{path.name} {len(content)} ".encode() + content)
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def machine() -> str:
+    """The system and the kind of processor, of those that libraries are built for."""
+    kind = platform.machine().lower()
+    return f"{sys.platform}-{ {'amd64': 'x86_64', 'arm64': 'aarch64'}.get(kind, kind) }"
+
+
+def sealed(content: bytes) -> bytes:
+    """The content behind its digest."""
+    return sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def is_current(folder: Path = FOLDER) -> bool:
+    """Whether there is a library of the sources as they are, for this system."""
+    try:
+        seal, _, content = (folder / "kernels.json").read_bytes().partition(b"\n")
+        table = json.loads(content)
+        return (
+            sha256(content).hexdigest().encode() == seal
+            and table["digest"] == digest_of(sources())
+            and table["machine"] == machine()
+        )
+    except (OSError, ValueError, KeyError):
+        return False

@@ -1,0 +1,186 @@
+"""Kernels from a library that was compiled ahead of time (`proxmargin.compiled.build`).
+
+Beside this file, in the folder ``library``, lie a library for each level of processors and
+``kernels.json``, the table of what is in them: first a digest of the rest, then the digest of the
+sources that were compiled, the digests of the libraries, and how each kernel is called. What does
+not have its digest is not loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import logging
+import os
+import pickle
+import re
+from collections.abc import Callable
+from functools import cache, cached_property, update_wrapper
+from hashlib import sha256
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import find_spec, module_from_spec, spec_from_loader
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from proxmargin.compiled.digest import FOLDER, LEVELS, SUFFIX, digest_of, machine, sources
+from proxmargin.compiled.signatures import described, read
+
+PACKAGE = "proxmargin."
+
+logger = logging.getLogger("proxmargin")
+_filling = Lock()  # of the list of overloads of a kernel, by one thread
+
+
+class Refused(Exception):
+    """A library that is there and must not be used; the message says why."""
+
+
+class Library:
+    """A library that this processor runs, and its table."""
+
+    def __init__(self, folder: Path) -> None:
+        seal, _, content = (folder / "kernels.json").read_bytes().partition(b"\n")
+        if sha256(content).hexdigest().encode() != seal:
+            raise Refused("kernels.json is damaged")
+        table = json.loads(content)
+        if table["machine"] != machine():
+            raise Refused(f"it is for {table['machine']}")
+        if table["digest"] != digest_of(sources()):
+            raise Refused("it was built from other sources")
+        self.kernels: dict[str, Any] = table["kernels"]
+        self.passes: dict[str, int] = table["passes"]
+        self.level, self.module = self._loaded(folder, table["libraries"])
+        self.kind: Any = type("LibraryKernel", (_LibraryKernel, self.module.Kernel), {})
+        self.missing: set[str] = set()  # calls with types that the library does not have
+
+    def _loaded(self, folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
+        for level in LEVELS[machine().rpartition("-")[2]]:
+            if level not in digests:
+                continue
+            path = folder / f"kernels-{level}{SUFFIX}"
+            if sha256(path.read_bytes()).hexdigest() != digests[level]:
+                raise Refused(f"{path.name} is damaged")
+            loader = ExtensionFileLoader("proxmargin.compiled.kernels", str(path))
+            module: Any = module_from_spec(spec_from_loader(loader.name, loader))  # type: ignore[arg-type]
+            loader.exec_module(module)
+            if module.runs_here():
+                return level, module
+        raise Refused("it has no code for this processor")
+
+    def address(self, kernel: Any, parameters: tuple[Any, ...]) -> int | None:
+        """The address of a pass over samples for losses of this class, if the library has it."""
+        kind = type(parameters)
+        number = self.passes.get(f"{_name(kernel.py_func)} {kind.__module__}:{kind.__qualname__}")
+        return None if number is None else int(self.module.address(number))
+
+
+@cache
+def loaded() -> Library | None:
+    """The library; None where there is none for this package and processor, which the log tells."""
+    if os.environ.get("PROXMARGIN_KERNELS") == "numba" or not (FOLDER / "kernels.json").exists():
+        return None
+    try:
+        return Library(FOLDER)
+    except (Refused, OSError, ImportError, ValueError, KeyError) as reason:
+        then = "kernels are compiled on their first use" if has_numba() else HOW_TO_GET_NUMBA
+        logger.warning(
+            "the library of compiled kernels in %s is not used (%s): %s", FOLDER, reason, then
+        )
+        return None
+
+
+@cache
+def has_numba() -> bool:
+    """Whether kernels that the library lacks can be compiled."""
+    return find_spec("numba") is not None
+
+
+HOW_TO_GET_NUMBA = "kernels are compiled on their first use, which needs Numba: pip install numba"
+
+
+def _name(function: Any) -> str:
+    return f"{function.__module__.removeprefix(PACKAGE)}.{function.__qualname__}"
+
+
+class _LibraryKernel:
+    """A kernel of the library; for types that it lacks, and for other kernels, one of Numba's.
+
+    The base class in C calls `missed` where no overload fits the arguments.
+    """
+
+    overloads: list[Any]  # filled by the first call: their classes may not be there yet
+
+    def __new__(cls, *_: Any) -> Any:
+        overloads: list[Any] = []
+        kernel = super().__new__(cls, overloads)  # type: ignore[call-arg]
+        kernel.overloads = overloads
+        return kernel
+
+    def __init__(
+        self,
+        function: Any,
+        options: dict[str, Any],
+        library: Library,
+        compiler: Callable[[Any, dict[str, Any]], Any],
+    ) -> None:
+        self.py_func, self.options, self.library = function, options, library
+        self.compiler = compiler
+        self.rows = library.kernels.get(_name(function), [])
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def missed(self, *arguments: Any, **named: Any) -> Any:
+        """The first call, one with defaults or names of arguments, or one of other types."""
+        if len(self.overloads) < len(self.rows):
+            with _filling:
+                if not self.overloads:
+                    self.overloads += [_overload(row) for row in self.rows]
+            return self(*arguments, **named)  # type: ignore[operator]
+        bound = self._signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        if named or len(bound.args) != len(arguments):
+            return self(*bound.args)  # type: ignore[operator]
+        types = " ".join(map(described, arguments))
+        if set(re.findall(r"(\w+)\(", types)) <= read()[1].keys():  # no classes of a user's own
+            self.library.missing.add(f"{_name(self.py_func)} {types}")
+        logger.debug("the library lacks %s %s", _name(self.py_func), types)
+        return self.just_in_time(*arguments)
+
+    def raised(self, pickled: bytes) -> None:
+        """Raise the exception that the kernel ended with."""
+        kind, arguments, _ = pickle.loads(pickled)
+        raise kind(*arguments)
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.py_func)
+
+    @cached_property
+    def just_in_time(self) -> Any:
+        """The kernel as Numba compiles it."""
+        return self.compiler(self.py_func, self.options)
+
+    @property
+    def targetoptions(self) -> dict[str, Any]:
+        """What Numba asks for before it inlines."""
+        return self.just_in_time.targetoptions
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.just_in_time._numba_type_
+
+
+def _overload(row: Any) -> tuple[int, bytes, bytes, tuple[Any, ...]]:
+    entry, arguments, result, objects = row
+    return entry, bytes.fromhex(arguments), bytes.fromhex(result), tuple(map(_object, objects))
+
+
+def _object(described: Any) -> Any:
+    """A class, as ``module:name``, or the type of an array or of a record."""
+    if isinstance(described, list):
+        return np.dtype([(name, kind) for name, kind in described])
+    module, _, name = described.partition(":")
+    return getattr(importlib.import_module(module), name) if name else np.dtype(described)

@@ -1,0 +1,186 @@
+"""Kernels compiled ahead of time: the results of Numba's, found by types, or refused."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from shutil import copytree
+
+import numpy as np
+import pytest
+
+from proxmargin import HuberizedSVC
+from proxmargin.compiled import digest, library, signatures
+from proxmargin.compiled.library import Library, Refused
+from proxmargin.compiled.products.products import across, gather
+
+built = pytest.mark.skipif(
+    library.loaded() is None, reason="no library is built: python3 run.py build"
+)
+
+RESULTS = """
+import sys, warnings
+import numpy as np
+from proxmargin import HuberizedSVC, SparseLogisticRegression, SVC, L2SVC, margin_path
+from proxmargin.compiled import library
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.standard_normal((80, 12)); y = X[:, 0] + rng.standard_normal(80) > 0
+path = margin_path(SparseLogisticRegression(), X, y) if "path" in sys.argv else None
+parts = [path.coefs] if path is not None else []
+for model in (HuberizedSVC(alpha=0.01), SVC(kernel="rbf"), L2SVC()):
+    parts.append(model.fit(X, y).decision_function(X))
+print(*np.concatenate([np.ravel(part) for part in parts]).tolist())
+print(library.loaded() is not None, [name for name in ("numba", "llvmlite") if name in sys.modules])
+"""
+PLAIN = """
+import sys, warnings
+import numpy as np
+import proxmargin as pm
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.standard_normal((60, 6)); y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int)
+pm.SVC().fit(X, y).predict(X)
+pm.margin_path(pm.HuberizedSVC(), X, y)
+pm.SparseLogisticRegressionCV(cv=3).fit(X, y)
+pm.compare(X, y, models=["L2SVC", "SparseLogisticRegression"], cv=3, repeats=1, progress=False)
+print([name for name in ("numba", "llvmlite") if name in sys.modules])
+"""
+
+
+def told(code: str, *arguments: str, **settings: str) -> list[str]:
+    """The lines that a process of its own prints."""
+    run = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(run, env={**os.environ, **settings}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def fitted(seed: int = 0) -> bytes:
+    X = np.random.default_rng(seed).standard_normal((50, 8))
+    return HuberizedSVC(alpha=0.01).fit(X, X[:, 0] > 0.1).coef_.tobytes()
+
+
+@built
+@pytest.mark.slow
+def test_results_are_those_of_numba_up_to_rounding() -> None:
+    level = library.loaded().level  # type: ignore[union-attr]
+    settings = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "PROXMARGIN_KERNELS": "numba"}
+    ahead, just_in_time = told(RESULTS, "path"), told(RESULTS, "path", **settings)
+    assert ahead[1] == "True []"
+    assert just_in_time[1] == "False ['numba', 'llvmlite']"
+    found, expected = (np.array(lines[0].split(), float) for lines in (ahead, just_in_time))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+@built
+def test_fits_paths_cross_validation_and_comparisons_import_no_compiler() -> None:
+    assert told(PLAIN) == ["[]"]
+
+
+@built
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_other_processes_compute_the_same(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        assert pool.submit(fitted).result() == fitted()
+
+
+def test_threads_compute_the_same() -> None:
+    expected = [fitted(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(fitted, range(4))) == expected
+
+
+@built
+def test_threads_that_are_first_share_the_kernel() -> None:
+    kernel = library.loaded().kind(across.py_func, {}, library.loaded(), None)  # type: ignore[union-attr]
+    out = np.zeros((8, 3))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda row: kernel(np.ones((2, 3)), np.ones(2), row), out))
+    np.testing.assert_array_equal(out, 2.0)
+
+
+@built
+def test_arrays_of_any_order_that_may_be_read_alone_fit(rng: np.random.Generator) -> None:
+    X, weights = rng.standard_normal((7, 6)), rng.standard_normal(7)
+    X.setflags(write=False)
+    known = set(library.loaded().missing)  # type: ignore[union-attr]
+    for matrix in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2]):
+        out = np.zeros(6)
+        across(matrix, weights, out)
+        np.testing.assert_allclose(out, weights @ X)
+    assert library.loaded().missing == known  # type: ignore[union-attr]
+
+
+@built
+def test_what_a_kernel_writes_must_be_writable() -> None:
+    out = np.zeros((1, 1))
+    out.setflags(write=False)
+    one, at = np.ones(1), np.array([0, 1], dtype=np.int32)
+    with pytest.raises(Exception, match="readonly"):
+        gather(one, at[:1], at, np.ones((1, 1)), out)
+    library.loaded().missing.clear()  # type: ignore[union-attr]
+    assert not out.any()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the library, to be spoilt."""
+    return Path(copytree(digest.FOLDER, tmp_path / "library"))
+
+
+@built
+@pytest.mark.parametrize("damage", ["table", "code", "sources", "machine"])
+def test_a_damaged_or_foreign_library_is_refused(damage: str, copy: Path) -> None:
+    table = copy / "kernels.json"
+    content = table.read_bytes().partition(b"\n")[2]
+    if damage == "table":
+        table.write_bytes(table.read_bytes()[:-1] + b" ")
+    elif damage == "code":
+        (code,) = copy.glob(f"kernels-{library.loaded().level}*")  # type: ignore[union-attr]
+        code.write_bytes(code.read_bytes()[:-1] + b"x")
+    else:
+        known = json.loads(content)
+        known["digest" if damage == "sources" else "machine"] = "another"
+        table.write_bytes(digest.sealed(json.dumps(known).encode()))
+    with pytest.raises(
+        Refused, match={"sources": "other sources", "machine": "another"}.get(damage, "damaged")
+    ):
+        Library(copy)
+
+
+@built
+def test_a_refusal_is_told_and_numba_takes_over(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (copy / "kernels.json").write_bytes(b"0\n{}")
+    monkeypatch.setattr(library, "FOLDER", copy)
+    assert library.loaded.__wrapped__() is None
+    assert "damaged" in caplog.text
+    assert "compiled on their first use" in caplog.text
+
+
+@built
+def test_a_lesser_processor_takes_a_lesser_library(copy: Path, monkeypatch) -> None:
+    here = library.loaded().level  # type: ignore[union-attr]
+    monkeypatch.setitem(library.LEVELS, digest.machine().rpartition("-")[2], ("none", here))
+    assert Library(copy).level == here
+    monkeypatch.setitem(library.LEVELS, digest.machine().rpartition("-")[2], ("none",))
+    with pytest.raises(Refused, match="this processor"):
+        Library(copy)
+
+
+def test_the_list_of_signatures_is_sorted_and_says_what_it_means() -> None:
+    found, classes = signatures.read()
+    assert len(found) == len(set(found))
+    assert [each.kernel for each in found] == sorted(each.kernel for each in found)
+    example = np.zeros((2, 3), np.float32).T
+    assert signatures.described((example, 1, None)) == "(float32:2F,int64,none)"
+    assert signatures.parsed("float32:2F") == signatures.Kind("float32", array="2F")
+    assert "PathState" in classes
