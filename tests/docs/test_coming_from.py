@@ -181,7 +181,14 @@ def test_the_columns_of_a_printed_path_and_the_scores_of_a_search_are_those_of_g
     np.testing.assert_allclose(-2 * cv.cv_scores_[0].mean(axis=1), R["cv_mean"], atol=1e-5)
 
 
-SKLEARN = cells("scikit-learn.md", "scikit-learn")[:25]
+SKLEARN = [  # the rows of two programs; further ones say what is otherwise
+    row for row in cells("scikit-learn.md", "scikit-learn") if all(map(QUOTED.match, row))
+][:25]
+
+
+def test_the_rows_of_scikit_learn_are_those_of_its_first_table() -> None:
+    assert "LogisticRegression(C=np.inf)" in "".join(cell for row in SKLEARN for cell in row)
+    assert "modified_huber" in SKLEARN[-1][0]
 
 
 def scores_of(model: Any, data: np.ndarray = X) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from proxmargin import losses
+from proxmargin.data.designs.base import TALL_RATIO
 from proxmargin.models.fitting.registry import model_names
 from proxmargin.solvers.choice import rules
 from proxmargin.solvers.choice.names import SOLVERS
@@ -98,7 +99,7 @@ def test_the_table_of_choices_is_that_of_the_rules():
 
 def test_the_conditions_of_choices_are_those_of_the_rules():
     told = dict(rows("solver is taken"))
-    assert f"{rules.TALL_RATIO} samples a feature" in told["`multiplier-newton`, ridge"]
+    assert f"{TALL_RATIO} samples a feature" in told["`multiplier-newton`, ridge"]
     assert f"{rules.SIMPLEX_PIECES} pairs" in told["`linear-program`, all classes"]
     assert f"({rules.SIMPLEX_SPARSE_PIECES:,} of sparse" in told["`linear-program`, all classes"]
     assert f"{rules.FEW_BEYOND_MARGINS:.0%}".replace("%", " %") in told["`fapg-star`, ball"]

@@ -314,7 +314,7 @@ class Saturation:
     ) -> None:
         check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
         check_number("max_features", max_features, low=0, integer=True, optional=True)
-        self.template, self.assembly = template, assembly
+        self.template, self.units = template, _at_strength_one(template, assembly)
         self.stop_at, self.max_features = stop_at, max_features
         self.count = 0
         self.marked: tuple[float, float] | None = None  # a strength and its explained fraction
@@ -330,7 +330,7 @@ class Saturation:
             over = np.flatnonzero(_counts(found) > self.max_features)
             kept, ended = (int(over[0]), Ending.FEATURES) if over.size else (kept, None)
         if self.stop_at is not None:
-            explained = 1.0 - losses(self.template, self.assembly, strengths, found) / self.null
+            explained = 1.0 - losses(self.units, self.template, strengths, found) / self.null
             for k, (strength, share) in enumerate(zip(strengths, explained[:kept], strict=False)):
                 resolved = sum(each.certify(k).relative_gap * abs(each.primal[k]) for each in found)
                 self.count += 1
@@ -369,8 +369,9 @@ def explained(
     The losses are the objectives less the penalties, which takes no pass over the data.
     """
     starts = np.cumsum([0, *(part[0].count for part in parts)])
+    units = _at_strength_one(template, assembly)
     chunks = [
-        losses(template, assembly, grid[first : first + part[0].count], part)
+        losses(units, template, grid[first : first + part[0].count], part)
         for first, part in zip(starts, parts, strict=False)
     ]
     total = np.concatenate([np.empty(0), *chunks])
@@ -379,20 +380,28 @@ def explained(
     return 1.0 - total / null if null > 0 else np.full(total.size, np.nan)
 
 
+def _at_strength_one(template: MarginEstimator, assembly: Assembly) -> tuple[Problem, ...]:
+    return problems_of(at_strength(template, 1.0), assembly)
+
+
 def losses(
-    template: MarginEstimator, assembly: Assembly, strengths: Array, found: Sequence[Found]
+    units: Sequence[Problem], template: MarginEstimator, strengths: Array, found: Sequence[Found]
 ) -> Array:
-    """The loss at each strength, (n_strengths,): the sum over the problems."""
+    """The loss at each strength, (n_strengths,): the sum over the problems, which are ``units`` at
+    a strength of one."""
     total = np.zeros(strengths.size)
-    units = problems_of(at_strength(template, 1.0), assembly)
     times = strengths if strength_of(template).falls else 1.0 / strengths
     for unit, one in zip(units, found, strict=True):
         total += one.primal
         if unit.intercept.l2 > 0:
             total -= [unit.intercept.value(row) for row in one.intercepts]
         if Trait.NET in unit.penalty.traits:
-            l1, l2 = (each[one.features, None] for each in (unit.net.l1, unit.net.l2))
-            sizes = (l1 * np.abs(one.coef) + 0.5 * l2 * one.coef**2).sum(axis=1)
+            l1, l2 = unit.penalty.l1, unit.penalty.l2
+            if Trait.UNIFORM_NET not in unit.penalty.traits:
+                l1, l2 = unit.net.l1[one.features], unit.net.l2[one.features]
+            sizes = 0.5 * l2 * np.einsum("ij,ij->i", one.coef, one.coef)
+            if np.any(l1):
+                sizes += l1 * np.abs(one.coef).sum(axis=1)
             total -= times * np.diff(np.concatenate([[0.0], np.cumsum(sizes)])[one.starts])
         else:
             points = (one.point(k, unit.design.n_features) for k in range(one.count))
