@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
 import sys
@@ -111,6 +112,16 @@ def lead_to_copies(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = re.sub(pattern, rf"]({up}generated/\1", source[0])
 
 
+def written_out(app: Sphinx, what: str, name: str, obj: object, *rest: object) -> object:
+    """The parameters of a class, where autodoc sees those of ``__new__``."""
+    if what != "class":
+        return None
+    found = inspect.signature(obj)
+    bare = [each.replace(annotation=each.empty) for each in found.parameters.values()]
+    shown = [each for each in bare if not each.name.startswith("_")]
+    return str(found.replace(parameters=shown, return_annotation=found.empty)), ""
+
+
 # what tools write without a name for screen readers, and with one
 NAMED = {
     '<summary><span class="toctree-toggle"': (
@@ -135,4 +146,5 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", copy_results)
     app.connect("source-read", lead_to_copies)
+    app.connect("autodoc-process-signature", written_out)
     app.connect("build-finished", finish)
