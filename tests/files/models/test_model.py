@@ -242,9 +242,10 @@ class TestWhatCannotBeStored:
             save_model(learned(**settings), tmp_path / "model.pmz")
         assert list(tmp_path.iterdir()) == []
 
-    def test_an_unfitted_estimator(self, tmp_path):
+    @pytest.mark.parametrize("model", [MarginClassifier(), HuberizedSVC(penalty_factor={"a": 0})])
+    def test_an_unfitted_estimator(self, tmp_path, model):
         with pytest.raises(ModelFileError, match="not fitted"):
-            save_model(MarginClassifier(), tmp_path / "model.pmz")
+            save_model(model, tmp_path / "model.pmz")
 
     def test_a_selector_of_features(self, tmp_path):
         with pytest.raises(ModelFileError, match=r"StabilitySelection cannot be stored: .* CSV"):

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -155,3 +156,22 @@ def test_pipelines_with_other_steps_are_not_saved(tmp_path) -> None:
         pipeline = make_pipeline(*steps, L2SVC()).fit(X, Y)
         with pytest.raises(ValueError, match="SimpleImputer of NaN and a model"):
             save_model(pipeline, tmp_path / "model.pmz")
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_texts_are_rows_of_a_transformer_that_counts_words(kind) -> None:
+    texts = kind(["good film", "bad story film", "good good actors", "bad end"] * 10)
+    labels = ["yes", "no"] * 20
+    found = compare(
+        *(texts, labels),
+        models=["SquaredHingeSVC"],
+        cv=2,
+        quick=True,
+        standardize=False,
+        preprocess=TfidfVectorizer(),
+        progress=False,
+    )
+    assert found.setup.feature_names == ["actors", "bad", "end", "film", "good", "story"]
+    model = found.recommended_model_
+    assert model.predict(texts).tolist() == labels
+    assert set(model.coefficients()["feature"]) <= set(found.setup.feature_names)

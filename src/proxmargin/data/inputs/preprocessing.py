@@ -58,10 +58,10 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         """The coefficients of the transformed features; as those of the model otherwise."""
         values = None if X is None else self.transformer.transform(X)
         found = self.model.coefficients(values, sample_weight=sample_weight, zeros=zeros)
-        named = hasattr(self.model, "feature_names_in_")
-        if not named and hasattr(self.transformer, "feature_names_in_"):
-            names = self.transformer.get_feature_names_out()
-            found["feature"] = names[found["feature"].to_numpy(dtype=np.intp)]
+        before, named = self.transformer, hasattr(self.model, "feature_names_in_")
+        known = hasattr(before, "feature_names_in_") or not hasattr(before, "n_features_in_")
+        if not named and known and hasattr(before, "get_feature_names_out"):
+            found["feature"] = before.get_feature_names_out()[found["feature"].to_numpy(np.intp)]
         return found
 
 

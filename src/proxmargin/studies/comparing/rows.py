@@ -85,7 +85,7 @@ class LabelledRows:
         if preprocess is None:
             names = getattr(estimator, "feature_names_in_", None)
         else:
-            names = np.array([str(name) for name in X.columns]) if hasattr(X, "iloc") else None
+            names = np.array([str(name) for name in X.columns]) if hasattr(X, "columns") else None
         members = None if groups is None else checked_groups(groups, X.shape[0])[1]
         data = cls(X, y, weights, names, members, preprocess=preprocess, ids=ids)
         if weights is None or weights.all():
@@ -150,7 +150,7 @@ class LabelledRows:
 
     @property
     def n_features(self) -> int:
-        return int(self.X.shape[1])
+        return int(self.X.shape[1]) if self.X.ndim > 1 else 1  # texts, before their transformer
 
     @property
     def is_sparse(self) -> bool:

@@ -286,7 +286,7 @@ def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:
 
 def _holds_numbers(X: Any) -> bool:
     """Whether the data card can read the data as they are."""
-    kinds = X.dtypes if hasattr(X, "iloc") else [X.dtype]
+    kinds = X.dtypes if hasattr(X, "columns") else [X.dtype]
     return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
 
 
