@@ -157,6 +157,7 @@ def test_accuracy_is_that_of_held_out_samples_of_any_classes() -> None:
     )
     assert noise_found.pvalue > 0.05  # a leak would make it perfect
     assert np.isnan(noise_found.largest_gap)
+    assert "nan" not in str(noise_found)
 
 
 def test_accuracy_is_that_of_whole_groups_held_out() -> None:
@@ -388,7 +389,7 @@ def test_an_interruption_leaves_the_test_of_what_is_complete(statistic, monkeypa
     assert found.n_permutations == complete
     assert found.interrupted
     assert found.asked == 200
-    assert f"{complete} random orders of the labels, interrupted of 200;" in str(found)
+    assert f"{complete} random orders of the labels, interrupted of 200" in str(found)
     assert 1 / (1 + complete) <= found.pvalue <= 1.0
 
 

@@ -133,10 +133,9 @@ class PermutationTest:
     def __str__(self) -> str:
         kind = "all orders of the labels" if self.exact else "random orders of the labels"
         end = f", interrupted of {self.asked}" if self.interrupted else ""
-        return (
-            f"{self.name} {self.statistic:.4g}, p = {self.pvalue:.4g}, z = {self.zscore:.2f} "
-            f"({self.n_permutations} {kind}{end}; largest gap {self.largest_gap:.1e})"
-        )
+        found = f"{self.name} {self.statistic:.4g}, p = {self.pvalue:.4g}, z = {self.zscore:.2f}"
+        gap = "" if np.isnan(self.largest_gap) else f"; largest gap {self.largest_gap:.1e}"
+        return f"{found} ({self.n_permutations} {kind}{end}{gap})"
 
     def __repr__(self) -> str:
         return f"<PermutationTest: {self}>"
