@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time: the results of Numba's, found by types, or refused."""
+"""Kernels compiled ahead of time: the machine code of Numba's, found by types, or refused."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def fitted(seed: int = 0) -> bytes:
 
 @built
 @pytest.mark.slow
-def test_results_are_those_of_numba_up_to_rounding() -> None:
+def test_results_are_those_of_numba_bit_for_bit() -> None:
     level = library.loaded().level  # type: ignore[union-attr]
     settings = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "PROXMARGIN_KERNELS": "numba"}
     ahead, just_in_time = told(RESULTS, "path"), told(RESULTS, "path", **settings)
     assert ahead[1] == "True []"
     assert just_in_time[1] == "False ['numba', 'llvmlite']"
     found, expected = (np.array(lines[0].split(), float) for lines in (ahead, just_in_time))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(found, expected)
 
 
 @built

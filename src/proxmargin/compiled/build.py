@@ -168,7 +168,7 @@ def _compiled(signature: Signature) -> Compiled:
     module, _, name = signature.kernel.rpartition(".")
     known = getattr(importlib.import_module(library.PACKAGE + module), name)
     is_pass = any(kind.is_address for kind in signature.kinds)
-    options = {**known.targetoptions, "no_cpython_wrapper": True, "no_cfunc_wrapper": not is_pass}
+    options = {**known.targetoptions, "no_cfunc_wrapper": not is_pass}
     made: Any = CPUDispatcher(known.py_func, {}, options, jit._Pipeline)
     types = tuple(map(_numba_type, signature.kinds))
     with jit._without_collector(), _only_optimised(made.targetctx.codegen()):
@@ -199,14 +199,22 @@ def _compiled(signature: Signature) -> Compiled:
 def _only_optimised(codegen: Any) -> Iterator[None]:
     """Optimise the kernel as a whole, lower what it calls, and load nothing into this process."""
     from numba.core.codegen import JITCodeLibrary
+    from numba.core.targetconfig import ConfigStack
 
     from proxmargin.compiled import kernel as jit
 
     class _Optimised(jit._Unoptimised):
         _optimize_final_module = JITCodeLibrary._optimize_final_module
 
-    make, kinds = codegen.create_library, iter([_Optimised])
-    codegen.create_library = lambda name, **_: next(kinds, jit._Unoptimised)(codegen, name)
+    make = codegen.create_library
+
+    def made(name: str, **_: Any) -> Any:
+        # its callees, which are lowered first, have no wrapper for Python
+        function = ConfigStack.top_or_none()
+        whole = function is not None and not function.no_cpython_wrapper
+        return (_Optimised if whole else jit._Unoptimised)(codegen, name)
+
+    codegen.create_library = made
     try:
         yield
     finally:
