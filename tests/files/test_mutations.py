@@ -86,7 +86,7 @@ def outcome(path, rng: np.random.Generator, options: dict) -> str:
         return "read"
     header = options["dialect"].header is not False
     # rows of empty cells are no rows of the file's
-    left_out = r"(\d+) rows? (?!of empty cells)|before the table: (\d+) line"
+    left_out = r"(\d+) rows? (?!of empty cells)|(?:before the table|below the header): (\d+) line"
     named = sum(int(a or b) for note in read.notes for a, b in re.findall(left_out, note))
     assert read.X.shape[0] + named + header == filled, (whole, read.notes)
     return "read"
