@@ -7,11 +7,18 @@ import re
 import subprocess
 import sys
 from importlib import metadata, util
+from inspect import signature
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import proxmargin
+from proxmargin.models.classifiers.multiclass import GROUP_NORMS, LOSSES, NETS, JointLoss, Norm
+from proxmargin.models.fitting.parameters import RuleName, SolverName
+from proxmargin.models.fitting.registry import CROSS_VALIDATED
+from proxmargin.solvers.choice.names import SOLVERS
+from proxmargin.solvers.loop.solver import RULES
 
 ROOT = Path(__file__).parents[2]
 STUB = Path(proxmargin.__file__).with_suffix(".pyi")
@@ -26,9 +33,27 @@ reveal_type(HuberizedSVC(alpha=0.1).fit(X, y))
 reveal_type(HuberizedSVCCV().fit(X, y))
 reveal_type(pm.compare(X, y))
 reveal_type(pm.margin_path(HuberizedSVC(), X, y))
+model = pm.SVC(C=0.5, kernel="rbf", gamma=2.0, class_weight={0: 1.0, 1: 2.0}).fit(X, y)
+pm.SVCCV(Cs=[0.1, 1.0], cv=3, kernel="rbf").fit(X, y, sample_weight=[1, 1, 2, 2]).C_
+reveal_type(model.certificate_.relative_gap)
+reveal_type(pm.HuberizedSVCCV(alphas=5).fit(X, y).alpha_)
 pm.HuberizedSVM
+HuberizedSVC(alhpa=1)
+HuberizedSVC(solver="neuton")
+pm.SVC(kernel="rbff")
+pm.SVC(class_weight="balance")
+pm.MulticlassSVC(penalty="l3")
+pm.MulticlassSVC(loss="hinges")
+pm.ElasticNetSVC(multi_class="joint")
+pm.DDAGClassifier(jobs=2)
+pm.SVCCV(Czs=3)
+pm.HuberizedSVCCV(selection="2se")
+pm.compare(X, y, scorer="accuracy")
+pm.margin_path(HuberizedSVC(), X, y, n_alpha=3)
+model.koef_
 """
 REVEALED = ("HuberizedSVC", "HuberizedSVCCV", "Comparison", "Path")
+FIRST_ERROR = 1 + USER.splitlines().index("pm.HuberizedSVM")
 
 
 def homes() -> dict[str, str]:
@@ -52,8 +77,30 @@ def test_a_type_checker_knows_classes_and_refuses_a_wrong_name(tmp_path: Path) -
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
     kinds = re.findall(r'Revealed type is "proxmargin\.[\w.]*\.(\w+)"', said)
     assert tuple(kinds) == REVEALED, said
-    (error,) = (line for line in said.splitlines() if ": error:" in line)
-    assert "HuberizedSVM" in error
+    assert said.count('Revealed type is "float"') == 2, said
+    wrong = {int(line) for line in re.findall(r"^user\.py:(\d+): error:", said, re.MULTILINE)}
+    assert wrong == {*range(FIRST_ERROR, 1 + len(USER.splitlines()))}, said
+
+
+def test_the_names_that_type_checkers_know_are_those_of_the_tables() -> None:
+    assert get_args(SolverName) == ("auto", *SOLVERS)
+    assert get_args(RuleName) == ("gap", *RULES)
+    assert get_args(Norm) == (*NETS, *GROUP_NORMS)
+    assert get_args(JointLoss) == tuple(LOSSES)
+
+
+@pytest.mark.parametrize("name", CROSS_VALIDATED)
+def test_a_search_has_the_parameters_of_its_plain_classifier(name: str) -> None:
+    searching = signature(getattr(proxmargin, name)).parameters
+    kind = getattr(proxmargin, name).plain
+    plain = signature(kind).parameters
+    replaced = {"alpha", "C", "l1_ratio", "eta", "n_jobs", "random_state"}
+    assert plain.keys() - replaced <= searching.keys()
+    for each in plain.keys() - replaced:
+        assert (searching[each].default, searching[each].annotation) == (
+            plain[each].default,
+            plain[each].annotation,
+        )
 
 
 def test_an_index_finds_the_licence_the_links_and_a_page_without_dead_ones() -> None:

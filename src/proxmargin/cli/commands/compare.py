@@ -173,6 +173,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", RowOrderWarning)
+    assert table.y is not None
     return compare(
         table.X,
         table.y,

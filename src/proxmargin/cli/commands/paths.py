@@ -58,6 +58,7 @@ def run_path(arguments: argparse.Namespace) -> int:
     estimator = options.estimator_of(arguments)
     name = options.free_strength(estimator, arguments)
     table, _ = options.filled_table_of(arguments)
+    assert table.y is not None
     path = proxmargin.margin_path(
         options.suited(estimator, table.X, arguments).set_params(verbose=not arguments.quiet),
         table.X,

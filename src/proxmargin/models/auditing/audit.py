@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils.class_weight import compute_class_weight
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from proxmargin.data.designs.samples import is_sparse
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.validation import validated_weights
 from proxmargin.models.auditing.claims import (
     Claim,
@@ -49,13 +50,13 @@ BELOW = 1e-9  # relative: an objective so far below the lower bound is not round
 
 def certify(
     model: Any,
-    X: Any,
-    y: Any,
-    coef: Any = None,
-    intercept: Any = None,
+    X: Features,
+    y: Labels,
+    coef: ArrayLike | None = None,
+    intercept: ArrayLike | None = None,
     *,
-    sample_weight: Any = None,
-    offset: Any = None,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     tol: float = 1e-6,
 ) -> Certificate | CertificateList:
     """Certify coefficients, whoever computed them.

@@ -259,7 +259,7 @@ def _fix_nu(model: Any, bare: MarginEstimator) -> None:
     bare.__dict__.update(nu=model.nu_)
 
 
-def _own_kernel(model: Any, bare: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Claim:
+def _own_kernel(model: Any, bare: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
     if len(model.classes_) > 2:
         raise TypeError("kernel models are certified here for two classes; others by their fit")
     if not hasattr(model, "C"):

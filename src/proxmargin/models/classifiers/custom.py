@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Self
 
 from proxmargin.data.designs import Design
+from proxmargin.data.inputs.kinds import MultiClass
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.functions.losses import HuberizedHinge, Loss, MarginLoss
 from proxmargin.functions.penalties import (
@@ -65,7 +66,7 @@ n_jobs
 
     loss: MarginLoss | None = None
     penalty: Penalty | CustomPenalty | None = None
-    multi_class: str = "joint"
+    multi_class: MultiClass = "joint"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with ``deep`` those of loss and penalty too, as ``loss__delta``."""

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
@@ -27,6 +27,7 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_features
 from proxmargin.models.classifiers.regularized import SVC
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.bases import ClassifierMixin, MetaEstimatorMixin
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import NAMES
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
@@ -43,7 +44,7 @@ NO_TIME = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):  # type: ignore[misc]
+class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
     """Directed acyclic graph of binary classifiers (Platt et al. 2000).
 
     A classifier is fitted for each pair of classes. A prediction keeps a list of all classes and

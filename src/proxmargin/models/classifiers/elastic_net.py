@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs import Design, StandardizedDesign
 from proxmargin.data.inputs.aligned import feature_labels, is_labelled
+from proxmargin.data.inputs.kinds import MultiClass, OneVsRest
 from proxmargin.data.inputs.parameters import check_magnitude, check_number, check_strength
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.functions.losses import (
@@ -220,7 +221,7 @@ class HuberizedSVC(ElasticNetEstimator):
 
     delta: float = 1.0
     intercept_ridge: float = 0.0
-    multi_class: str = "joint"
+    multi_class: MultiClass = "joint"
 
     _strengths = {"alpha": False, "delta": True, "intercept_ridge": False}
 
@@ -234,7 +235,7 @@ class _OneVsRestEstimator(ElasticNetEstimator):
 
     _joint_allowed = False
 
-    multi_class: str = "ovr"
+    multi_class: OneVsRest = "ovr"
 
 
 @documented(HINGE)
@@ -330,7 +331,7 @@ class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
            [0.945, 0.055]])
     """
 
-    multi_class: str = "joint"
+    multi_class: MultiClass = "joint"
 
     _sums_to_zero = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import TINY, Enclosed, levels
 from proxmargin.data.designs import Design
+from proxmargin.data.inputs.kinds import KernelChoice, OneVsRest, Width
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.kernels.matrix import KernelDesign
@@ -50,13 +51,13 @@ class _MinimaxMachine(KernelMachine):
     _model: ClassVar[str]
     _loss_class: ClassVar[type[MinimaxFisher] | type[MinimaxProbability]]
 
-    kappa: Any = "0.5max"
-    bias: str = "training_error"
-    kernel: Any = "linear"
-    gamma: Any = "scale"
+    kappa: float | str = "0.5max"
+    bias: Literal["training_error", "minimax"] = "training_error"
+    kernel: KernelChoice = "linear"
+    gamma: Width = "scale"
     degree: int = 3
     coef0: float = 0.0
-    multi_class: str = "ovr"
+    multi_class: OneVsRest = "ovr"
 
     def _check_model(self) -> None:
         super()._check_model()
@@ -151,14 +152,14 @@ class _MinimaxMachine(KernelMachine):
             )
 
 
-def _share_of_bound(kappa: str, most: Largest) -> str:
+def _share_of_bound(kappa: float | str, most: Largest) -> str:
     return (
         f"kappa={kappa!r} is a share of a lower bound, as time_limit ended the computation of "
         f"kappa_max, which is {most}"
     )
 
 
-def _with_note_on_bound(solution: Solution, kappa: str, most: Largest) -> Solution:
+def _with_note_on_bound(solution: Solution, kappa: float | str, most: Largest) -> Solution:
     """The solution, whose certificate states that its kappa is a share of a bound."""
     told = solution.certificate
     reason = f"{told.stop_reason}; {_share_of_bound(kappa, most)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import Design
 from proxmargin.data.inputs.aligned import by_feature, feature_labels, is_labelled
+from proxmargin.data.inputs.kinds import Labels
 from proxmargin.data.inputs.parameters import check_choice, check_number, check_strength
 from proxmargin.data.inputs.targets import Targets, total_price
 from proxmargin.functions.losses import (
@@ -54,6 +55,8 @@ _SOLVERS = (
     "with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
 )
 
+Norm: TypeAlias = Literal["l1", "l2", "elasticnet", "group_l2", "group_linf"]
+JointLoss: TypeAlias = Literal["hinge", "squared_hinge", "logistic", "multinomial", "lee"]
 
 LOSSES: Mapping[str, Callable[..., Loss]] = {  # of codes, shares, the number of classes, and total
     "hinge": CrammerSinger,
@@ -120,12 +123,12 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     multi_class = "joint"
     _without_offset = "it has a score for each class, also of two"
 
-    penalty: str = "l1"
+    penalty: Norm = "l1"
     C: float | None = 1.0
     eta: float | None = None
     l1_ratio: float = 0.5
-    groups: Any = None
-    loss: str = "hinge"
+    groups: Labels | Mapping[Any, Any] | None = None
+    loss: JointLoss = "hinge"
 
     def _check_model(self) -> None:
         check_choice("penalty", self.penalty, (*NETS, *GROUP_NORMS))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import Enclosed
 from proxmargin.data.designs import Design
+from proxmargin.data.inputs.kinds import KernelChoice, OneVsRest, Width
 from proxmargin.data.inputs.parameters import check_strength
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.kernels.matrix import KernelDesign
@@ -66,13 +67,13 @@ class _NuMachine(KernelMachine):
 
     _without_offset = "its scores are distances from a hyperplane, up to a factor"
 
-    nu: Any = "auto"
+    nu: float | str = "auto"
     norm: float = 2.0
-    kernel: Any = "linear"
-    gamma: Any = "scale"
+    kernel: KernelChoice = "linear"
+    gamma: Width = "scale"
     degree: int = 3
     coef0: float = 0.0
-    multi_class: str = "ovr"
+    multi_class: OneVsRest = "ovr"
 
     def _check_model(self) -> None:
         super()._check_model()

@@ -6,12 +6,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.designs import Design
+from proxmargin.data.inputs.kinds import KernelChoice, OneVsRest, Width
 from proxmargin.data.inputs.parameters import check_strength
 from proxmargin.data.inputs.targets import Targets, total_price
 from proxmargin.functions.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
@@ -48,11 +49,11 @@ class RegularizedMachine(KernelMachine):
     """Share of the norm in the penalty; the rest is a ridge."""
 
     C: float = 1.0
-    kernel: Any = "linear"
-    gamma: Any = "scale"
+    kernel: KernelChoice = "linear"
+    gamma: Width = "scale"
     degree: int = 3
     coef0: float = 0.0
-    multi_class: str = "ovr"
+    multi_class: OneVsRest = "ovr"
 
     @abstractmethod
     def _margin_loss(self) -> MarginLoss:

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.data.designs import Design, RowView, StandardizedDesign, as_design, standardized
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory, opened
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import (
     check_choice,
     check_flag,
@@ -167,10 +168,10 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        offset: Any = None,
+        X: Features,
+        y: Labels | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
         resume_from: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Fit the model and certify it.

@@ -16,14 +16,17 @@ from proxmargin.runtime.optional import optional
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
+    from proxmargin.solvers.callbacks import History
 import warnings
 from collections.abc import Callable
 
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
+from proxmargin.models.fitting.bases import TransformerMixin
 from proxmargin.runtime.brief import users_level
 
 Array = NDArray[np.float64]
@@ -127,6 +130,15 @@ class HasCoefficients:
     ``standardize=True`` alone, which compute them anyway.
     """
 
+    coef_: Array
+    intercept_: Array
+    classes_: NDArray[Any]
+    certificate_: Certificate | CertificateList
+    n_iter_: int
+    feature_scale_: Array
+    largest_offset_: float
+    history_: History
+
     def coefficients(
         self, X: Any = None, *, sample_weight: Any = None, zeros: bool = False
     ) -> pd.DataFrame:
@@ -207,7 +219,7 @@ class _Declared:
         return self if instance is None else self.value(instance)
 
 
-class SelectsFeatures(TransformerMixin):  # type: ignore[misc]
+class SelectsFeatures(TransformerMixin):
     """Adds `get_support`, `transform` and `get_feature_names_out` to a sparse classifier.
 
     They are of the features with a coefficient that is not zero, of any class. scikit-learn's

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
+from proxmargin.models.fitting.bases import BaseEstimator
 from proxmargin.runtime.brief import html_line
 
 
-class ToldEstimator(BaseEstimator):  # type: ignore[misc]
+class ToldEstimator(BaseEstimator):
     """Base of the estimators that say more in a notebook than their diagram does."""
 
     def _told(self) -> str:

@@ -6,19 +6,66 @@ the order of the bases is that of the parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+from proxmargin.data.inputs.kinds import ByFeature, ClassWeight, Seed
 from proxmargin.solvers.loop.report import Report
+from proxmargin.solvers.loop.solver import Solver
+
+SolverName: TypeAlias = Literal[
+    "auto",
+    "b-pgh",
+    "b-pgh-2",
+    "m-pgh",
+    "m-pgh-2",
+    "gcd",
+    "apg",
+    "fapg-guaranteed",
+    "fapg",
+    "fapg-star",
+    "fapg-ws",
+    "newton",
+    "pass-newton",
+    "chord-newton",
+    "isvm1",
+    "isvm2",
+    "isvm3",
+    "admm",
+    "fbpd",
+    "cutting-planes",
+    "ridge-newton",
+    "ball-newton",
+    "active-set",
+    "interior-point",
+    "linear-program",
+    "multiplier-newton",
+    "ssnal",
+    "fapg-ssnal",
+    "class-newton",
+    "decomposition",
+    "dual-coordinate-descent",
+    "fisher-secular",
+    "probability-newton",
+]
+RuleName: TypeAlias = Literal[
+    "gap",
+    "relative-change",
+    "iterate-change",
+    "primal-residual",
+    "step-residual",
+    "fixed-point",
+    "point-residual",
+]
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
 class FeatureParameters:
     """Of the penalty of each feature."""
 
-    penalty_factor: Any = None
-    bounds: Any = None
+    penalty_factor: ByFeature = None
+    bounds: Sequence[ByFeature] | None = None
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
@@ -27,7 +74,7 @@ class DataParameters:
 
     fit_intercept: bool = True
     standardize: bool = False
-    class_weight: Any = None
+    class_weight: ClassWeight = None
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
@@ -39,19 +86,25 @@ class KernelParameters(DataParameters):
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
-class SolvingParameters:
+class SolverParameters:
     """Of the solver and its limits."""
 
-    solver: Any = "auto"
-    solver_options: Any = None
-    stopping: str = "gap"
+    solver: SolverName | Solver[Any] = "auto"
+    solver_options: Mapping[str, Any] | None = None
+    stopping: RuleName = "gap"
     tol: float = 1e-6
     max_iter: int | None = None
     time_limit: float | None = None
     warm_start: bool = False
     callbacks: Sequence[Callable[[Report], object]] = ()
     verbose: int = 0
-    random_state: Any = None
+
+
+@dataclass(init=False, eq=False, repr=False, kw_only=True)
+class SolvingParameters(SolverParameters):
+    """Of the solver of one model, which draws nothing at random."""
+
+    random_state: Seed = None
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)

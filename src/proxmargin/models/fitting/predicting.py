@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,7 @@ from proxmargin.data.inputs.beyond_memory import (
     namespace_of,
     predicting_chunks,
 )
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import (
     ANY_SIZE,
@@ -32,6 +32,7 @@ from proxmargin.data.inputs.validation import (
     validated_features,
     validated_offset,
 )
+from proxmargin.models.fitting.bases import ClassifierMixin
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import library_of
@@ -39,13 +40,14 @@ from proxmargin.runtime.optional import library_of
 Array = NDArray[np.float64]
 
 
-class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
+class PredictsByScores(HasCoefficients, ClassifierMixin):
     """Predictions of a classifier whose largest score wins."""
 
+    calibrator_: Any
     # why the scores of a model take no offset; empty if they do
     _without_offset: ClassVar[str] = ""
 
-    def decision_function(self, X: Any, offset: Any = None) -> Array:
+    def decision_function(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Scores, ``X @ coef_.T + intercept_`` of linear models, or sums of kernel values:
         (n_samples,) if binary, else one column a class.
 
@@ -85,7 +87,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
         scores: Array = as_design(X).scores(coef) + self.intercept_
         return scores
 
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+    def predict(self, X: Features, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`.
 
         Of a `proxmargin.Dataset` an iterator of arrays, one a chunk.
@@ -96,7 +98,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
         return self._labels_of(self.decision_function(X, **offset_argument(offset)))
 
     @available_if(lambda self: hasattr(self, "calibrator_"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Probabilities of the classes, (n_samples, n_classes), by a map of the scores.
 
         Models have it that a comparison or the command line has calibrated, by the scores of rows
@@ -117,7 +119,13 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):  # type: ignore[misc]
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(
+        self,
+        X: Features,
+        y: Labels | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
         from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
 
@@ -318,9 +326,9 @@ class LogisticProbabilities:
     """Adds probabilities to a classifier whose scores are log-odds."""
 
     decision_function: Any
-    multi_class: str
+    multi_class: Any
 
-    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Probabilities of the classes, (n_samples, n_classes), rows summing to one.
 
         Binary: ``1 / (1 + exp(-score))``. More classes: with ``multi_class='joint'`` those of the
@@ -335,7 +343,7 @@ class LogisticProbabilities:
             return _probabilities_beyond_memory(self, X, offset, self.predict_proba)
         return self._probabilities_of(self.decision_function(X, **offset_argument(offset)))
 
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_log_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Logarithms of `predict_proba`, of the same kinds; finite, where those round to zero."""
         if is_beyond_memory(X):
             check_is_fitted(self)

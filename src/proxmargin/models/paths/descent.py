@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +179,7 @@ def _all_problems(
         ]
 
 
-def _by_chord_newton(
-    template: MarginEstimator, assembly: Assembly, grid: Array, k: int
-) -> Iterator[Found]:
+def _by_chord_newton(template: Any, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
     """The path of problem k by compiled Newton steps; where these fail, by a single fit."""
     model = at_strength(template, 1.0)
     unit = (assembly.problems if template.alpha == 1 else problems_of(model, assembly))[k]

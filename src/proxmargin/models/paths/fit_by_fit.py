@@ -79,7 +79,7 @@ def fits_of(
     return _fitted_models(template, settings, *data), scale
 
 
-def _default_values(estimator: MarginEstimator, X: Any, y: Any, weights: Any, count: int) -> Array:
+def _default_values(estimator: Any, X: Any, y: Any, weights: Any, count: int) -> Array:
     """Values of nu or kappa that leave every class a margin, the largest first."""
     check_number("n_alphas, the number of strengths,", count, low=1, integer=True)
     if varying_of(estimator).name == "kappa":

@@ -184,7 +184,7 @@ def alpha_max(
     >>> bool(lasso.set_params(alpha=0.99 * largest).fit(X, y).coef_.any())
     True
     """
-    template = _with_alpha(estimator)
+    template: Any = _with_alpha(estimator)
     assembly = template._assemble(X, y, sample_weight, offset)
     share = template.norm_share
     return float(_critical_strength(assembly) / share) if share else np.inf
@@ -314,9 +314,8 @@ def unfitted(estimator: Estimator) -> Estimator:
     strength = strength_of(estimator)
     names = parameters_of(type(estimator))  # type: ignore[arg-type]  # classes are hashable
     if not getattr(estimator, "_is_linear", True):
-        raise TypeError(
-            f"paths need a linear model: {type(estimator).__name__} has kernel={estimator.kernel!r}"
-        )
+        kernel = getattr(estimator, "kernel", None)
+        raise TypeError(f"paths need a linear model: {type(estimator).__name__} has {kernel=}")
     template = type(estimator)(**{name: getattr(estimator, name) for name in names})
     settings: dict[str, Any] = {strength.name: 1.0}  # any but 0, which would leave no penalty
     if hasattr(template, "eta"):

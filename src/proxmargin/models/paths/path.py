@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.data.designs import as_design
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_number
 from proxmargin.data.inputs.validation import validated_features
 from proxmargin.models.fitting.assembly import Assembly
@@ -294,9 +295,9 @@ class Path:
         model.certificate_ = self.certificates[index]
         model.n_iter_ = max(model.certificate_.n_iter, 1)
         if self.weights is not None:
-            weights = self.weights[self._place(index)]
-            model.support_ = np.unique(weights.indices).astype(np.intp)
-            model.dual_coef_ = weights[:, model.support_].toarray()
+            weights: Any = self.weights[self._place(index)]
+            support = np.unique(weights.indices).astype(np.intp)
+            model.__dict__.update(support_=support, dual_coef_=weights[:, support].toarray())
         return model
 
     def scores(self, X: Any, offset: Any = None) -> Array:
@@ -374,8 +375,8 @@ class Path:
 
 def margin_path(
     estimator: MarginEstimator,
-    X: Any,
-    y: Any,
+    X: Features,
+    y: Labels,
     *,
     alphas: ArrayLike | None = None,
     n_alphas: int = 100,
@@ -386,8 +387,8 @@ def margin_path(
     eps: float = 1e-3,
     stop_at: float | None = None,
     max_features: int | None = None,
-    sample_weight: Any = None,
-    offset: Any = None,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
 ) -> Path:
     """Fit the model for many strengths, from the strongest penalty, each from the last solution.
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from inspect import Parameter, Signature, signature
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.kinds import Features, Labels, Scoring, Seed, Splits
 from proxmargin.data.inputs.parameters import (
     check_choice,
     check_flag,
@@ -25,12 +24,13 @@ from proxmargin.data.inputs.parameters import (
 )
 from proxmargin.data.inputs.targets import Targets, refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
-from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.bases import ClassifierMixin
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.models.fitting.factors import warn_if_separated
 from proxmargin.models.fitting.notebook import CertifiedEstimator
+from proxmargin.models.fitting.parameters import DataParameters, SolverParameters
 from proxmargin.models.paths.fit_by_fit import refitted
 from proxmargin.models.paths.grid import Strength, default_grid, parameters_of, strength_of
 from proxmargin.models.paths.path import (
@@ -68,67 +68,40 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
 
-
-def constructor(own: Mapping[str, Any], of: type, without: Collection[str]) -> Callable[..., None]:
-    """An ``__init__`` that stores its arguments as attributes: ``own``, parameters and defaults,
-    which can be given by position, then those of the class ``of`` but ``without``, by keyword."""
-    mine = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=d) for n, d in own.items()]
-    others = [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        for name, parameter in signature(of).parameters.items()
-        if name not in without
-    ]
-    first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
-    accepted = Signature([first, *mine, *others])
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        bound = accepted.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        vars(self).update({n: value for n, value in bound.arguments.items() if n != "self"})
-
-    __init__.__signature__ = accepted  # type: ignore[attr-defined]
-    return __init__
-
-
 Array = NDArray[np.float64]
 
 # range of C when only a count is given with a nonlinear kernel: the critical strength is not known
 KERNEL_RANGE = (0.01, 1000.0)
-# strengths of a default grid
-DEFAULT_COUNTS = {"alpha": 100, "C": 20}
 
 
+@dataclass(eq=False, repr=False)
 class CrossValidated(
     RoutesMetadata,
     PublishesResults,
     HasCoefficients,
-    ClassifierMixin,  # type: ignore[misc]
+    ClassifierMixin,
     CertifiedEstimator,
+    SolverParameters,
+    DataParameters,
 ):
     """Base of the classifiers that choose the strength of a plain one by cross-validation.
 
-    A subclass that names its plain classifier takes the parameters of that one, without the
-    strength, and those of the search.
+    A subclass names its plain classifier, and takes the parameters of that one, by keyword, without
+    the strength.
     """
 
     plain: ClassVar[type[MarginEstimator]]
     strength: ClassVar[Strength]
     _replaced_parameters: ClassVar[frozenset[str]]
 
-    eps: float
-    cv: Any
-    scoring: Any
-    selection: str
-    n_jobs: int | None
-    keep_scores: bool
-    refit: bool
-    random_state: Any
-    l1_ratios: Any
-    # a plain classifier of a user may have none of these
-    verbose: int = 0
-    callbacks: Any = ()
-    class_weight: Any = None
-    gamma_: float
+    eps: float = 1e-3
+    cv: Splits = 5
+    scoring: Scoring = None
+    selection: Literal["best", "1se"] = "best"
+    n_jobs: int | None = None
+    keep_scores: bool = False
+    refit: bool = True
+    random_state: Seed = 0
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -137,26 +110,14 @@ class CrossValidated(
         plain = cls.plain  # its parameters are those of the search, too
         cls.strength = strength_of(plain())
         cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta", "n_jobs"})
-        mixes = {"l1_ratios": (1.0,)} if "l1_ratio" in signature(plain).parameters else {}
-        own = {
-            f"{cls.strength.name}s": DEFAULT_COUNTS[cls.strength.name],
-            **mixes,
-            "eps": 1e-3,
-            "cv": 5,
-            "scoring": None,
-            "selection": "best",
-            "n_jobs": None,
-            "keep_scores": False,
-            "refit": True,
-            "random_state": 0,
-            **({"relaxed": False} if issubclass(plain, ElasticNetEstimator) else {}),
-        }
-        if "__init__" not in vars(cls):
-            given = constructor(own, plain, {*cls._replaced_parameters, "random_state"})
-            cls.__init__ = given  # type: ignore[method-assign]
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
+        self,
+        X: Features,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        **params: Any,
     ) -> Self:
         """Fit all folds, choose the strength, and fit all rows with it.
 
@@ -378,7 +339,7 @@ class CrossValidated(
         templates = [copy(template) for _ in ratios]
         for each, ratio in zip(templates, ratios, strict=True):
             if hasattr(self, "l1_ratios"):
-                each.l1_ratio = ratio
+                each.set_params(l1_ratio=ratio)
             each._check_parameters()
             each._check_model()
         return templates

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import get_tags, indexable
@@ -36,6 +36,7 @@ from proxmargin.data.inputs.parameters import (
 )
 from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated_weights
+from proxmargin.models.fitting.bases import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.calibrators import CALIBRATORS, fit_calibrator
 from proxmargin.models.selection.scoring import (
@@ -56,7 +57,7 @@ FEWEST_COUNTED = 0.5  # mean weight below which weights are likely shares, and n
 
 
 @dataclass(eq=False, repr=False)
-class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier with calibrated probabilities, by a map of held-out scores.
 
     The scores of each sample come from a fit that did not see it, and one map is fitted to all of

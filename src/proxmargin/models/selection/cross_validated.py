@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from proxmargin.data.inputs.kinds import KernelChoice, Labels, MultiClass, OneVsRest, Width
 from proxmargin.models.classifiers.elastic_net import (
     ElasticNetSVC,
     HuberizedSVC,
     SparseLogisticRegression,
     SquaredHingeSVC,
 )
-from proxmargin.models.classifiers.multiclass import MulticlassSVC
+from proxmargin.models.classifiers.multiclass import JointLoss, MulticlassSVC, Norm
 from proxmargin.models.classifiers.regularized import SVC, LogisticRegression
 from proxmargin.models.fitting.coefficients import SelectsFeatures
+from proxmargin.models.fitting.parameters import FeatureParameters, KernelParameters
 from proxmargin.models.selection.base import CrossValidated
 
+Array = NDArray[np.float64]
 Class = TypeVar("Class", bound=type[CrossValidated])
 
 _OF_ALPHA = """alphas : int or (n_alphas,), default 100
@@ -113,8 +119,36 @@ def documented(cls: Class) -> Class:
     return cls
 
 
+class _ChosenAlpha:
+    alpha_: float
+    alphas_: Array
+
+
+@dataclass(init=False, eq=False, repr=False)
+class _Alphas(_ChosenAlpha):
+    alphas: int | ArrayLike = 100
+    l1_ratios: ArrayLike = (1.0,)
+
+
+class _ChosenC:
+    C_: float
+    Cs_: Array
+
+
+@dataclass(init=False, eq=False, repr=False)
+class _Cs(_ChosenC):
+    Cs: int | ArrayLike = 20
+
+
+@dataclass(init=False, eq=False, repr=False)
+class _CsOfNets(_Cs):
+    l1_ratios: ArrayLike = (1.0,)
+
+
 class _SparseCrossValidated(SelectsFeatures, CrossValidated):
     """Base of those whose plain classifier selects features."""
+
+    l1_ratios: ArrayLike
 
     @property
     def norm_share(self) -> float:
@@ -123,8 +157,28 @@ class _SparseCrossValidated(SelectsFeatures, CrossValidated):
         return float(np.min(self.l1_ratios) if chosen is None else chosen.norm_share)
 
 
+@dataclass(eq=False, repr=False)
+class _NetCrossValidated(_SparseCrossValidated, FeatureParameters, _Alphas):
+    """Base of those whose plain classifier has an elastic net."""
+
+    relaxed: bool | Sequence[float] = False
+
+
+@dataclass(eq=False, repr=False)
+class _KernelCrossValidated(CrossValidated, KernelParameters, _Cs):
+    """Base of those whose plain classifier takes a kernel."""
+
+    _: KW_ONLY
+    kernel: KernelChoice = "linear"
+    gamma: Width = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    multi_class: OneVsRest = "ovr"
+
+
 @documented
-class HuberizedSVCCV(_SparseCrossValidated):
+@dataclass(eq=False, repr=False)
+class HuberizedSVCCV(_NetCrossValidated):
     """`HuberizedSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
     Examples
@@ -140,9 +194,15 @@ class HuberizedSVCCV(_SparseCrossValidated):
 
     plain = HuberizedSVC
 
+    _: KW_ONLY
+    delta: float = 1.0
+    intercept_ridge: float = 0.0
+    multi_class: MultiClass = "joint"
+
 
 @documented
-class ElasticNetSVCCV(_SparseCrossValidated):
+@dataclass(eq=False, repr=False)
+class ElasticNetSVCCV(_NetCrossValidated):
     """`ElasticNetSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
     Examples
@@ -158,9 +218,13 @@ class ElasticNetSVCCV(_SparseCrossValidated):
 
     plain = ElasticNetSVC
 
+    _: KW_ONLY
+    multi_class: OneVsRest = "ovr"
+
 
 @documented
-class SquaredHingeSVCCV(_SparseCrossValidated):
+@dataclass(eq=False, repr=False)
+class SquaredHingeSVCCV(_NetCrossValidated):
     """`SquaredHingeSVC` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
     Examples
@@ -176,9 +240,13 @@ class SquaredHingeSVCCV(_SparseCrossValidated):
 
     plain = SquaredHingeSVC
 
+    _: KW_ONLY
+    multi_class: OneVsRest = "ovr"
+
 
 @documented
-class SparseLogisticRegressionCV(_SparseCrossValidated):
+@dataclass(eq=False, repr=False)
+class SparseLogisticRegressionCV(_NetCrossValidated):
     """`SparseLogisticRegression` with ``alpha`` and ``l1_ratio`` chosen by cross-validation.
 
     Examples
@@ -197,9 +265,13 @@ class SparseLogisticRegressionCV(_SparseCrossValidated):
 
     plain = SparseLogisticRegression
 
+    _: KW_ONLY
+    multi_class: MultiClass = "joint"
+
 
 @documented
-class MulticlassSVCCV(_SparseCrossValidated):
+@dataclass(eq=False, repr=False)
+class MulticlassSVCCV(_SparseCrossValidated, _CsOfNets):
     """`MulticlassSVC` with ``C`` (of an elastic net also ``l1_ratio``) chosen by cross-validation.
 
     With two classes the score of a sample is the difference of the scores of the classes.
@@ -217,9 +289,14 @@ class MulticlassSVCCV(_SparseCrossValidated):
 
     plain = MulticlassSVC
 
+    _: KW_ONLY
+    penalty: Norm = "l1"
+    groups: Labels | Mapping[Any, Any] | None = None
+    loss: JointLoss = "hinge"
+
 
 @documented
-class SVCCV(CrossValidated):
+class SVCCV(_KernelCrossValidated):
     """`SVC` with ``C`` chosen by cross-validation.
 
     Examples
@@ -237,7 +314,7 @@ class SVCCV(CrossValidated):
 
 
 @documented
-class LogisticRegressionCV(CrossValidated):
+class LogisticRegressionCV(_KernelCrossValidated):
     """`LogisticRegression` with ``C`` chosen by cross-validation.
 
     Examples

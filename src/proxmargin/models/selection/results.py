@@ -101,7 +101,10 @@ class PublishesResults:
     scoring: Any
     l1_ratios: Any
     penalty_factor: Any
+    gamma_: float
+    l1_ratio_: float
     cv_scores_: Array
+    oof_scores_: Array
     best_index_: int
     best_estimator_: Any
     path_: Path

@@ -243,7 +243,7 @@ def score_of(
             f"scoring={scoring!r} needs data in memory: best_estimator_.score is the accuracy, "
             "also of data in passes"
         )
-    shifted = _with_offset(model, offset)
+    shifted: Any = _with_offset(model, offset)
     if isinstance(scoring, str) and scoring in _OF_LIKELIHOOD:
         rows, columns = np.nonzero(np.asarray(y)[:, None] == model.classes_)
         if rows.size < len(y):

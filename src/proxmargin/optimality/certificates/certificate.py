@@ -150,16 +150,16 @@ class CertificateList(Sequence[Certificate]):
         self._all = tuple(certificates)
         self._classes = tuple(str(label) for label in classes)
         worst = self._worst()
-        self.primal = sum(c.primal for c in self)
-        self.dual = sum(c.dual for c in self)
-        self.gap = sum(c.gap for c in self)
+        self.primal: float = sum(c.primal for c in self)
+        self.dual: float = sum(c.dual for c in self)
+        self.gap: float = sum(c.gap for c in self)
         self.relative_gap = max(c.relative_gap for c in self)
         self.kkt_residual = max(c.kkt_residual for c in self)
         self.converged = all(c.converged for c in self)
         self.stop_reason, self.solver = worst.stop_reason, worst.solver
         self.n_iter = sum(c.n_iter for c in self)
-        self.n_passes = sum(c.n_passes for c in self)
-        self.seconds = sum(c.seconds for c in self)
+        self.n_passes: float = sum(c.n_passes for c in self)
+        self.seconds: float = sum(c.seconds for c in self)
 
     @overload
     def __getitem__(self, index: int) -> Certificate: ...

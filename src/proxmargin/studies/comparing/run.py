@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 from joblib import hash as joblib_hash
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import TimeSeriesSplit
 
+from proxmargin.data.inputs.kinds import Features, Labels, Seed, Splits
 from proxmargin.data.inputs.parameters import (
     check_choice,
     check_flag,
@@ -66,25 +68,25 @@ REPEATS = ((200, 5), (500, 3))  # repetitions below a number of samples; above, 
 
 
 def compare(
-    X: Any,
-    y: Any,
+    X: Features,
+    y: Labels,
     *,
     models: str | Iterable[str | Candidate] | Mapping[str, Any] = "all",
-    cv: Any = FOLDS,
+    cv: Splits = FOLDS,
     repeats: int | None = None,
     scoring: str | Callable[..., float] = "balanced_accuracy",
     metrics: Sequence[str | Callable[..., float]] = DEFAULT_METRICS,
     baselines: bool = False,
     standardize: str | bool = "auto",
-    groups: Any = None,
+    groups: Labels | None = None,
     n_jobs: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     run_dir: str | os.PathLike[str] | None = None,
     time_limit: float | None = None,
     quick: bool = False,
     progress: bool = True,
     preprocess: Any = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     positive: Any = None,
     ids: Any = None,
@@ -222,7 +224,11 @@ def compare(
     if repeats is None:
         repeats = 1 if quick or cv is not FOLDS else repeats_of(data.n_samples)
     if is_number_of_folds(cv) or data.in_time:  # other splitters may keep samples whole
-        of, called = (X.index, "X.index") if ids is None and data.ids is not None else (ids, "ids")
+        of, called = (
+            (getattr(X, "index", None), "X.index")
+            if ids is None and data.ids is not None
+            else (ids, "ids")
+        )
         warn_of_repeated_ids(data.ids, data.groups, getattr(of, "name", None) or called)
     splits, notes = outer_splits(data, folds, repeats, outer_seed)
     moves = drift(shown.X, np.unique(data.y, return_inverse=True)[1])

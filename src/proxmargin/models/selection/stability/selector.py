@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +20,7 @@ from proxmargin.data.inputs.parameters import check_number, check_threads, check
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.bases import MetaEstimatorMixin
 from proxmargin.models.fitting.factors import unpenalised
 from proxmargin.models.fitting.notebook import ToldEstimator
 from proxmargin.models.paths.grid import default_grid, strength_of, unfitted
@@ -43,6 +42,10 @@ from proxmargin.runtime.threads import quiet_threads
 if TYPE_CHECKING:
     import pandas as pd
 
+    from proxmargin.models.fitting.bases import SelectorMixin
+else:
+    from sklearn.feature_selection import SelectorMixin
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -54,7 +57,7 @@ POSSIBLE = (
 
 
 @dataclass(eq=False, repr=False)
-class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # type: ignore[misc]
+class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
     """Features that a sparse classifier selects on most halves of the samples.
 
     Complementary pairs (Shah and Samworth 2013): the samples are halved at random ``n_pairs``
@@ -277,7 +280,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):  # t
         template.__dict__.update(callbacks=(), verbose=0, warm_start=False)
         template._check_parameters()
         template._check_model()
-        if template.norm_share == 0:
+        if getattr(template, "norm_share", None) == 0:
             raise TypeError(f"{name} with these parameters selects no features: choose {POSSIBLE}")
         return template
 
