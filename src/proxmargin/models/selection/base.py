@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import Parameter, Signature, signature
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -74,6 +75,28 @@ Array = NDArray[np.float64]
 KERNEL_RANGE = (0.01, 1000.0)
 
 
+def constructor(search: type, plain: type, without: Collection[str]) -> Callable[..., None]:
+    """The ``__init__`` of a search whose plain classifier is a user's: the parameters of the
+    ``search`` itself, then those of the other, with their defaults, by keyword."""
+    own = signature(search).parameters.values()
+    others = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, parameter in signature(plain).parameters.items()
+        if name not in without
+    ]
+    first = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    mine = [each for each in own if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    accepted = Signature([first, *mine, *others])
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = accepted.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        vars(self).update({n: value for n, value in bound.arguments.items() if n != "self"})
+
+    __init__.__signature__ = accepted  # type: ignore[attr-defined]
+    return __init__
+
+
 @dataclass(eq=False, repr=False)
 class CrossValidated(
     RoutesMetadata,
@@ -110,6 +133,9 @@ class CrossValidated(
         plain = cls.plain  # its parameters are those of the search, too
         cls.strength = strength_of(plain())
         cls._replaced_parameters = frozenset({cls.strength.name, "l1_ratio", "eta", "n_jobs"})
+        if "__init__" not in vars(cls) and any("plain" in vars(base) for base in cls.__mro__[1:]):
+            given = constructor(cls, plain, {*cls._replaced_parameters, "random_state"})
+            cls.__init__ = given  # type: ignore[method-assign]
 
     def fit(
         self,
