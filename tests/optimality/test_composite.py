@@ -224,6 +224,7 @@ def test_which_side_is_taken_is_decided_by_kinks_selection_and_balls(rng) -> Non
     assert taken("tail mean", Ball(3.0, 1.0))
     assert taken("hinge", Ball(1.5, 1.0))
     assert not taken("logistic", Ball(1.5, 1.0))  # fewer features than samples
+    assert taken("logistic", Ball(2.0, 1.0))
     assert Trait.SMOOTH_CONJUGATE not in Ridge(0.0).traits
 
 

@@ -296,11 +296,11 @@ def lives_on_the_dual(problem: Problem) -> bool:
 
     It is faster if the loss has kinks or the penalty no l1 part. With a smooth loss and a penalty
     that selects features the primal form is faster, as its iterates are sparse, and in a ball of
-    fewer features than samples, as the conjugate of its penalty is not strongly convex.
+    p < 2 of fewer features than samples, where steps on the dual are small.
     """
     loss, penalty = problem.loss.traits, problem.penalty.traits
     possible = Trait.DUAL_FORM in loss and Trait.SMOOTH_CONJUGATE in penalty
     selects = Trait.SEPARABLE in penalty and Trait.QUADRATIC_CONJUGATE not in penalty
-    small_ball = Trait.BALL in problem.traits
-    small_ball &= problem.design.n_features < problem.design.n_samples
+    small_ball = Trait.BALL in problem.traits and problem.ball.p < 2
+    small_ball = small_ball and problem.design.n_features < problem.design.n_samples
     return possible and not (Trait.SMOOTH in loss and (selects or small_ball))

@@ -260,7 +260,7 @@ def test_a_time_limit_is_that_of_all_pairs(n_jobs: int | None) -> None:
         model.fit(X, y)  # compiles what pairs of this size need
         start = perf_counter()
         model.fit(X, y)
-    assert perf_counter() - start < 4 * 0.7  # on a busy machine; limits of 28 pairs: 19.6 s
+    assert perf_counter() - start < 8 * 0.7  # on a busy machine; limits of 28 pairs: 19.6 s
     assert all(one.time_limit == 0.7 for one in model.estimators_)
 
 
