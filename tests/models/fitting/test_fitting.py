@@ -103,7 +103,7 @@ def test_a_time_limit_ends_the_fit_with_a_certificate() -> None:
 
 
 def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> None:
-    monkeypatch.setattr("proxmargin.models.fitting.fitting.TINY_WORK", 5e7)
+    monkeypatch.setattr("proxmargin.models.fitting.fitting.TINY_WORK", 1e6)
     features, labels = rng.standard_normal((40, 30)), np.arange(40) % 2
     weights = np.ones(40)
     weights[0] = 1e20  # a slope that no step length of the others can follow
@@ -115,7 +115,7 @@ def test_tiny_problems_without_limits_end_soon_and_say_why(monkeypatch, rng) -> 
     with pytest.warns(ConvergenceWarning, match="the iteration limit"):
         DWD(max_iter=3).fit(features, labels, sample_weight=weights)
     with pytest.warns(ConvergenceWarning, match="the time limit"):
-        DWD(time_limit=0.1).fit(features, labels, sample_weight=weights)
+        DWD(time_limit=1e-3).fit(features, labels, sample_weight=weights)
 
 
 @pytest.mark.parametrize("standardize", [False, True])

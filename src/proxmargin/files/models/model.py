@@ -223,10 +223,10 @@ def _content(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
     form = form_of(estimator)
-    learned = fitted.collect(estimator, form)
     parameters = {**estimator.get_params(deep=False), **estimator._in_order()}
     parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
     settings = {name: CODEC.encode(value, name) for name, value in parameters.items()}
+    learned = fitted.collect(estimator, form)
     with _explained("This model cannot be stored"):
         _unfitted(type(estimator).__name__, settings)
         form.check(learned)
