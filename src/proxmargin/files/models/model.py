@@ -223,7 +223,9 @@ def _content(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     estimator, imputed = taken_apart(_chosen(estimator))
     _refuse_unknown(estimator)
     form = form_of(estimator)
-    parameters = {**estimator.get_params(deep=False), **estimator._in_order()}
+    parameters = estimator.get_params(deep=False)
+    if hasattr(estimator, "n_features_in_"):  # features have an order once there are some
+        parameters |= estimator._in_order()
     parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
     settings = {name: CODEC.encode(value, name) for name, value in parameters.items()}
     learned = fitted.collect(estimator, form)
