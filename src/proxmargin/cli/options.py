@@ -233,13 +233,13 @@ def add_splits(group: Any) -> None:
     )
 
 
-def folds_of(arguments: argparse.Namespace, folds: int) -> Any:
-    """A number of shuffled folds, or a splitter in time."""
+def folds_of(arguments: argparse.Namespace, folds: int | None) -> Any:
+    """A number of shuffled folds (None: the usual one), or a splitter in time."""
     if getattr(arguments, "splits", None) != TIME:
         return folds
     from sklearn.model_selection import TimeSeriesSplit
 
-    return TimeSeriesSplit(folds)
+    return TimeSeriesSplit(FOLDS if folds is None else folds)
 
 
 def table_of(arguments: argparse.Namespace) -> Table:

@@ -385,3 +385,11 @@ def test_fewer_tested_rows_widen_the_interval() -> None:
     exact = binomtest(hits, 29).proportion_ci(method="exact")
     assert rows["few"]["low"] == pytest.approx(exact.low, abs=1e-6)
     assert widths["few"] > 2 * widths["all"]
+
+
+def test_folds_that_are_asked_for_are_those_of_a_quick_comparison():
+    X, y = load_iris(return_X_y=True)
+    keep = y < 2
+    for asked, folds in ((None, 3), (5, 5)):
+        found = compare(X[keep], y[keep], models=[QUICK], cv=asked, quick=True, progress=False)
+        assert found.setup.protocol.folds == folds

@@ -92,7 +92,7 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
 def _add_protocol(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cross-validation")
     add = group.add_argument
-    add("--folds", type=int, default=None, help="outer folds (default: 5)")
+    add("--folds", type=int, default=None, help="outer folds (default: 5, and 3 with --quick)")
     add(
         "--repeats",
         type=int,
@@ -168,7 +168,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     from proxmargin.data.inputs.preprocessing import imputer
     from proxmargin.data.inputs.row_order import RowOrderWarning
     from proxmargin.studies.comparing.metrics import DEFAULT_METRICS
-    from proxmargin.studies.comparing.run import FOLDS, compare
+    from proxmargin.studies.comparing.run import compare
 
     # the notes under the table say so
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -178,7 +178,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         table.X,
         table.y,
         models=_names(arguments.models, ["all"]),
-        cv=options.folds_of(arguments, FOLDS if arguments.folds is None else arguments.folds),
+        cv=options.folds_of(arguments, arguments.folds),
         repeats=arguments.repeats,
         scoring=arguments.scoring,
         metrics=_names(arguments.metrics, list(DEFAULT_METRICS)),

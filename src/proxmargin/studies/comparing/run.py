@@ -72,7 +72,7 @@ def compare(
     y: Labels,
     *,
     models: str | Iterable[str | Candidate] | Mapping[str, Any] = "all",
-    cv: Splits = FOLDS,
+    cv: Splits | None = None,
     repeats: int | None = None,
     scoring: str | Callable[..., float] = "balanced_accuracy",
     metrics: Sequence[str | Callable[..., float]] = DEFAULT_METRICS,
@@ -109,10 +109,10 @@ def compare(
         `proxmargin.studies.comparing.candidates.CANDIDATES`) and ``'SVC-rbf'``. In a
         mapping a value is a classifier with scikit-learn's interface, such as a pipeline or a
         ``GridSearchCV``, which is fitted as it is; or the name of a model.
-    cv : int or a scikit-learn splitter, default 5
-        A number means shuffled stratified folds; fewer where the smallest class has fewer
-        samples, which leaves a note. With ``groups`` no group is on both sides. With
-        ``TimeSeriesSplit`` the inner folds test later rows, too.
+    cv : int or a scikit-learn splitter, optional
+        By default 5, and 3 for a ``quick`` comparison. A number means shuffled stratified folds;
+        fewer where the smallest class has fewer samples, which leaves a note. With ``groups`` no
+        group is on both sides. With ``TimeSeriesSplit`` the inner folds test later rows, too.
     repeats : int, optional
         Repetitions with new random folds. By default five for fewer than 200 samples, three for
         fewer than 500, and one for more, for a ``quick`` comparison, or with a ``cv`` of your own.
@@ -197,6 +197,8 @@ def compare(
     """
     check_flag("baselines", baselines)
     check_flag("quick", quick)
+    if cv is None:
+        cv = QUICK_FOLDS if quick else FOLDS
     if not isinstance(standardize, bool | np.bool_):
         check_choice("standardize", standardize, ("auto",))
     check_number("time_limit", time_limit, low=0.0, low_open=True, optional=True)
@@ -219,10 +221,9 @@ def compare(
     shown = data.seen()
     data = replace(data, outputs=shown.outputs, in_time=isinstance(cv, TimeSeriesSplit))
     seed = _seed(random_state, run_dir)
-    folds = QUICK_FOLDS if quick and cv is FOLDS else cv
     outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)
     if repeats is None:
-        repeats = 1 if quick or cv is not FOLDS else repeats_of(data.n_samples)
+        repeats = 1 if quick or cv != FOLDS else repeats_of(data.n_samples)
     if is_number_of_folds(cv) or data.in_time:  # other splitters may keep samples whole
         of, called = (
             (getattr(X, "index", None), "X.index")
@@ -230,7 +231,7 @@ def compare(
             else (ids, "ids")
         )
         warn_of_repeated_ids(data.ids, data.groups, getattr(of, "name", None) or called)
-    splits, notes = outer_splits(data, folds, repeats, outer_seed)
+    splits, notes = outer_splits(data, cv, repeats, outer_seed)
     moves = drift(shown.X, np.unique(data.y, return_inverse=True)[1])
     if moves is not None and data.groups is None and is_number_of_folds(cv):
         sentence = told(moves, None if shown.names is None else shown.names.tolist())
@@ -255,7 +256,7 @@ def compare(
     seen = data if _holds_numbers(data.X) else shown
     card = data_card(seen.X, seen.y, None if seen.names is None else seen.names.tolist())
     setup = setup_of(protocol, shown, splits, candidates, judges, name, card, notes)
-    kept = None if run_dir is None else _directory(run_dir, tasks, data, judges, setup, folds)
+    kept = None if run_dir is None else _directory(run_dir, tasks, data, judges, setup, cv)
     comparison = Performance(
         tasks, data, judges, setup, kept, n_jobs, progress, time_limit
     ).performed()
