@@ -14,7 +14,7 @@ BUDGET = {
     "numeric_constants": 496,
 }
 MOST_FILES_OF_A_FIT = 39
-MOST_FUNCTIONS_OF_A_FIT = 234
+MOST_FUNCTIONS_OF_A_FIT = 235
 # public names, and two of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State", "_Trial"}
 
