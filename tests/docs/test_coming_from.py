@@ -288,7 +288,9 @@ def test_the_strengths_of_a_path_of_celer_are_those_of_the_sum() -> None:
     np.testing.assert_allclose(coefs.T, path.coefs[:, 0], atol=1e-3)
 
 
-S, RIDGE, SHARE = 0.03, 0.02, 0.7  # s, r and a of the page
+S = 0.03  # the l1 strength s of the page
+RIDGE = 0.02  # its ridge r
+SHARE = 0.7  # its share a of the l1 norm
 STATED = {  # what the packages document, as functions of margins u and coefficients
     "hhsvm": lambda u: cp.huber(cp.pos(1 - u), 2.0) / 4,
     "sqsvm": lambda u: cp.square(cp.pos(1 - u)),

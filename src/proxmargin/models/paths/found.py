@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.functions.rows import live_rows
 from proxmargin.models.fitting.assembly import Assembly
@@ -21,6 +23,7 @@ from proxmargin.optimality.certificates.certificate import (
     combined,
 )
 from proxmargin.optimality.problem import Point
+from proxmargin.runtime.brief import users_level
 from proxmargin.solvers.loop.report import Solution, Status
 
 Array = NDArray[np.float64]
@@ -247,3 +250,34 @@ def _side_by_side(parts: Sequence[Sequence[Found]], n_features: int) -> tuple[In
     coef = np.zeros((size, used.size, outputs))
     coef[np.concatenate(owners), places] = np.concatenate([found.coef for found in each])
     return used, coef, intercepts
+
+
+def warn_of_unmet(
+    name: str, tol: float, fits: int, unmet: Sequence[Certificate | CertificateList]
+) -> None:
+    """One warning for all fits that stopped before their tolerance was met, ``unmet``."""
+    gaps = [gap for certificate in unmet for gap in _unmet_gaps(certificate)]
+    if gaps:
+        warnings.warn(
+            f"{len(unmet)} of {fits} fits of {name} stopped before their tolerance was "
+            f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
+            f"optimum (tol={tol:g})",
+            ConvergenceWarning,
+            stacklevel=users_level(),
+        )
+
+
+def unmet_of(
+    certificates: Sequence[Certificate | CertificateList],
+) -> list[Certificate | CertificateList]:
+    """The certificates of models with a fit that should have met its gap ``tol`` but did not."""
+    if isinstance(certificates, Certificates):
+        return certificates.unmet
+    return [certificate for certificate in certificates if _unmet_gaps(certificate)]
+
+
+def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
+    """Relative gaps of the problems that should have met the gap ``tol`` but did not."""
+    each = certificate if isinstance(certificate, CertificateList) else [certificate]
+    by_rule = Status.RULE_MET.value
+    return [one.relative_gap for one in each if not one.converged and one.stop_reason != by_rule]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.data.designs import as_design
 from proxmargin.data.inputs.aligned import by_sample
@@ -28,7 +27,15 @@ from proxmargin.models.fitting.factors import warn_if_separated
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.models.paths.descent import Ending, Saturation, explained, solve_grid
 from proxmargin.models.paths.fit_by_fit import fits_of, stacked, template_of, values_of
-from proxmargin.models.paths.found import Certificates, Found, listed, published, weights_of_samples
+from proxmargin.models.paths.found import (
+    Certificates,
+    Found,
+    listed,
+    published,
+    unmet_of,
+    warn_of_unmet,
+    weights_of_samples,
+)
 from proxmargin.models.paths.grid import (
     Strength,
     at_strength,
@@ -43,7 +50,6 @@ from proxmargin.runtime.brief import Listing, html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.solvers.loop.report import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -591,37 +597,6 @@ def with_explained(path: Path, assembly: Assembly) -> Path:
     parts = path.certificates.parts
     share = explained(path.template, assembly, path.strengths, parts)
     return replace(path, explained_loss=share)
-
-
-def warn_of_unmet(
-    name: str, tol: float, fits: int, unmet: Sequence[Certificate | CertificateList]
-) -> None:
-    """One warning for all fits that stopped before their tolerance was met, ``unmet``."""
-    gaps = [gap for certificate in unmet for gap in _unmet_gaps(certificate)]
-    if gaps:
-        warnings.warn(
-            f"{len(unmet)} of {fits} fits of {name} stopped before their tolerance was "
-            f"met; the worst is certified to be within a relative gap of {max(gaps):.2e} of its "
-            f"optimum (tol={tol:g})",
-            ConvergenceWarning,
-            stacklevel=users_level(),
-        )
-
-
-def unmet_of(
-    certificates: Sequence[Certificate | CertificateList],
-) -> list[Certificate | CertificateList]:
-    """The certificates of models with a fit that should have met its gap ``tol`` but did not."""
-    if isinstance(certificates, Certificates):
-        return certificates.unmet
-    return [certificate for certificate in certificates if _unmet_gaps(certificate)]
-
-
-def _unmet_gaps(certificate: Certificate | CertificateList) -> list[float]:
-    """Relative gaps of the problems that should have met the gap ``tol`` but did not."""
-    each = certificate if isinstance(certificate, CertificateList) else [certificate]
-    by_rule = Status.RULE_MET.value
-    return [one.relative_gap for one in each if not one.converged and one.stop_reason != by_rule]
 
 
 def _note_interruption(path: Path, grid: Array) -> None:
