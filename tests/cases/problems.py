@@ -322,6 +322,12 @@ def level_set_problem(rng: np.random.Generator) -> Problem:
     return replace(inner, loss=LevelSet(inner.loss, 0.6 * inner.loss.value(scores), 1.0))
 
 
+def class_budget_problem(rng: np.random.Generator) -> Problem:
+    """`class_problem` with the hinge of the worst class within a budget."""
+    inner = class_problem(rng)
+    return replace(inner, loss=LevelSet(inner.loss, 0.6, 1.0))
+
+
 # solvers of losses and penalties of their own: what makes them, and what makes a problem they take
 SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "fbpd": (NAMED["fbpd"], hinge_problem),
@@ -360,6 +366,8 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
 # solvers of losses that couple the classes of a sample
 CLASS_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "class-newton": (NAMED["class-newton"], smooth_class_problem),
+    "fista": (NAMED["fista"], smooth_class_problem),
+    "forward-backward": (NAMED["forward-backward"], smooth_class_problem),
     "multiplier-newton": (NAMED["multiplier-newton"], class_problem),
     "linear-program": (NAMED["linear-program"], class_l1_problem),
     "ssnal": (NAMED["ssnal"], class_problem),
@@ -384,7 +392,9 @@ def kernel_problem(rng: np.random.Generator) -> Problem:
 KERNEL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "decomposition": (NAMED["decomposition"], kernel_problem),
 }
-# solvers of losses within a budget, tested in tests/solvers/test_cutting_planes.py
+# solvers of losses within a budget, tested in tests/solvers: test_cutting_planes.py,
+# papers/test_primal_dual.py
 BUDGET_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "cutting-planes": (NAMED["cutting-planes"], level_set_problem),
+    "fbpd-linear": (NAMED["fbpd-linear"], class_budget_problem),
 }

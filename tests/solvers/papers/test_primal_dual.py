@@ -19,7 +19,7 @@ from proxmargin.losses import (
     Loss,
     wrong_classes,
 )
-from proxmargin.optimality.problem import Problem
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import (
     ElasticNet,
     GroupL2,
@@ -31,7 +31,11 @@ from proxmargin.penalties import (
 )
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import Stop, UnsuitableSolverError
-from proxmargin.solvers.papers.primal_dual import PrimalDual, operator_norm
+from proxmargin.solvers.papers.primal_dual import (
+    LinearPrimalDual,
+    PrimalDual,
+    operator_norm,
+)
 from tests.cases import binary_problem, multiclass_problem
 
 FREE = SumToZero(ElasticNet(0.0, 0.0))
@@ -109,16 +113,63 @@ def test_algorithm_1_reaches_the_optimum(penalty: str, options: dict) -> None:
 
 @pytest.mark.sampled(2)
 @every_penalty
-def test_algorithm_2_comes_near_the_constrained_optimum_and_says_how_near(penalty: str) -> None:
+@pytest.mark.parametrize(
+    ("solver", "near", "gap"),
+    [(PrimalDual(), 2e-3, 0.05), (LinearPrimalDual(), 1e-2, 0.35)],
+    ids=["Algorithm 2", "linear constraints"],
+)
+def test_a_budget_is_met_near_the_constrained_optimum_and_the_bound_says_how_near(
+    penalty: str, solver: PrimalDual, near: float, gap: float
+) -> None:
     best = optimum(penalty, 0.0, 0.8)
     design = SparseDesign(sparse.csr_matrix(data()[0]))
     problem = Problem(LevelSet(hinge(), 0.8, 40.0), PENALTIES[penalty], design, FREE)
-    solution = minimize(problem, PrimalDual(), stop=Stop(tol=1e-3, max_iter=4000))
+    solution = minimize(problem, solver, stop=Stop(tol=1e-3, max_iter=4000))
     certificate = solution.certificate
     assert certificate.dual <= best * (1 + 1e-6)
-    assert best * (1 - 1e-6) <= certificate.primal <= best * (1 + 2e-3)
-    assert certificate.relative_gap <= 0.05
+    assert best * (1 - 1e-6) <= certificate.primal <= best * (1 + near)
+    assert certificate.relative_gap <= gap
     assert problem.value(solution.point) == pytest.approx(certificate.primal, rel=1e-10)
+
+
+def test_linear_constraints_take_the_steps_of_the_paper() -> None:
+    # beside the equations of section 4.2, with unequal weights
+    X, codes, weights = data()
+    shares, budget = weights / weights.sum(), 0.8
+    problem = Problem(LevelSet(hinge(), budget, 40.0), PENALTIES["l1"], DenseDesign(X), FREE)
+    solver = LinearPrimalDual(balance=1.0)
+    state = solver.init(problem, Point(np.zeros((4, 3)), np.zeros(3)), Stop())
+    own = np.eye(3)[codes]
+    A = np.column_stack([X, np.ones(36)])
+    W, zeta = np.zeros((5, 3)), np.full((36, 3), budget)
+    u, v, q = (np.zeros((36, 3)) for _ in range(3))
+    step = 1.0 / np.sqrt(3.0 * operator_norm(problem.design, True) ** 2 + 3.0)
+    for _ in range(25):
+        state = solver.step(problem, state)
+        pull = q - own * q.sum(axis=1, keepdims=True)
+        new = W - step * (A.T @ pull)
+        new[:4] = np.sign(new[:4]) * np.maximum(np.abs(new[:4]) - step, 0.0)
+        new[4] -= new[4].mean()  # offsets count up to a common one
+        far = zeta - step * (u + v - q)
+        normal = np.tile(shares[:, None], 3)
+        far -= max(np.vdot(normal, far) - 3 * budget, 0.0) / np.vdot(normal, normal) * normal
+        T = A @ (2 * new - W)
+        T -= (own * T).sum(axis=1, keepdims=True)
+        ahead = 2 * far - zeta
+        u = u + step * ahead
+        u -= u.mean(axis=1, keepdims=True)
+        v = np.minimum(v + step * ahead, 0.0)
+        q = np.maximum(q + step * (T + 1.0 - own - ahead), 0.0)
+        W, zeta = new, far
+    assert W[:4].any()
+    np.testing.assert_allclose(state.primal.coef, W[:4], atol=1e-12)
+    np.testing.assert_allclose(state.primal.levels, zeta, atol=1e-12)
+
+
+def test_linear_constraints_without_a_budget_are_refused_in_a_sentence() -> None:
+    problem = Problem(hinge(), PENALTIES["l1"], DenseDesign(data()[0]), FREE)
+    with pytest.raises(UnsuitableSolverError, match=r"within a budget \(eta\)"):
+        minimize(problem, LinearPrimalDual())
 
 
 def test_restarts_keep_a_budget() -> None:

@@ -51,8 +51,9 @@ Array = NDArray[np.float64]
 
 _SOLVERS = (
     "'linear-program', 'multiplier-newton', 'ssnal', 'fapg-ssnal', 'fbpd', for the smooth losses "
-    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fapg-ssnal', 'class-newton' (with an l1 norm), "
-    "with ``eta`` 'linear-program', 'cutting-planes', 'fbpd'"
+    "'m-pgh', 'm-pgh-2', 'fapg', 'fapg-ws', 'fista', 'forward-backward', 'fapg-ssnal', "
+    "'class-newton' (with an l1 norm), with ``eta`` 'linear-program', 'cutting-planes', 'fbpd', "
+    "'fbpd-linear'"
 )
 
 Norm: TypeAlias = Literal["l1", "l2", "elasticnet", "group_l2", "group_linf"]

@@ -42,10 +42,12 @@ from proxmargin.solvers.papers.accelerated import (
     AcceleratedProximalGradient,
     FastProximalGradient,
     FastProximalGradientStar,
+    Fista,
+    ForwardBackward,
     GuaranteedProximalGradient,
 )
 from proxmargin.solvers.papers.iterated_svm import AlternatingDirections, Isvm1, Isvm2, Isvm3
-from proxmargin.solvers.papers.primal_dual import PrimalDual
+from proxmargin.solvers.papers.primal_dual import LinearPrimalDual, PrimalDual
 from proxmargin.solvers.papers.proximal_gradient import (
     CoordinateDescent,
     MulticlassProximalGradient,
@@ -352,6 +354,9 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "isvm3": Isvm3,
     "admm": AlternatingDirections,
     "fbpd": PrimalDual,
+    "fbpd-linear": LinearPrimalDual,
+    "fista": Fista,
+    "forward-backward": ForwardBackward,
     "cutting-planes": _cutting_planes,
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,

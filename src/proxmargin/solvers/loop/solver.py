@@ -70,7 +70,7 @@ class RelativeChange(StoppingRule):
 
 @dataclass(frozen=True)
 class IterateChange(StoppingRule):
-    """The rule of Chierchia et al. (2015), 5.2: ``|W_old - W_new| <= tol |W_old|``."""
+    """The rule of Chierchia et al. (2015), 4.2: ``|W_old - W_new| <= tol |W_old|``."""
 
     name: ClassVar[str] = "iterate-change"
 

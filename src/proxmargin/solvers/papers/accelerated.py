@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.rounding import SLOPE_ROUNDING
+from proxmargin.compiled.rounding import SLOPE_ROUNDING, TINY
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.composite import (
@@ -38,6 +38,7 @@ from proxmargin.solvers.loop.solver import (
     LIPSCHITZ_MARGIN,
     OVERRUN,
     FixedPoint,
+    IterateChange,
     PointResidual,
     RelativeChange,
     Solver,
@@ -48,6 +49,7 @@ from proxmargin.solvers.loop.solver import (
     check_flags,
     check_numbers,
 )
+from proxmargin.solvers.papers.primal_dual import operator_norm
 
 RESIDUAL_RULES = (StepResidual.name, FixedPoint.name, PointResidual.name)
 MIN_LIPSCHITZ = 1e-100  # outside of this range the step length 1 / L overflows or underflows
@@ -84,6 +86,7 @@ class Accelerated(State):
     stop: Stop = field(default_factory=Stop)  # a search that is late takes the bound for L
     step_residual: float = np.inf  # those of `StepResidual` and `FixedPoint`, where they are due
     point_residual: float = np.inf
+    iterate_change: float = np.inf  # ``|W_old - W_new| / |W_old|``, of `Fista`
 
 
 class _Base(NamedTuple):
@@ -197,7 +200,7 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Accelerated:
         form = self._form(problem)
         u = form.start(start) if self.first_point is None else form.uniform(self.first_point)
-        forward, bound = form.forward(u), form.curvature_bound()
+        forward, bound = form.forward(u), self._curvature_bound(form)
         backward = form.backward(forward) if form.is_linear_backward else None
         first = self.first_lipschitz or min(form.first_curvature(forward), bound)
         first = first if self.bt else bound
@@ -284,6 +287,9 @@ class AcceleratedProximalGradient(Solver[Accelerated]):
         allows. The printed methods compare values of F and Q, whose difference cancels near the
         optimum, and decrease L after each step."""
         return False
+
+    def _curvature_bound(self, form: CompositeForm) -> float:
+        return form.curvature_bound()
 
     def _form(self, problem: Problem) -> CompositeForm:
         if lives_on_the_dual(problem):
@@ -432,3 +438,56 @@ class FastProximalGradientStar(GuaranteedProximalGradient):
 
     def _is_careful(self, form: CompositeForm) -> bool:
         return True
+
+
+@dataclass(frozen=True)
+class Fista(AcceleratedProximalGradient):
+    """FISTA of Beck and Teboulle (2009), which Chierchia et al. (2015, 4.2) run on (19):
+
+        u_k = T_L(v_k),   t_{k+1} = (1 + sqrt(1 + 4 t_k^2)) / 2
+        v_{k+1} = u_k + ((t_k - 1) / t_{k+1}) (u_k - u_{k-1})
+
+    on the primal side, with L the largest curvature of a sample times the squared norm of the data
+    with their column of ones. Takes the parameters of `AcceleratedProximalGradient`; with
+    ``bt=True`` it is their form with backtracking."""
+
+    bt: bool = False
+    dec: bool = False
+    scaled: bool = False
+    max_stalled: float = np.inf
+
+    name: ClassVar[str] = "fista"
+    needs: ClassVar[Trait] = Trait.SMOOTH
+    rules: ClassVar[tuple[str, ...]] = (
+        *AcceleratedProximalGradient.rules,
+        IterateChange.name,
+    )
+
+    def objection(self, problem: Problem) -> str | None:
+        return Solver.objection(self, problem)
+
+    def step(self, problem: Problem, state: Accelerated) -> Accelerated:
+        fresh = super().step(problem, state)
+        size = float(np.linalg.norm(state.u[:-1]))
+        moved = float(np.linalg.norm(fresh.u[:-1] - state.u[:-1]))
+        return fresh.but(iterate_change=moved / size if size > 0 else np.inf)
+
+    def _form(self, problem: Problem) -> PrimalForm:
+        return scaled_form(problem) if self.scaled else primal_form(problem)
+
+    def _curvature_bound(self, form: CompositeForm) -> float:
+        assert isinstance(form, PrimalForm)
+        square = operator_norm(form.design, form.problem.fits_intercept) ** 2
+        steepest = float(form.loss.row_curvatures.max(initial=0.0))
+        return max(min(form.curvature_bound(), steepest * square), TINY)
+
+
+@dataclass(frozen=True)
+class ForwardBackward(Fista):
+    """Forward-backward splitting, ``u_k = T_L(u_{k-1})``, which Chierchia et al. (2015, 4.2) run on
+    (20); L and the parameters are those of `Fista`."""
+
+    name: ClassVar[str] = "forward-backward"
+
+    def _base(self, form: CompositeForm, state: Accelerated, lipschitz: float) -> _Base:
+        return super()._base(form, state.but(t=0.0), lipschitz)

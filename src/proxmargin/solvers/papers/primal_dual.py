@@ -10,6 +10,10 @@ A loss within a budget gets a level zeta_i >= h_i(z_i) for each sample (Algorith
 are projected onto the half-space ``sum_i s_i zeta_i <= budget``, and rows with their levels onto
 the epigraphs of the h_i. The two hats of the printed algorithm differ: ``y + sigma T(2 x+ - x)``
 is projected, and the residual of the projection is the next y (Moreau).
+
+Their rival states the budget by linear constraints, with a level for each class (section 4.2):
+
+    sum_ik s_i zeta_ik <= K budget,  zeta_i1 = ... = zeta_iK >= 0,  (T W)_i + r_i - zeta_i <= 0
 """
 
 from __future__ import annotations
@@ -40,7 +44,8 @@ RESTART_GAP = 0.3  # gap over that at the last restart, below which the method r
 
 
 class Primal(NamedTuple):
-    """Coefficients, intercept, their scores, and the levels (n_samples,) of Algorithm 2."""
+    """Coefficients, intercept, their scores, and the levels: (n_samples,) in Algorithm 2, with
+    linear constraints (n_samples, n_classes)."""
 
     coef: Array
     intercept: Array
@@ -84,15 +89,16 @@ class PrimalDualState(State):
 class Splitting(ABC):
     """The dual step, and how its result maps to a dual point of the loss."""
 
-    factor: float = 1.0
-    """|T|^2 over the squared norm of the data."""
+    @abstractmethod
+    def squared_norm(self, square: float) -> float:
+        """Of the linear map, from that of the data with a column of ones."""
 
     @abstractmethod
     def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
         """First levels, and first dual variables, from a given dual point of the loss or zero."""
 
     @abstractmethod
-    def levels_step(self, levels: Array, slopes: Array, tau: float) -> Array:
+    def levels_step(self, levels: Array, dual: Dual, tau: float) -> Array:
         """The levels after a primal step."""
 
     @abstractmethod
@@ -114,11 +120,14 @@ class Whole(Splitting):
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
 
+    def squared_norm(self, square: float) -> float:
+        return max(square, TINY)
+
     def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
         empty = np.zeros(0)
         return empty, Dual(np.zeros_like(scores) if dual is None else dual, empty)
 
-    def levels_step(self, levels: Array, slopes: Array, tau: float) -> Array:
+    def levels_step(self, levels: Array, dual: Dual, tau: float) -> Array:
         return levels
 
     def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
@@ -136,23 +145,29 @@ class Epigraphs(Splitting):
         self.loss, self.budget = loss, budget
         self.codes, self.shares = loss.codes, loss.shares
         self.own = np.arange(loss.codes.size), loss.codes
-        self.factor = float(loss.count)
         self.square = float(loss.shares @ loss.shares)
+
+    def squared_norm(self, square: float) -> float:
+        return max(self.loss.count * square, 1.0)
 
     def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
         levels = np.full(self.codes.size, self.budget)
         return levels, Dual(np.zeros_like(scores), np.zeros_like(levels))
 
-    def levels_step(self, levels: Array, slopes: Array, tau: float) -> Array:
-        moved = levels - tau * slopes
+    def levels_step(self, levels: Array, dual: Dual, tau: float) -> Array:
+        moved = levels - tau * dual.levels
         excess = max(float(self.shares @ moved) - self.budget, 0.0)
         return moved - (excess / self.square) * self.shares
 
     def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
-        rows = dual.rows + sigma * (scores - scores[self.own][:, None])
+        rows = dual.rows + sigma * self.differences(scores)
         heights = dual.levels + sigma * levels
         nearest, nearest_levels = hinge_epigraphs(rows / sigma, heights / sigma, self.codes)
         return Dual(rows - sigma * nearest, heights - sigma * nearest_levels)
+
+    def differences(self, scores: Array) -> Array:
+        """``z_i - z_iy``, to the own class."""
+        return scores - scores[self.own][:, None]
 
     def dual_point(self, dual: Dual) -> Array:
         point = dual.rows.copy()
@@ -160,9 +175,42 @@ class Epigraphs(Splitting):
         return point
 
     def proof(self, dual: Dual, intercept: Penalty) -> Array:
-        """The dual point, balanced for a single multiplier nu: levels then have ``-nu s_i``."""
-        point, nu = self.dual_point(dual), -float(self.shares @ dual.levels) / self.square
+        """The dual point, balanced for the single multiplier nu of the budget."""
+        point, nu = self.dual_point(dual), float(self.shares @ self.prices(dual)) / self.square
         return nu * self.loss.balanced(point / nu, intercept) if nu > 0 else np.zeros_like(point)
+
+    def prices(self, dual: Dual) -> Array:
+        """(n_samples,), at the optimum ``nu s_i``."""
+        return -dual.levels
+
+
+class LinearConstraints(Epigraphs):
+    """A level for each class, in linear constraints alone. The half-space is projected onto in the
+    primal step; the dual levels (2, n_samples, n_classes) are those of equal levels and of their
+    signs. The map ``(W, zeta) -> (zeta, zeta, T W - zeta)`` has a squared norm of at most
+    ``|T|^2 + 3``."""
+
+    def squared_norm(self, square: float) -> float:
+        return self.loss.count * square + 3.0
+
+    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
+        levels = np.full(scores.shape, self.budget)
+        return levels, Dual(np.zeros_like(scores), np.zeros((2, *scores.shape)))
+
+    def levels_step(self, levels: Array, dual: Dual, tau: float) -> Array:
+        moved = levels - tau * (dual.levels.sum(axis=0) - dual.rows)
+        excess = max(float(self.shares @ moved.mean(axis=1)) - self.budget, 0.0)
+        return moved - (excess / self.square) * self.shares[:, None]
+
+    def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+        equal, signs = dual.levels + sigma * levels
+        equal -= equal.mean(axis=1, keepdims=True)
+        above = self.differences(scores) + self.loss.margins - levels
+        rows = np.maximum(dual.rows + sigma * above, 0.0)
+        return Dual(rows, np.stack([equal, np.minimum(signs, 0.0)]))
+
+    def prices(self, dual: Dual) -> Array:
+        return (dual.rows - dual.levels[1]).sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -202,11 +250,11 @@ class PrimalDual(Solver[PrimalDualState]):
         check_flags(self, "restarts")
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> PrimalDualState:
-        splitting = splitting_of(problem.loss)
+        splitting = self._splitting(problem.loss)
         scores = problem.design.scores(start.coef) + start.intercept
         levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
-        square = splitting.factor * operator_norm(problem.design, problem.fits_intercept) ** 2
+        square = operator_norm(problem.design, problem.fits_intercept) ** 2
         compares = bool(stop.callbacks)
         return PrimalDualState(
             primal=primal,
@@ -215,14 +263,14 @@ class PrimalDual(Solver[PrimalDualState]):
             dual_sum=_scaled(dual, 0.0),
             primal_start=primal,
             dual_start=dual,
-            norm=float(np.sqrt(max(square, 1.0 if levels.size else TINY))),
+            norm=float(np.sqrt(splitting.squared_norm(square))),
             balance=_first_balance(problem) if self.balance is None else self.balance,
             compares=compares,
             objective=_objective(problem, primal) if compares else np.nan,
         )
 
     def step(self, problem: Problem, state: PrimalDualState) -> PrimalDualState:
-        splitting = splitting_of(problem.loss)
+        splitting = self._splitting(problem.loss)
         tau, sigma = state.balance / state.norm, 1.0 / (state.balance * state.norm)
         old, dual = state.primal, state.dual
         q = splitting.dual_point(dual)
@@ -230,7 +278,7 @@ class PrimalDual(Solver[PrimalDualState]):
         shifted = (old.intercept - tau * q.sum(axis=0))[None, :]
         intercept = problem.intercept.prox(shifted, tau)[0]
         scores = problem.design.scores(coef) + intercept
-        levels = splitting.levels_step(old.levels, dual.levels, tau)
+        levels = splitting.levels_step(old.levels, dual, tau)
         primal = Primal(coef, intercept, scores, levels)
         raised = splitting.dual_step(dual, 2 * scores - old.scores, 2 * levels - old.levels, sigma)
         if self.relaxation != 1.0:
@@ -260,7 +308,7 @@ class PrimalDual(Solver[PrimalDualState]):
         return {"objective": state.objective, "tau": state.tau, "sigma": state.sigma}
 
     def dual(self, problem: Problem, state: PrimalDualState) -> Array | None:
-        return splitting_of(problem.loss).proof(state.dual, problem.intercept)
+        return self._splitting(problem.loss).proof(state.dual, problem.intercept)
 
     def observe(self, problem: Problem, state: PrimalDualState, gap: Gap) -> PrimalDualState:
         if not self.restarts or state.count == 0:
@@ -270,7 +318,7 @@ class PrimalDual(Solver[PrimalDualState]):
         averaged = certify(
             problem,
             problem.projected(Point(mean.coef, mean.intercept)),
-            dual=splitting_of(problem.loss).proof(dual, problem.intercept),
+            dual=self._splitting(problem.loss).proof(dual, problem.intercept),
         )
         if min(averaged.gap, gap.gap) > RESTART_GAP * state.gap_start:
             return state
@@ -279,12 +327,30 @@ class PrimalDual(Solver[PrimalDualState]):
             return _restarted(state, mean, dual, averaged.gap)
         return _restarted(state, state.primal, state.dual, gap.gap)
 
+    def _splitting(self, loss: Loss) -> Splitting:
+        """Algorithm 2 for the hinge of Crammer and Singer within a budget, else Algorithm 1."""
+        if isinstance(loss, LevelSet) and isinstance(loss.loss, CrammerSinger):
+            return Epigraphs(loss.loss, loss.budget)
+        return Whole(loss)
 
-def splitting_of(loss: Loss) -> Splitting:
-    """Algorithm 2 for the hinge of Crammer and Singer within a budget, else Algorithm 1."""
-    if isinstance(loss, LevelSet) and isinstance(loss.loss, CrammerSinger):
-        return Epigraphs(loss.loss, loss.budget)
-    return Whole(loss)
+
+@dataclass(frozen=True)
+class LinearPrimalDual(PrimalDual):
+    """FBPD for the hinge of Crammer and Singer within a budget, stated by linear constraints: the
+    rival of Algorithm 2 in section 4.2. Takes the parameters of `PrimalDual`."""
+
+    name: ClassVar[str] = "fbpd-linear"
+
+    def objection(self, problem: Problem) -> str | None:
+        loss = problem.loss
+        if isinstance(loss, LevelSet) and isinstance(loss.loss, CrammerSinger):
+            return None
+        return "it needs the hinge of Crammer and Singer within a budget (eta)"
+
+    def _splitting(self, loss: Loss) -> Splitting:
+        assert isinstance(loss, LevelSet)
+        assert isinstance(loss.loss, CrammerSinger)
+        return LinearConstraints(loss.loss, loss.budget)
 
 
 def operator_norm(design: Design, with_ones: bool) -> float:
