@@ -180,8 +180,9 @@ def judged(
     printed: Sequence[Claim] = (),
     picture: Figure | None = None,
 ) -> Outcome:
-    """Not if a conclusion fails; undecided if a main one or half of them are; reproduced if all
-    hold and the printed numbers are met; else in shape."""
+    """Not if a conclusion fails, or a printed number where there are no conclusions; undecided if a
+    main one or half of them are; reproduced if all hold and the printed numbers are met; else in
+    shape."""
     verdict, why = _verdict(claims, printed)
     return Outcome(f"{_listed_all([*claims, *printed])}\n\n{body}", verdict, why, picture)
 
@@ -199,7 +200,7 @@ def _listed_all(claims: Sequence[Claim]) -> str:
 
 
 def _verdict(claims: Sequence[Claim], printed: Sequence[Claim]) -> tuple[Verdict, str]:
-    against, differing = _listed(claims, False), _listed(printed, False)
+    against, differing = _listed(claims or printed, False), _listed(printed, False)
     unknown = _listed([*claims, *printed], None)
     if against:
         return Verdict.NOT, f"not so here: {against}"

@@ -155,12 +155,17 @@ def test_samples_are_scaled_one_by_one() -> None:
     np.testing.assert_allclose(leukemia.per_sample(X[:1]), scaled[:1])
 
 
+def of_errors(count: int, coef: np.ndarray, certified: bool = True) -> Fit:
+    """Wrong on the first of the test samples."""
+    return Fit(np.arange(printed.TESTED) < count, coef, certified)
+
+
 def fits(shift: dict[str, int]) -> leukemia.Fits:
     """As printed, with so many more errors of a model."""
 
     def fit(name: str, cell: printed.Cell) -> Fit:
         coef = np.arange(printed.GENES) < np.array(cell.nonzeros)[:, None]
-        return Fit(cell.errors + shift.get(name, 0), coef.astype(float), True)
+        return of_errors(cell.errors + shift.get(name, 0), coef.astype(float))
 
     return {
         penalty: {name: fit(name, cell) for name, cell in row.items()}
@@ -171,11 +176,9 @@ def fits(shift: dict[str, int]) -> leukemia.Fits:
 @pytest.mark.parametrize(
     ("shift", "verdict"),
     [
-        ({}, Verdict.REPRODUCED),
-        ({"logit": 2}, Verdict.IN_SHAPE),
-        ({"logit": 3}, Verdict.IN_SHAPE),  # far from the print, but no conclusion fails
-        ({"hinge": 2}, Verdict.NOT),  # less accurate than square
-        ({"square": -1}, Verdict.NOT),  # as accurate as hinge too often
+        ({}, Verdict.UNDECIDED),  # one error of 34 is within two standard errors
+        ({"square": 6}, Verdict.UNDECIDED),  # the sparse norms and the quadratic one are as near
+        ({"hinge": 8}, Verdict.NOT),  # less accurate than square
     ],
 )
 def test_leukemia_is_judged_by_the_printed_variant(shift: dict[str, int], verdict: Verdict) -> None:
@@ -186,7 +189,6 @@ def test_leukemia_is_judged_by_the_printed_variant(shift: dict[str, int], verdic
     assert "Judged by: first" in outcome.body
     assert "at 2, 2, 2, 2 of the 16 strengths" in outcome.body
     assert "| claim | first | as the print |" in outcome.body
-    assert outcome.body.count("| yes |\n") == 6  # every claim, of the last variant
 
 
 def test_the_printed_variant_has_intensities_and_blocks_that_follow_each_other() -> None:
@@ -197,13 +199,17 @@ def test_the_printed_variant_has_intensities_and_blocks_that_follow_each_other()
     np.testing.assert_allclose(first.prepared(X) / X, 1e-3)
 
 
-def test_claims_on_leukemia_are_strict() -> None:
+def test_claims_on_leukemia_need_two_standard_errors() -> None:
+    assert [claim.holds for claim in leukemia._claims(fits({}))] == [None, None, True]
+    assert leukemia._claims(fits({"square": 6}))[0].holds is True
+    assert leukemia._claims(fits({"hinge": 8}))[0].holds is False
     found = fits({})
-    assert [claim.holds for claim in leukemia._claims(found)] == [True, True, True]
-    exact = {**found["l2"], "hinge": replace(found["l2"]["hinge"], errors=0)}
-    claims = leukemia._claims({**found, "l2": exact})
-    assert [claim.holds for claim in claims] == [True, False, True]
-    assert "hinge: 0 against 0" in claims[1].numbers
+    worse = {n: replace(one, wrong=np.arange(34) < 9) for n, one in found["l2"].items()}
+    assert leukemia._claims({**found, "l2": worse})[1].holds is True
+    better = {p: found["l2"] if p == "l2" else worse for p in found}
+    assert leukemia._claims(better)[1].holds is False
+    assert [claim.holds for claim in leukemia._numbers(found)] == [True, True]
+    assert leukemia._numbers(fits({"logit": 9}))[0].holds is False
 
 
 def test_claims_that_rest_on_an_uncertified_fit_are_not_tested() -> None:
@@ -211,9 +217,9 @@ def test_claims_that_rest_on_an_uncertified_fit_are_not_tested() -> None:
     loose = {**found["l2"], "logit": replace(found["l2"]["logit"], certified=False)}
     found = {**found, "l2": loose}
     claims = leukemia._claims(found)
-    assert [claim.holds for claim in claims] == [True, None, None]
+    assert [claim.holds for claim in claims] == [None, None, None]
     assert claims[1].numbers.endswith("no certificate: logit with l2")
-    assert [claim.holds for claim in leukemia._numbers(found)] == [None, None, None]
+    assert [claim.holds for claim in leukemia._numbers(found)] == [None, None]
     assert leukemia._table(found).count(leukemia.UNCERTIFIED) == 1
 
 
@@ -279,40 +285,51 @@ def test_what_needs_the_full_size_is_named() -> None:
     assert times.left_out(Size.FULL) == []
 
 
-KEPT = quadratic.Kept(50, (990, 1000), (300, 400), 1000)
+KEPT = [quadratic.Kept(50, (990, 1000), (300, 400 + k), 1000) for k in range(3)]
+METHODS_4 = (*quadratic.ALGORITHMS, quadratic.STRUCT)
+Races = dict[quadratic.Case, list[dict[str, Timed]]]
+
+
+def quadratic_races(**taken: tuple[float, float, float]) -> Races:
+    """Of three draws with a little noise, by L/K; not met from 50 s on."""
+    return {
+        (int(each[2:]), 1.0): [
+            {
+                name: timed(one * (1.0 + 0.01 * k * (name != quadratic.STRUCT)))
+                for name, one in zip(METHODS_4, row, strict=True)
+            }
+            for k in range(3)
+        ]
+        for each, row in taken.items()
+    }
 
 
 def test_a_quadratic_penalty_is_judged_by_the_printed_criterion() -> None:
-    names = ("Algorithm 1", "Algorithm 2", quadratic.STRUCT)
-    few, many = (dict(zip(names, map(timed, taken), strict=True)) for taken in
-                 [(1.0, 2.0, 1.0), (10.0, 20.0, 5.0)])  # fmt: skip
-    over = [dict.fromkeys(names, 0.01)]
+    over = [dict.fromkeys(METHODS_4, 0.01)] * 3
     excess = {(3, 1.0): over, (50, 1.0): over}
-    good = {(3, 1.0): [few], (50, 1.0): [many]}
-    bad = {(3, 1.0): [many], (50, 1.0): [few]}
-    to_equal = {(3, 1.0): [many]}  # tells, but is not judged
+    good = quadratic_races(LK3=(1.0, 2.0, 1.0), LK50=(10.0, 20.0, 5.0))
+    bad = quadratic_races(LK3=(10.0, 20.0, 5.0), LK50=(1.0, 2.0, 1.0))
+    to_equal = quadratic_races(LK3=(10.0, 20.0, 5.0))  # tells, but is not judged
     outcome = quadratic.judged_quadratic(good, to_equal, excess, KEPT)
     assert outcome.verdict is Verdict.IN_SHAPE
     assert outcome.picture is not None
     assert "leaves the algorithms 1.0% to 1% above the least objective" in outcome.why
-    assert outcome.why.endswith("L/K = 3: 10.0 and 20.0 against 5.00 s")
+    assert outcome.why.endswith("L/K = 3: 30.3 and 60.6 against 15.0 s")
     assert quadratic.judged_quadratic(bad, to_equal, excess, KEPT).verdict is Verdict.NOT
 
 
 @pytest.mark.parametrize(("many", "holds"), [(2.5, True), (2.2, None), (1.8, None), (1.5, False)])
 def test_gains_below_a_factor_are_not_tested(many: float, holds: bool | None) -> None:
-    names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
-    first, last = (dict(zip(names, map(timed, taken), strict=True)) for taken in
-                   [(1.0, 2.0, 1.0), (1.0, many, 1.0)])  # fmt: skip
-    _, gain = quadratic._claims({(3, 1.0): [first], (50, 1.0): [last]})
-    assert gain.holds is holds
+    found = quadratic_races(LK3=(1.0, 2.0, 1.0), LK50=(1.0, many, 1.0))
+    assert quadratic._claims(found)[1].holds is holds
 
 
-@pytest.mark.parametrize(("most", "holds"), [(495, True), (496, False)])
-def test_fewer_features_are_half_of_them_at_every_strength(most: int, holds: bool) -> None:
-    fewer, numbers = quadratic._on_kept(KEPT._replace(sparse=(300, most)))
+@pytest.mark.parametrize(("most", "holds"), [(400, True), (494, None), (600, False)])
+def test_fewer_features_are_half_of_them_at_every_strength(most: int, holds: bool | None) -> None:
+    kept = [one._replace(sparse=(300, most + k)) for k, one in enumerate(KEPT)]
+    fewer, numbers = quadratic._on_kept(kept)
     assert fewer.holds is holds
-    assert fewer.numbers == f"L/K = 50: at most {most} against at least 990 of 1,000"
+    assert "±" in fewer.numbers
     assert numbers.holds is None
 
 
@@ -320,29 +337,26 @@ def test_significant_coefficients_are_above_the_printed_threshold() -> None:
     assert quadratic._significant([np.array([[1e-5, -2e-5, 3.0]]), np.zeros((1, 3))]) == (2, 0)
 
 
-def test_the_slower_algorithm_is_held_against_cutting_planes() -> None:
-    names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
-    draw = dict(zip(names, map(timed, (1.0, 4.0, 1.0)), strict=True))
-    competitive, _ = quadratic._claims({(3, 1.0): [draw], (50, 1.0): [draw]})
+def test_both_algorithms_are_held_against_cutting_planes() -> None:
+    found = quadratic_races(LK3=(1.0, 4.0, 1.0), LK50=(1.0, 4.0, 1.0))
+    competitive, _ = quadratic._claims(found)
     assert competitive.holds is False
-    assert competitive.numbers == "L/K = 3: 1.00 and 4.00 against 1.00 s"
+    assert "Algorithm 2 over SVM-struct, L/K = 3: 4 times within" in competitive.numbers
 
 
 def test_algorithms_that_stay_far_from_the_optimum_are_not_tested() -> None:
-    names = (*quadratic.ALGORITHMS, quadratic.STRUCT)
-    near, far = (dict(zip(names, map(timed, taken), strict=True)) for taken in
-                 [(1.0, 2.0, 30.0), (1.0, 60.0, 30.0)])  # fmt: skip
+    near, far = (1.0, 2.0, 30.0), (1.0, 60.0, 30.0)
 
-    def holds(*draws: dict[str, Timed]) -> list[bool | None]:
-        cases = dict(zip([(3, 1.0), (50, 1.0)], ([draw] for draw in draws), strict=True))
-        return [claim.holds for claim in quadratic._claims(cases)]
+    def holds(**taken: tuple[float, float, float]) -> list[bool | None]:
+        return [claim.holds for claim in quadratic._claims(quadratic_races(**taken))]
 
-    assert holds(far, near) == [None, None]
-    assert holds(near, far) == [True, None]
-    slow = {**far, quadratic.STRUCT: timed(10.0)}
-    assert holds(slow, near) == [False, None]  # more than 6 times
-    lost = {**near, quadratic.STRUCT: timed(60.0)}
-    assert holds(lost, near) == [None, None]
+    assert holds(LK3=far, LK50=near) == [None, None]
+    assert holds(LK3=near, LK50=far) == [True, None]
+    slow = (1.0, 60.0, 10.0)
+    assert holds(LK3=slow, LK50=near) == [False, None]  # more than 6 times
+    lost = (1.0, 2.0, 60.0)
+    assert holds(LK3=lost, LK50=near) == [True, None]  # by even more
+    assert holds(LK3=(60.0, 60.0, 60.0), LK50=near) == [None, None]
 
 
 def test_criteria_are_tightened_until_objectives_are_equal() -> None:

@@ -21,11 +21,16 @@ NAMES = (*MODELS, ONE_VS_ALL)
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fitted model does: its test errors, its coefficients (n_classes, n_features)."""
+    """What a fitted model does: which test samples are wrong, its coefficients (n_classes,
+    n_features)."""
 
-    errors: int
+    wrong: np.ndarray
     coef: np.ndarray
     certified: bool
+
+    @property
+    def errors(self) -> int:
+        return int(self.wrong.sum())
 
     @property
     def nonzeros(self) -> tuple[int, ...]:
@@ -73,7 +78,7 @@ class Penalised:
             model.fit(split.X, split.y)
         parts = getattr(model, "estimators_", [model])
         return Fit(
-            errors=int((model.predict(split.X_test) != split.y_test).sum()),
+            wrong=model.predict(split.X_test) != split.y_test,
             coef=np.vstack([one.coef_ for one in parts]),
             certified=all(bool(np.all(one.certificate_.converged)) for one in parts),
         )

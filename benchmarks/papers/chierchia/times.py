@@ -12,8 +12,15 @@ from benchmarks.multiclass_data import Split, load_split
 from benchmarks.papers.chierchia.curves import scattering, scattering_groups
 from benchmarks.papers.chierchia.models import MODELS
 from benchmarks.papers.chierchia.pictures import courses
-from benchmarks.papers.chierchia.timing import losses
-from benchmarks.papers.claims import ALIKE, ERRORS, Claim, decided, faster, judged, standard_error
+from benchmarks.papers.chierchia.timing import (
+    Spent,
+    Told,
+    joined,
+    losses,
+    paired,
+    ratio_told,
+)
+from benchmarks.papers.claims import ALIKE, Claim, decided, faster, judged
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.peers.iterates import Iterate
 from benchmarks.peers.linear_constraints import linear_constraints
@@ -39,13 +46,6 @@ COMPARABLE = 3.0  # a ratio of seconds up to which two methods are
 Case = tuple[int, float]
 """L/K, and C over the least."""
 Start = Callable[[], Iterator[Iterate]]
-
-
-class Spent(NamedTuple):
-    """CPU seconds; those of a run that did not get there are a lower bound."""
-
-    seconds: float
-    there: bool
 
 
 class Race(NamedTuple):
@@ -202,58 +202,31 @@ def _column(runs: Sequence[Mapping[str, Spent]], where: str) -> list[Claim]:
     alike = {f"{one} over {FISTA}": _comparable(runs, one) for one in OURS}
     second = _faster(runs, OURS[1], OURS[0])
     return [
-        _joined(f"{sentence}, {where}", verdicts, main=True),
-        _joined(
+        joined(f"{sentence}, {where}", verdicts, main=True),
+        joined(
             f"both take about as long as the square (within a factor of {COMPARABLE:g}), {where}",
             alike,
         ),
-        _joined(f"Algorithm 2 is faster than Algorithm 1, {where}", {"1 over 2": second}),
+        joined(f"Algorithm 2 is faster than Algorithm 1, {where}", {"1 over 2": second}),
     ]
 
 
-Told = tuple[bool | None, str]
-
-
-def _joined(sentence: str, parts: Mapping[str, Told], *, main: bool = False) -> Claim:
-    """Holds if all parts do; fails if one does."""
-    verdicts = [holds for holds, _ in parts.values()]
-    holds = False if False in verdicts else None if None in verdicts else True
-    return Claim(sentence, holds, "; ".join(f"{k}: {told}" for k, (_, told) in parts.items()), main)
-
-
 def _faster(runs: Sequence[Mapping[str, Spent]], ours: str, rival: str) -> Told:
-    pairs, late = _pairs(runs, ours, rival)
+    pairs, late = paired(runs, ours, rival)
     if pairs is None:
         return None, late
-    return faster(*pairs), _words(np.log(pairs[1] / pairs[0]))
+    return faster(*pairs), ratio_told(np.log(pairs[1] / pairs[0]))
 
 
 def _comparable(runs: Sequence[Mapping[str, Spent]], ours: str) -> Told:
-    pairs, late = _pairs(runs, FISTA, ours)
+    pairs, late = paired(runs, FISTA, ours)
     if pairs is None:
         return None, late
     logs = np.log(pairs[1] / pairs[0])
     above = decided(logs, np.log(COMPARABLE))
     below = decided(-logs, np.log(COMPARABLE))
     holds = False if above or below else None if None in (above, below) else True
-    return holds, _words(logs)
-
-
-def _pairs(
-    runs: Sequence[Mapping[str, Spent]], one: str, other: str
-) -> tuple[np.ndarray | None, str]:
-    """Seconds of both, (2, problems), where one of both gets there: a time that is a lower bound
-    makes the ratio one too, against the method that is late."""
-    pairs = [(run[one], run[other]) for run in runs]
-    known = [(a.seconds, b.seconds) for a, b in pairs if a.there or b.there]
-    if len(known) < 2:
-        return None, f"one of both gets there on {len(known)} of {len(pairs)}"
-    return np.array(known).T, ""
-
-
-def _words(logs: np.ndarray) -> str:
-    within = np.exp(ERRORS * standard_error(logs))
-    return f"{np.exp(logs.mean()):.2g} times within a factor of {within:.2g} ({logs.size} problems)"
+    return holds, ratio_told(logs)
 
 
 def _cells(draws: Sequence[Mapping[str, Race]]) -> list[str]:

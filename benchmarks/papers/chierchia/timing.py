@@ -10,10 +10,24 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.multiclass_data import Split
+from benchmarks.papers.claims import ERRORS, Claim, standard_error
 from benchmarks.report import seconds
 from proxmargin import MulticlassSVC
 
-__all__ = ["End", "Method", "Timed", "losses", "mean_cells", "own", "timed"]
+__all__ = [
+    "End",
+    "Method",
+    "Spent",
+    "Timed",
+    "Told",
+    "joined",
+    "losses",
+    "mean_cells",
+    "own",
+    "paired",
+    "ratio_told",
+    "timed",
+]
 
 
 class End(NamedTuple):
@@ -61,6 +75,40 @@ def losses(scores: np.ndarray, y: np.ndarray) -> float:
     margins = 1.0 + scores - scores[rows, codes][:, None]
     margins[rows, codes] = 0.0
     return float(margins.max(axis=1).sum())
+
+
+class Spent(NamedTuple):
+    """CPU seconds; those of a run that did not get there are a lower bound."""
+
+    seconds: float
+    there: bool
+
+
+Told = tuple[bool | None, str]
+
+
+def joined(sentence: str, parts: Mapping[str, Told], *, main: bool = False) -> Claim:
+    """Holds if all parts do; fails if one does."""
+    verdicts = [holds for holds, _ in parts.values()]
+    holds = False if False in verdicts else None if None in verdicts else True
+    return Claim(sentence, holds, "; ".join(f"{k}: {told}" for k, (_, told) in parts.items()), main)
+
+
+def paired(
+    runs: Sequence[Mapping[str, Spent]], one: str, other: str
+) -> tuple[np.ndarray | None, str]:
+    """Seconds of both, (2, problems), where one of both gets there: a time that is a lower bound
+    makes the ratio one too, against the method that is late."""
+    pairs = [(run[one], run[other]) for run in runs]
+    known = [(a.seconds, b.seconds) for a, b in pairs if a.there or b.there]
+    if len(known) < 2:
+        return None, f"one of both gets there on {len(known)} of {len(pairs)}"
+    return np.array(known).T, ""
+
+
+def ratio_told(logs: np.ndarray) -> str:
+    within = np.exp(ERRORS * standard_error(logs))
+    return f"{np.exp(logs.mean()):.2g} times within a factor of {within:.2g} ({logs.size} problems)"
 
 
 def mean_cells(draws: Sequence[Mapping[str, Timed]]) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.datasets import DataSet
 from benchmarks.family_data import load_scaled
+from benchmarks.papers.claims import judged, met
 from benchmarks.papers.ito.printed import SETS, Shape
-from benchmarks.papers.table import Outcome, PaperTable, Size, Verdict
+from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 
 __all__ = ["OUT_OF_REACH", "REACH", "TABLES", "Reach", "loaded", "reached", "stored_entries"]
@@ -101,7 +102,6 @@ def _table_1(size: Size) -> Outcome:
 
 
 def _judged_1(ours: dict[str, Shape]) -> Outcome:
-    """Reproduced if all sets agree that are said to be the paper's."""
     rows = []
     for name, printed in SETS.items():
         if name in ours:
@@ -117,19 +117,18 @@ def _judged_1(ours: dict[str, Shape]) -> Outcome:
         if not REACH[name].differs and not _same(SETS[name], shape)
     ]
     same = [name for name in ours if not REACH[name].differs]
-    said = f"{_list(OUT_OF_REACH)} are out of reach"
     body = table(["data", "printed: m (m+, m-) x n, density", "here", "the same"], rows)
-    if off:
-        return Outcome(body, Verdict.NOT, f"{_list(off)} differ from the printed shapes; {said}")
+    what = "the printed samples, classes, features and densities"
+    outcome = judged(body, [], met(what, off, len(same)))
     other = [f"{name} ({REACH[name].differs})" for name in ours if REACH[name].differs]
     unseen = [name for name in REACH if name not in ours]
     parts = [
-        f"for {len(same)} of {len(SETS)} sets the samples, classes, features and densities",
+        f"for {len(same)} of {len(SETS)} sets: {outcome.why}",
         f"not the paper's data: {_list(other)}" if other else "",
         f"{_list(unseen)} are not taken at this size" if unseen else "",
-        said,
+        f"{_list(OUT_OF_REACH)} are out of reach",
     ]
-    return Outcome(body, Verdict.REPRODUCED, "; ".join(part for part in parts if part))
+    return replace(outcome, why="; ".join(part for part in parts if part))
 
 
 def _list(names: Iterable[str]) -> str:

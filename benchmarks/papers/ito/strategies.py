@@ -41,6 +41,7 @@ SWITCHES: Mapping[str, Mapping[str, bool]] = {
 ALL = "bt+re+dec+st+mt"
 EARLY = 0.05  # share of the iterations that is early
 ROUNDED = 1e-7  # violation at which the paper's tolerance is met by far
+FLAT = 1e-12  # relative, of F over the least: rounding of the sums that F consists of
 RISEN = 2.0  # times the least violation before that are unsteady
 STEADY = 0.5  # of the unsteady iterations of another course that make one stable
 MUCH = 10.0  # L_f over a mean L_k that is "much smaller"
@@ -142,7 +143,11 @@ def _runs(kind: str, data: DataSet, most: int) -> tuple[Runs, float]:
         elif kind == "logistic":
             start = {"first_lipschitz": 1.0, "first_point": fapg.FLOOR}
             solver = fapg.Recorded(**start, **switches)
-            model, residual = LogisticRegression(C=C, solver=solver), math.sqrt(data.labels.size)
+            # of (13) over C, whose iterations are those of Table 8
+            model, residual = (
+                LogisticRegression(C=C, solver=solver),
+                math.sqrt(data.labels.size) / C,
+            )
             constant = 1.0
         else:
             model = MarginMPM(kappa=kappa, solver=fapg.Recorded(**switches))
@@ -177,19 +182,20 @@ def _figure(figure: Figure, size: Size) -> Outcome:
     body = table([*head, "mean L", "largest L", "restarts"], rows)
     known = "" if math.isnan(lipschitz) else f"; L_f = {lipschitz:.3g}"
     told = f"{figure.kind}, {data.name}, {figure.most[size]:,} iterations{known}\n\n{body}"
-    told = f"{told}{_rounding(runs)}"
+    told = f"{told}{_rounding(runs, best)}"
     return judged(told, figure.claims(runs, lipschitz, size), picture=_drawn(runs, best, lipschitz))
 
 
-def _rounding(runs: Runs) -> str:
-    """Of courses that all go on at rounding level, and of what L does there."""
-    after = [run.constants[run.course.stop :] for run in runs.values()]
-    if min(one.size for one in after) == 0:
+def _rounding(runs: Runs, best: float) -> str:
+    """Of courses that go on at rounding level, and of what L does there."""
+    flat = [name for name, run in runs.items() if _distance(run, best)[-1] <= FLAT]
+    if len(flat) < 2:
         return ""
     before = max(float(run.constants[run.course].max()) for run in runs.values())
-    grown = max(float(one.max()) for one in after)
-    said = f"""All courses fall below {ROUNDED:g} and on to rounding level, where values of F no
-longer tell whether L is large enough: the largest L is {before:.3g} before and {grown:.3g} after"""
+    grown = max(float(run.constants.max()) for run in runs.values())
+    said = f"""F of {", ".join(flat)} ends within {FLAT:g} of the least, relative: values of F no
+longer tell there whether L is large enough, and it grows by rounding. The largest L is {grown:.3g},
+before a violation of {ROUNDED:g} {before:.3g}"""
     return f"\n\n{said}."
 
 
@@ -261,11 +267,18 @@ def _unstable(runs: Runs) -> Claim:
     )
 
 
+def _at_end(runs: Runs, size: Size, holds: bool) -> bool | None:
+    """Judged after the paper's iterations: before, the cut decides, and where values of F differ by
+    rounding, chance does."""
+    best = min(float(run.objective.min()) for run in runs.values())
+    *others, ours = (float(_distance(runs[name], best)[-1]) for name in SWITCHES)
+    return None if abs(ours - min(others)) <= FLAT else at_full(size, holds)
+
+
 def _best(runs: Runs, size: Size) -> Claim:
-    """Judged after the paper's iterations: before, or at rounding level, the cut decides."""
     least = {name: run.least() for name, run in runs.items()}
     told = ", ".join(f"{name} {value:.1e}" for name, value in least.items())
-    holds = at_full(size, min(least, key=least.get) == ALL)
+    holds = _at_end(runs, size, min(least, key=least.__getitem__) == ALL)
     return Claim("with all of them the violation becomes the least", holds, told, main=True)
 
 
@@ -299,22 +312,20 @@ def _claims_8(runs: Runs, lipschitz: float, size: Size) -> list[Claim]:
     first = {name: _first(run, fapg.EPSILON) for name, run in runs.items()}
     best = min(float(one.objective.min()) for one in runs.values())
     ends = {name: float(_distance(run, best)[-1]) for name, run in runs.items()}
+    only = first[ALL] != "-" and all(k == "-" for name, k in first.items() if name != ALL)
     told = ", ".join(f"{name} {value}" for name, value in first.items())
     return [
         _unstable(runs),
         _best(runs, size),
         Claim(
             "only with all of them it falls below 1e-6",
-            at_full(
-                size,
-                first[ALL] != "-" and all(k == "-" for name, k in first.items() if name != ALL),
-            ),
+            True if only and size is Size.FULL else _at_end(runs, size, only),
             f"first iterations {told}",
             main=True,
         ),
         Claim(
             "with all of them F becomes the least",
-            at_full(size, ends[ALL] == min(ends.values())),
+            _at_end(runs, size, ends[ALL] == min(ends.values())),
             ", ".join(f"{name} {value:.1e}" for name, value in ends.items()),
             main=True,
         ),
@@ -360,9 +371,12 @@ TITLES: Sequence[tuple[str, str, str]] = (
     ),
 )
 JUDGED = f""" What is said of the end of the {MOST[Size.FULL]:,} iterations is judged
-at the full size."""
-AT_END = {"IF6": JUDGED, "IF8": JUDGED}
+at the full size, unless F with all strategies and with others end within {FLAT:g} of each other,
+where rounding decides."""
+OVER_C = " The violation is that of (13) over C, whose iterations are those of Table 8."
+AT_END = {"IF6": JUDGED, "IF8": f"{JUDGED}{OVER_C}"}
 INSTEAD = {"IF8": " (for a8a as many samples of a9a)"}
+MINUTES = {"IF6": 60.0, "IF8": 4.0, "IF10": 60.0}
 TABLES = {
     name: PaperTable(
         title,
@@ -374,7 +388,7 @@ Algorithm 4, run as in Table 4, with strategies switched off;
 a row an iteration by `History(every=1)`. Inferred: "early" is the first {EARLY:.0%} of the
 iterations, "near the optimum" the second half of those before a violation of {ROUNDED:g}, to
 which the L_k belong too; F is the least of all runs.{AT_END.get(name, "")}""",
-        (0.4, 60.0),
+        (0.4, MINUTES[name]),
         partial(_figure, FIGURES[name]),
     )
     for name, title, parameter in TITLES
