@@ -88,6 +88,7 @@ def test_two_threads_are_timed_by_the_wall_clock() -> None:
         comparison.main(parser.parse_args(["--threads", "2", "--clock", "cpu"]))
 
 
+@pytest.mark.slow
 def test_a_pass_is_of_the_data_as_stored() -> None:
     dense = np.ones((200, 50))
     assert one_pass(dense).size == dense.nbytes

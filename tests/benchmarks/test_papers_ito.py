@@ -375,6 +375,7 @@ def test_objectives_of_l1_models_are_compared_with_liblinears() -> None:
     assert found[sparse.FAPG].objective <= found[sparse.LIBLINEAR].objective * (1.0 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["IF11", "IF12"])
 def test_l1_models_converge_with_the_least_k_1(name: str) -> None:
     model, data = sparse.MODELS[name], artificial(200, 10)

@@ -204,6 +204,7 @@ def test_parameters_are_judged_by_the_text() -> None:
     assert outcome.why.startswith("what the paper concludes holds here; undecided: lambda2 from")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("parameter", "one", "sentence"),
     [

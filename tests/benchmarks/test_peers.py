@@ -56,6 +56,7 @@ def listed() -> Iterator[object]:
         yield pytest.param(name, marks=[] if name == "sklearn-liblinear" else [pytest.mark.slow])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(listed()))
 def test_a_peer_reaches_every_optimum_that_it_says_it_does(name: str) -> None:
     peer = ALL[name]

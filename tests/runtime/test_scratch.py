@@ -85,6 +85,7 @@ def test_objects_stay_in_memory(everything_mapped) -> None:
     assert scratch.mapped(labels) is labels
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize(
     "model", [pm.HuberizedSVC, pm.SparseLogisticRegression, pm.DWD, pm.SVC, pm.MarginFDA]

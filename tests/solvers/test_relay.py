@@ -46,6 +46,7 @@ def problem(rng: np.random.Generator, n: int, p: int, delta: float = 0.02, l2: f
     return replace(made, penalty=SumToZero(ElasticNet(strength, l2)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("working_set", [False, True], ids=["all", "working set"])
 @pytest.mark.parametrize(("n", "p"), [(40, 200), (400, 20), (300, 300)])
 def test_it_reaches_the_optimum_of_the_papers_method(

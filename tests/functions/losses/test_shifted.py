@@ -74,6 +74,7 @@ def test_the_dual_form_is_that_of_the_conjugate(make, intercept: str, rng) -> No
         assert form.smooth_divergence(u, base) == pytest.approx(plain, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.sampled(3)
 @every_loss
 @every_intercept
 def test_the_prox_of_the_dual_form_is_no_worse_than_its_neighbours(make, intercept, rng) -> None:

@@ -123,6 +123,7 @@ def test_the_dual_norm_is_the_radius_of_the_smallest_ball(kind, features, classe
     assert np.linalg.norm(shifted, to, axis=0).max() == pytest.approx(radius, rel=1e-13)
 
 
+@pytest.mark.sampled(2)
 @kinds
 @pytest.mark.parametrize("size", [0.3, 0.6, 0.9, 0.97, 1.0 - 1e-6, 1.0 - 1e-9, 1.0 + 1e-12])
 def test_the_prox_is_exact_up_to_where_it_is_zero(kind: str, size: float, rng) -> None:

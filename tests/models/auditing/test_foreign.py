@@ -128,6 +128,7 @@ def certificate_or_refusal(model: Any, X: Any, y: Any, weight: Any) -> Any:
         return str(error)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("base", "parameter", "constraints"), list(cases()))
@@ -212,6 +213,7 @@ def test_given_coefficients_that_overflow_are_told_from_those_outside(data: Any)
         certify(proxmargin.HuberizedSVC(bounds=(-1.0, 1.0)), X, y, np.full(3, 1e200))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("classes", [2, 3])
 def test_several_classes_of_skglm_and_celer_are_each_against_the_others(classes: int, rng) -> None:

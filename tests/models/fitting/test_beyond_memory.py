@@ -39,6 +39,7 @@ def sample(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
     return clouds(n, 6, apart=0.4)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kept", [1 << 26, 2000], ids=["all rows kept", "some rows kept"])
 def test_the_model_is_that_of_the_data_in_memory(name: str, kept: int, monkeypatch) -> None:

@@ -68,6 +68,7 @@ def optimum(loss: str, penalty: str, X: Any, y: Any, weights: Any) -> float:
     return float(problem.value)
 
 
+@pytest.mark.sampled(3)
 @all_penalties
 @all_losses
 @pytest.mark.parametrize("weighted", [False, True])
@@ -118,6 +119,7 @@ def test_any_storage_and_standardised_data_give_the_same_model(data, penalty, fo
     assert scaled.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=1e-7)
 
 
+@pytest.mark.slow
 @all_penalties
 @pytest.mark.parametrize("loss", [Logistic(), Hinge()], ids=repr)
 def test_data_on_disk_are_fitted_in_passes(data, penalty, loss, tmp_path: Path) -> None:
@@ -156,6 +158,7 @@ class CentredRidge(CustomPenalty):
 
 
 # primal-dual steps, the only ones for a hinge and a penalty of one's own, stall below 1e-4 here
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "tol"), [(HuberizedHinge(), 1e-6), (Hinge(), 1e-4)], ids=repr)
 def test_classes_are_fitted_together_under_a_penalty_that_sums_to_zero(loss, tol) -> None:
     X, y = load_iris(return_X_y=True)

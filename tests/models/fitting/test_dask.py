@@ -75,6 +75,7 @@ def test_the_model_is_that_of_the_data_in_memory(model: Any, client) -> None:
     np.testing.assert_allclose(streamed, expected.coef_, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standardize", [False, True])
 def test_a_pass_serves_all_classes_with_the_bits_of_one_at_a_time(
     standardize: bool, client, monkeypatch
@@ -133,6 +134,7 @@ def test_probabilities_are_lazy_with_a_column_a_class(as_frame: bool, client) ->
             np.testing.assert_allclose(found.compute(), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_blocks_may_be_empty(as_frame: bool, client) -> None:
     X, y = data()
@@ -242,6 +244,7 @@ def test_a_pass_is_a_task_for_each_thread_however_many_blocks(client, monkeypatc
     assert sorted(held) == list(range(60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fan_in", [1 << 10, 2])
 @pytest.mark.parametrize("inline", [0, 1 << 30])
 def test_vectors_travel_by_themselves_or_with_the_tasks(
@@ -353,6 +356,7 @@ def many_fits(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_many_fits_on_the_cluster_find_the_same_and_data_are_sent_once(client, monkeypatch) -> None:
     X, y = clouds(80, 50)
     alone = many_fits(X, y)

@@ -250,6 +250,7 @@ def test_pairs_that_end_early_are_warned_of_once(n_jobs: int | None, rng) -> Non
     assert len(said) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_time_limit_is_that_of_all_pairs(n_jobs: int | None) -> None:
     rng = np.random.default_rng(0)

@@ -80,6 +80,7 @@ def optimum(
     return float(found.value)
 
 
+@pytest.mark.sampled(3)
 @every_loss
 @every_model
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.6])
@@ -361,6 +362,7 @@ def test_without_any_penalty_separable_classes_have_a_loss_of_zero(make, rng) ->
     assert make(0.0).fit(X, y).certificate_.primal < 1e-20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", ["a constant", "a copy"])
 def test_dependent_features_without_any_penalty_have_their_true_residual(extra, rng) -> None:
     X, y = two_classes(rng)

@@ -211,6 +211,7 @@ JOINT = [
 FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_array}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("model", JOINT, ids=repr)
 def test_published_intercepts_sum_to_zero(model: Any, form: str) -> None:

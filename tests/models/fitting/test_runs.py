@@ -42,6 +42,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 def test_any_number_of_threads_gives_the_same_bits(model, store) -> None:

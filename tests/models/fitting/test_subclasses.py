@@ -144,6 +144,7 @@ def test_a_checkpoint_is_not_passed_on_by_metadata_routing() -> None:
             cross_validate(SVC(), X, Y, params={"resume_from": "file"})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PLAIN)
 def test_what_takes_our_models_takes_subclasses_with_fixed_parameters(name: str) -> None:
     base, kinds = getattr(proxmargin, name), subclasses(name)

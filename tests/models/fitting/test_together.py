@@ -68,6 +68,7 @@ def small_sample(monkeypatch) -> None:
     monkeypatch.setattr("proxmargin.data.designs.base.SAMPLE_BYTES", 100 * X.shape[1] * 8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pass_serves_all_classes_and_the_bits_are_those_of_one_at_a_time(
     name: str, monkeypatch, small_sample
@@ -253,6 +254,7 @@ def test_an_error_in_a_pass_is_raised_once(monkeypatch, small_sample) -> None:
     assert not left_over()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_limit_of_time_holds_for_all_classes_at_once() -> None:
     model = pm.HuberizedSVC(1e-6, multi_class="ovr", solver="b-pgh", tol=0.0, time_limit=1.0).fit(
@@ -280,6 +282,7 @@ def test_verbose_fits_share_passes_too(monkeypatch, capsys, small_sample) -> Non
 # -- other blocks of rows
 
 
+@pytest.mark.sampled(2)
 @every_library
 @pytest.mark.parametrize("name", ["standardized", "logistic", "distance weighted"])
 def test_devices_compute_for_all_classes_in_a_pass(library: str, name: str, monkeypatch) -> None:

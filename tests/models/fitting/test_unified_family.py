@@ -413,6 +413,7 @@ def test_a_fit_that_ends_early_warns_once_with_the_gap_reached() -> None:
         assert not model.certificate_.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_the_rule_of_distances_does_not_depend_on_the_order_of_many_samples(store, kernel) -> None:

@@ -63,6 +63,7 @@ def test_the_error_comes_before_any_fit() -> None:
             )
 
 
+@pytest.mark.slow
 def test_permuted_labels_that_a_fold_does_not_train_on_are_counted_and_refused() -> None:
     X, _ = noise()
     y = np.zeros(30, dtype=int)
@@ -157,6 +158,7 @@ def test_a_fit_that_fails_is_no_accuracy() -> None:
 class TestSeeds:
     """``random_state`` reaches whatever draws."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "cv",
         [3, KFold(3, shuffle=True), ShuffleSplit(3, test_size=0.3), RepeatedKFold(n_repeats=2)],
@@ -216,6 +218,7 @@ def test_known_folds_tell_the_first_class_that_a_training_part_lacks() -> None:
     assert folds.lack(np.array([0, 0, 1, 1, 0, 1])) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scorer", ["balanced_accuracy", "roc_auc", "neg_log_loss", "f1_macro"])
 def test_scorers_of_scikit_learn_give_the_pvalue_of_its_own_test(scorer) -> None:
     X, y = noise(40, shift=0.6)

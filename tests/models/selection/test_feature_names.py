@@ -52,6 +52,7 @@ def learned(model: Any) -> set[str]:
     return {name for name in vars(model) if name.endswith("_") or name.startswith("_")}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", OUTER, ids=str)
 @pytest.mark.parametrize(
     ("first", "second"),

@@ -35,6 +35,7 @@ from tests.models.selection.cases import EXACT, MODELS, grid_of, negated_loss, p
 THREE = StratifiedKFold(3, shuffle=True, random_state=0)  # those of cv=3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "settings"), MODELS, ids=lambda case: str(case)[-40:])
 @pytest.mark.parametrize("scoring", [None, "accuracy", "balanced_accuracy"])
 def test_every_score_is_that_of_a_grid_search(kind, settings, scoring, sets) -> None:

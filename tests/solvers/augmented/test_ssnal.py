@@ -322,6 +322,7 @@ def test_integer_weights_are_repeated_rows_and_zero_is_no_row(loss, penalty, rng
     assert weighted.certificate.primal == pytest.approx(repeated.certificate.primal, rel=2e-8)
 
 
+@pytest.mark.sampled(2)
 @every_pair
 def test_duplicate_and_constant_features_do_no_harm(loss, penalty, rng) -> None:
     problem = small(loss, penalty, rng)

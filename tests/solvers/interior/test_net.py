@@ -125,6 +125,7 @@ def test_bounds_take_few_steps() -> None:
     assert model.n_iter_ <= 30
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("phi", [Hinge(), HuberizedHinge(0.5), SquaredHinge()])
 @pytest.mark.parametrize("power", [-3, 4, 8])
 def test_units_of_the_features_change_neither_path_nor_model(rng, phi, power: int) -> None:

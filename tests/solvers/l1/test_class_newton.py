@@ -105,6 +105,7 @@ def test_weighted_fits_reach_the_interior_point_optimum(kind, net, intercept) ->
     assert solution.gap.primal == pytest.approx(optimum(problem, X), rel=2e-7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["iris", "digits"])
 @every_net
 def test_real_sets_reach_the_interior_point_optimum(name: str, net) -> None:

@@ -197,6 +197,7 @@ assert all(np.array_equal(first, other) for other in others)
 """
 
 
+@pytest.mark.slow
 def test_fits_in_threads_have_one_thread_each_and_the_same_bits() -> None:
     two = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run(

@@ -94,6 +94,7 @@ def test_breast_cancer_is_solved_like_an_interior_point_does(model: str, kappa: 
     assert found.primal <= best + 1e-8 * abs(best)
 
 
+@pytest.mark.sampled(3)
 @both
 @pytest.mark.parametrize("kappa", [0.1, 0.4, 1.0, 4.0])
 @pytest.mark.parametrize("shape", [(40, 5), (12, 30), (20, 1)], ids=["narrow", "wide", "single"])
@@ -202,6 +203,7 @@ def with_a_huge_feature(
     return X, y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", [MarginFDA, MarginMPM])
 @pytest.mark.parametrize("shape", [(60, 5), (300, 20), (40, 100)], ids=str)
 @pytest.mark.parametrize("kappa", ["0.1max", "0.5max", "0.9max"])

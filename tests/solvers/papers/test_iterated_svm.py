@@ -155,6 +155,7 @@ def test_it_reaches_the_optimum(make, intercept, shape, rng) -> None:
     assert found.gap.primal == pytest.approx(best(problem), rel=1.1e-6)
 
 
+@pytest.mark.slow
 @every_solver
 def test_pure_l1_is_certified_truthfully(make, rng) -> None:
     problem = drsvm(*two_classes(rng, 40, 60), 0.05, 0.0)

@@ -93,16 +93,19 @@ def assert_resumes(model: Any, path: Path, same: Any = assert_same) -> None:
         assert seen.outer <= count.outer - done + 1  # what was finished is not done again
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_goes_on_bit_for_bit(name, tmp_path) -> None:
     assert_resumes(ESTIMATORS[name](), tmp_path / "fit.npz")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", KERNEL_MACHINES)
 def test_every_kernel_machine_goes_on(name, tmp_path) -> None:
     assert_resumes(KERNEL_MACHINES[name](kernel="rbf"), tmp_path / "fit.npz", same=assert_alike)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "model",
     [

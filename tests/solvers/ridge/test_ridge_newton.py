@@ -77,6 +77,7 @@ def test_breast_cancer_is_solved_like_an_interior_point_does(loss: str) -> None:
     assert_optimum(solved(X, y, LOSSES[loss], 1e-2), X, y, loss=loss, alpha=1e-2)
 
 
+@pytest.mark.sampled(3)
 @every_loss
 @every_intercept
 @pytest.mark.parametrize("shape", [(40, 5), (12, 30), (20, 1)], ids=["narrow", "wide", "single"])

@@ -106,6 +106,7 @@ def test_poisoned_rows_of_an_inner_fold_do_not_change_the_scores_of_its_other_ro
         np.testing.assert_array_equal(*scores)
 
 
+@pytest.mark.slow
 def test_a_frame_with_text_and_blanks_goes_through_a_column_transformer() -> None:
     frame = pd.DataFrame(HOLED, columns=[f"gene {j}" for j in range(6)])
     frame["site"] = np.where(Y == 1, "a", "b")

@@ -34,6 +34,7 @@ def test_a_logistic_model_is_judged_by_its_own_probabilities() -> None:
 
 
 # where some pairs of classes cannot be told apart, the nu-SVM says so
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", CANDIDATES)
 def test_every_final_model_has_probabilities_and_its_file_too(tmp_path, name) -> None:

@@ -207,6 +207,7 @@ class TestModels:
         assert found.setup.protocol.folds == 3
         assert found.to_dict()["protocol"]["quick"] is True
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("given", "dense", "thin"), [("auto", 1, 0), (True, 1, 1), (False, 0, 0)]
     )
@@ -240,6 +241,7 @@ class TestCalibration:
         assert row.brier == pytest.approx(np.mean((shares - y[split.test]) ** 2), rel=0.02)
         assert row.roc_auc == pytest.approx(roc_auc_score(y[split.test], scores), abs=1e-3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["L2SVC", "NuSVC", "SVC-rbf"])
     def test_every_model_has_probabilities(self, name):
         found = compare(*load_iris(return_X_y=True), models=[name], cv=2, progress=False)

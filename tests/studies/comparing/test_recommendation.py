@@ -135,6 +135,7 @@ def small() -> Comparison:
     return compare(X, y, models=["L2SVC", "SquaredHingeSVC", "MulticlassSVC"], progress=False)
 
 
+@pytest.mark.slow
 def test_three_choices_are_shown_with_what_each_costs(small: Comparison) -> None:
     found = {row["role"]: row for row in small.choices()}
     assert set(found) == {"recommended", "most accurate", "simplest", "most stable"}

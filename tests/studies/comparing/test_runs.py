@@ -62,6 +62,7 @@ def test_a_run_is_read_again_with_its_facts_and_models(iris, tmp_path):
         assert list(other.best_.feature_names_in_) == list(X.columns)
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_with_the_same_table(
     iris, uninterrupted, tmp_path, monkeypatch
 ):
@@ -252,6 +253,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time_works_in_a_run(iris, tmp_path):
     asked = {"models": [QUICK], "cv": 3, "progress": False, "time_limit": 1e-9, "run_dir": tmp_path}
     command = [sys.executable, "-c", HOLD, str(tmp_path)]

@@ -165,6 +165,7 @@ def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
     assert (chooser.cv, chooser.scoring) == (3, "roc_auc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "scoring", "load", "label"),
     [
@@ -204,6 +205,7 @@ def chosen():
     return found, x, y
 
 
+@pytest.mark.slow
 def test_the_choice_among_models_is_inside_a_test_of_all_of_them(chosen) -> None:
     found, x, y = chosen
     alone = folder.pipeline_test(found, x, y, permutations=3, progress=False)
@@ -216,6 +218,7 @@ def test_the_choice_among_models_is_inside_a_test_of_all_of_them(chosen) -> None
     assert "is not inside" not in permutation_sentence(vars(whole))
 
 
+@pytest.mark.slow
 def test_a_single_model_was_not_chosen(chosen) -> None:
     _, x, y = chosen
     found = compare(x, y, models=["L2SVC"], cv=2, progress=False, quick=True)
@@ -223,6 +226,7 @@ def test_a_single_model_was_not_chosen(chosen) -> None:
     assert "not inside" not in permutation_sentence(vars(test))
 
 
+@pytest.mark.slow
 def test_the_page_says_what_a_test_has_inside(chosen, tmp_path) -> None:
     found, x, y = chosen
     test = folder.pipeline_test(found, x, y, permutations=2, progress=False)

@@ -116,6 +116,7 @@ def test_samples_without_a_prediction_are_left_out() -> None:
     assert ModelPredictions.of(facts, "another", 3) is None
 
 
+@pytest.mark.slow
 def test_curves_of_many_models_share_the_room() -> None:
     facts, true, _ = predictions(3000, 12)
     held_out = ModelPredictions.of(facts, "model", 12)

@@ -104,6 +104,7 @@ def simulated(area: float, n: int, rng) -> tuple[np.ndarray, np.ndarray]:
     return y, norm.cdf(rng.standard_normal(n) + np.sqrt(2) * norm.ppf(area) * y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("area", [0.7, 0.9, 0.97])
 def test_the_interval_of_the_area_covers(area) -> None:
     rng = np.random.default_rng(1)

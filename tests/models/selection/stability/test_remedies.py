@@ -11,6 +11,7 @@ import pytest
 from proxmargin.models.selection.stability.bounds import SelectionTerms, false_selections
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("assumption", ["none", "unimodal", "r-concave"])
 @pytest.mark.parametrize(
     ("settings", "p"),

@@ -410,6 +410,7 @@ def test_the_most_frequent_features_stand_in_where_too_few_are_stable(data) -> N
         clone(strict).set_params(min_features=-1).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["colon", "leukemia"])
 def test_the_documented_pipeline_has_a_score_on_every_fold(name) -> None:
     """The recipe of docs/guide/selection.md."""
