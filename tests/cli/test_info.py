@@ -50,6 +50,16 @@ class TestInfo:
         assert err.startswith("proxmargin: warning: ")
         assert err.count("'?' looks like a missing value") == 1
 
+    def test_a_misspelt_column_of_codes_is_told_with_the_nearest_one(self, training, capsys):
+        name = training.read_text().partition(",")[0]
+        given = ["--missing", f"{name}e=-9,-1", "--missing", "unknown"]
+        assert main(["info", str(training), *given]) == OK
+        out = capsys.readouterr().out
+        words = out.split("read with:")[1].split()[3:]
+        assert words == ["--missing", f"{name}=-9,-1,unknown"]
+        assert main(["fit", str(training), "--model", "SVC", *given]) == USAGE
+        assert f"--missing {name}=-9" in capsys.readouterr().err
+
     def test_data_are_described(self, training, capsys):
         assert main(["info", str(training), "--json"]) == OK
         facts = json.loads(capsys.readouterr().out)

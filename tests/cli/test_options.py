@@ -53,3 +53,10 @@ class TestTextTables:
         assert main(["info", str(path), "--no-header", "--sep", "tab", "--json"]) == OK
         facts = json.loads(capsys.readouterr().out)
         assert (facts["rows"], facts["target"]) == (ROWS, str(COLUMNS))
+
+
+def test_codes_of_missing_cells_may_be_negative(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("a,y\n1,p\n-9,q\n-99,p\n2,q\n")
+    command = ["info", str(tmp_path / "d.csv"), "--impute", "mean", "--json", "--missing"]
+    assert main([*command, "-9,-99"]) == OK
+    assert json.loads(capsys.readouterr().out)["missing_cells"] == {"a": 2}

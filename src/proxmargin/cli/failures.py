@@ -164,10 +164,14 @@ def remedied(
             used.data = used.labels
         if more is None:
             break
-        typed += more
         wrong = _NO_COLUMN.search(sentence)
         if wrong and more[0] == "--ignore":
             used.ignore = [each for each in used.ignore if each != wrong[1]]
+        if wrong and more[0] == "--missing":
+            words = [word for each in used.missing for word in each.split(",")]
+            others = [word for word in words if not word.startswith(f"{wrong[1]}=")]
+            used.missing, more[1] = [], ",".join([more[1], *others])
+        typed += more
         used = reader.parse_args(more, used)
         try:
             with warnings.catch_warnings():

@@ -55,8 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # letters that the terminal cannot show are no reason to fail
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    arguments = parser().parse_args(argv)
-    arguments.typed = list(sys.argv[1:] if argv is None else argv)
+    typed = list(sys.argv[1:] if argv is None else argv)
+    words = list(typed)
+    for at in reversed(range(len(words) - 1)):  # argparse takes -9,-99 for options
+        if words[at] == "--missing" and words[at + 1].startswith("-"):
+            words[at : at + 2] = [f"{words[at]}={words[at + 1]}"]
+    arguments = parser().parse_args(words)
+    arguments.typed = typed
     return guarded(lambda: int(arguments.run(arguments)), debug=arguments.debug)
 
 

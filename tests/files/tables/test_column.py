@@ -7,7 +7,7 @@ import pytest
 
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
-from proxmargin.files.tables.contents import numbers_or_text
+from proxmargin.files.tables.cells import numbers_or_text
 
 pd = pytest.importorskip("pandas")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from proxmargin import read_data
@@ -64,6 +65,39 @@ def test_the_codes_of_a_column_are_those_of_no_other_one(written):
     assert table.X[0, 1] == -9
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "arff", "turned", "labels"])
+def test_codes_of_one_column_are_read_in_every_kind_of_table_and_of_no_unknown_column(
+    tmp_path, written, kind
+):
+    frame = pd.DataFrame({"age": [-9, *AGES[1:]], "size": [-9, *AGES[1:]], "grp": LABELS})
+    names, path, given = [f"S{k}" for k in range(N)], str(tmp_path / f"d.{kind}"), {}
+    if kind == "parquet":
+        frame.to_parquet(path)
+    elif kind == "xlsx":
+        frame.to_excel(path, index=False)
+    elif kind == "turned":
+        frame[["age", "size"]].T.set_axis(names, axis=1).to_csv(path, index_label="gene")
+        given = {"labels": written("l.csv", sample=names, grp=LABELS)}
+    elif kind == "labels":
+        frame[["age", "size"]].set_axis(names).to_csv(path, index_label="sample")
+        given = {"labels": written("l.csv", sample=names, grp=LABELS)}
+    else:
+        top = "@relation t\n@attribute age real\n@attribute size real\n@attribute grp {a}\n@data\n"
+        body = frame.to_csv(index=False, header=kind == "csv")
+        (tmp_path / f"d.{kind}").write_text(body if kind == "csv" else top + body)
+    turned = kind == "turned"
+
+    def read(*missing):
+        dialect = Dialect(missing=missing, transpose=turned)
+        return read_data(path, target="grp", blanks=True, dialect=dialect, **given)
+
+    X = read("age=-9").X
+    assert np.isnan(X[:, 0]).tolist() == [True, *[False] * (N - 1)]
+    assert X[:, 1].tolist() == frame["size"].tolist()
+    with pytest.raises(DataError, match=r"no column 'agee'.*missing='age=-9'"):
+        read("agee=-9")
+
+
 def test_codes_in_a_sheet_are_read_as_missing(tmp_path):
     book = pytest.importorskip("openpyxl").Workbook()
     book.active.append(["age", "size", "grp"])
@@ -73,6 +107,15 @@ def test_codes_in_a_sheet_are_read_as_missing(tmp_path):
     for option in ("-9", "age=-9"):
         table = read_data(tmp_path / "d.xlsx", blanks=True, dialect=Dialect(missing=(option,)))
         assert np.isnan(table.X[0, 0])
+
+
+def test_comments_behind_cells_are_no_data(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text(
+        "a,b,grp # names\n" + "".join(f'{k},"#",{"xy"[k % 2]} # k\n' for k in range(12))
+    )
+    table = read_data(path, dialect=Dialect(comment="#"), ignore="b")
+    assert (table.X[:, 0].tolist(), set(table.y)) == ([*range(12)], {"x", "y"})
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ _REPLACED = (
     ("--id", "ids"),
     ("--target", "target"),
     ("--labels", "labels"),
+    ("--missing", "missing"),
 )
 OF_PREDICTIONS = ("normalize_levels", "duplicates")
 
@@ -192,7 +193,7 @@ def _quality(truth: Any, labels: Any, classes: Any) -> dict[str, float]:
     import numpy as np
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
-    from proxmargin.files.tables.levels import normal_form
+    from proxmargin.files.tables.cells import normal_form
 
     true, found = truth.astype(str), labels.astype(str)
     forms = {normal_form(word): word for word in classes.astype(str)}

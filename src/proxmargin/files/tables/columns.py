@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
@@ -15,25 +15,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.contents import Table, TableRequest, Wanted, is_text
-from proxmargin.files.tables.labels import (
-    TARGET_NAMES,
-    Found,
-    best_key,
-    class_labels,
-    group_names,
-    other_classes,
-    partners,
-    refuse_too_wide,
-    sample_weights,
-    warn_of_default_target,
-    written_labels,
+from proxmargin.files.tables.cells import (
+    MISSING,
+    as_text,
+    is_text,
+    normal_form,
+    numbers_meant,
+    numbers_or_text,
+    text_columns,
+    without,
 )
-from proxmargin.files.tables.levels import (
+from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest
+from proxmargin.files.tables.features import (
     NOT_FILLED,
     Feature,
     are_ids,
-    as_text,
     feature_matrix,
     features_of,
     is_id_name,
@@ -42,10 +38,19 @@ from proxmargin.files.tables.levels import (
     matching_features,
     refuse_text,
     refuse_unusable_cells,
-    text_columns,
     warn_of_codes,
     warn_of_id_numbers,
     warn_of_levels,
+)
+from proxmargin.files.tables.labels import (
+    TARGET_NAMES,
+    class_labels,
+    group_names,
+    other_classes,
+    refuse_too_wide,
+    sample_weights,
+    warn_of_default_target,
+    written_labels,
 )
 from proxmargin.files.tables.matrices import same_width
 
@@ -58,12 +63,14 @@ _DUPLICATES = (
     "number them (duplicates='suffix'), take their mean (duplicates='mean') or the first "
     "(duplicates='first'), or leave them out (ignore=NAME)"
 )
+_TAKE = "; take the labels from another table (labels=FILE)"
 _TURN = (
     "; if the samples are the columns, turn the table (transpose=True) and take the labels from "
     "another one (labels=FILE)"
 )
-_TAKE = "; take the labels from another table (labels=FILE)"
 _RANGE = re.compile(r"(\d+)-(\d+)")
+
+Found = dict[str, Any]  # Series by the role of their column
 
 
 @dataclass(frozen=True)
@@ -72,26 +79,82 @@ class NamedColumns:
 
     source: str
     names: list[str]  # the header, in the file's order; "" where a column has none
-    # callable (positions, text) -> DataFrame of the columns at these positions, by which they are
-    # labelled, in that order: numbers or booleans of NumPy, NaN where they are missing, or pandas
-    # strings, NA where they are. Those also in `text` come as the text they are in the file
-    load: Callable[[Sequence[int], Collection[int]], Any]
-    # whether the file tells text from numbers, as typed formats do; otherwise the cells do
-    tells_text: bool = True
-    notes: Sequence[str] = ()  # how the file was read; complete once columns are loaded
+    # callable (positions, text) -> DataFrame with at least the columns at these positions, by which
+    # they are labelled, as the file has them: those in ``text`` as they are written there
+    parse: Callable[[Collection[int], Collection[int]], Any]
+    dialect: Dialect = USUAL
+    typed: bool = False  # whether types tell text from numbers; otherwise the cells do
+    notes: list[str] = field(default_factory=list)  # how the file was read, once that was done
     turned: bool = False  # whether the samples are columns of the file
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
-    # callable (frame of some rows) -> the frame, with the numbers that its words are now
-    reread: Callable[[Any], Any] = lambda frame: frame
+    words: Collection[int] = ()  # columns that are text whatever they look like
 
     @cached_property
     def called(self) -> list[str]:
         """The names; a column without one is called as by pandas, such as ``Unnamed: 3``."""
         return [name or f"Unnamed: {j}" for j, name in enumerate(self.names)]
 
+    # -- cells ---------------------------------------------------------------------------------
+
+    def load(self, positions: Sequence[int], text: Collection[int] = ()) -> Any:
+        """The columns at these positions, by which they are labelled: numbers or booleans of NumPy,
+        NaN where they are missing, or pandas strings, NA where they are. Those in ``text`` come as
+        the text they are in the file, if that does not type them as numbers."""
+        text = {*text, *self.words}
+        frame = self.parse(positions, text)
+        if frame.columns.tolist() != list(positions):
+            frame = frame[list(positions)]
+        shared = self.dialect.shared_missing(self.called)
+        own = self.dialect.own_missing(self.called)
+        blank = ("",) if self.typed or self.dialect.na_text else MISSING
+        words = []
+        for j, dtype in frame.dtypes.items():
+            codes = [*shared, *own.get(self.called[j], ())]
+            if dtype.kind in "fiub" and not codes:
+                continue
+            column = numbers_or_text(without(numbers_or_text(frame[j]), codes))
+            if not is_text(column.dtype) or self.typed:
+                pass
+            elif j in text:
+                column = without(column, blank)
+            else:
+                words.append(j)
+            frame[j] = column  # in place: the numbers of a wide table stay where they are
+        self._meant(frame, words, [self.names[j] or str(j + 1) for j in words])
+        return frame
+
+    def _meant(self, frame: Any, labels: Iterable[Any], names: Sequence[str]) -> None:
+        """Read those columns of the frame as numbers that are meant so. A note says what was taken
+        for missing."""
+        marks: dict[str, list[str]] = {}
+        signs: dict[str, list[str]] = {}
+        what = f"{self.source}: {'row' if self.turned else 'column'}"
+        for label, name in zip(labels, names, strict=True):
+            found, missing, sign = numbers_meant(frame[label], f"{what} {name!r}", self.dialect)
+            frame[label] = found
+            if missing:
+                marks[name] = missing
+            if sign:
+                signs.setdefault(sign, []).append(name)
+        told = [
+            f"{self.source}: numbers are read without their {sign!r}: {listed(columns)}"
+            for sign, columns in signs.items()
+        ]
+        if marks:
+            each = sorted({mark for missing in marks.values() for mark in missing})
+            told.append(
+                f"{self.source}: {listed(each)} among numbers {'is' if len(each) == 1 else 'are'} "
+                f"taken for missing in {plural(len(marks), 'column')}: {listed(marks)}"
+            )
+        self.notes.extend(note for note in told if note not in self.notes)
+
+    # -- training ------------------------------------------------------------------------------
+
     def table(self, request: TableRequest, labels: NamedColumns | None = None) -> Table:
         """All columns but the target and those of other roles as features, and the target as
         labels; ``labels``: the table that has them, joined by the names of the samples."""
+        named = [*self.called, *([] if labels is None else labels.called)]
+        self.dialect.refuse_unknown_missing(self.source, named)
         asked = request.ids
         if labels is not None and asked not in self.called and asked in labels.called:
             request = replace(request, ids=None)  # of the labels alone
@@ -99,13 +162,13 @@ class NamedColumns:
         beside = ("groups", "weights") if labels is None else ()
         roles = self._roles(request, ignored, beside, has_target=labels is None)
         used = [j for j in range(len(self.names)) if j not in {*roles.values(), *ignored}]
-        names = self._distinct(used, request.duplicates)
-        frame, found = self._load(list(names), roles, names)
-        frame, ids, notes = self._without_names(frame, found.get("ids"), request.ids)
-        told = 0  # rows without a label, of which the notes speak
+        frame, found = self._load(self._distinct(used, request.duplicates), roles)
+        frame, notes = self._without_names(frame, found, request.ids)
+        lost = 0  # samples without a row of labels, of which the notes speak
         if labels is not None:
-            more, said, told = labels.joined(ids, replace(request, ids=asked), self)
-            found, notes = found | more, [*notes, *said]
+            more, said, lost = labels.joined(found, replace(request, ids=asked), self)
+            found |= more
+            notes += said
         target, read = found.get("target"), len(frame)
         if labels is not None and target is not None and target.name in frame.columns:
             raise DataError(
@@ -119,19 +182,19 @@ class NamedColumns:
                     f"{self.source}: no row has a label in {target.name!r}; name the column with "
                     "the labels (target=NAME)."
                 )
-            if not kept.all():
-                others = int((~kept).sum()) - told
-                if others:
-                    notes.append(f"{self.source}: {plural(others, 'row')} without a label")
-                frame, ids, found = _rows(kept, frame, ids, found)
+            others = int((~kept).sum()) - lost
+            if others:
+                notes.append(f"{self.source}: {plural(others, 'row')} without a label")
+            frame, found = _rows(kept, frame, found)
         elsewhere = "" if labels is not None else _TAKE if self.turned else _TURN
-        y = self._labels(found.get("target"), request, elsewhere)
+        y = self._labels(found.get("target"), request.labelled, elsewhere)
         if y is not None and request.drop_classes:
             kept = other_classes(y, request.drop_classes, self.source)
-            frame, ids, found = _rows(kept, frame, ids, found)
-            y = y[kept]
-        if len(frame) < read:
-            frame = self.reread(frame)
+            (frame, found), y = _rows(kept, frame, found), y[kept]
+        if len(frame) < read and not self.typed:  # words may have been in the other rows only
+            frame = frame.copy(deep=False)
+            words = [column.name for column in text_columns(frame)]
+            self._meant(frame, words, words)
         if request.normalize_levels:
             frame = joined_levels(frame)
         if request.encode:
@@ -140,18 +203,10 @@ class NamedColumns:
             or_target = "" if request.target is not None else _OR_TARGET
             refuse_text(frame, self.source, way_out=_USE_ENCODE + or_target)
         warn_of_id_numbers(frame, self.source)
-        features = features_of(frame)
-        counts = Counter(feature.name for feature in features)
-        clashes = [name for name, count in counts.items() if count > 1]
-        if clashes:
-            raise DataError(
-                f"{self.source}: encoding gives the name {listed(clashes)} twice; rename the "
-                "column."
-            )
+        features = features_of(frame, self.source)
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
-        named = None if target is None else target.name
-        table = self._table(features, frame, named, y, request.blanks)
+        table = self._table(features, frame, found, y, request.blanks)
         warn_of_codes(table.X, table.feature_names or (), self.source)
         if request.target is None and request.labelled:
             warn_of_default_target(table, self.source)
@@ -160,114 +215,169 @@ class NamedColumns:
             table,
             weights=None if weights is None else sample_weights(weights, self.source),
             groups=None if groups is None else group_names(groups, self.source),
-            ids=ids,
             notes=(*self.notes, *notes),
         )
 
-    def for_model(self, wanted: Wanted) -> Table:
-        """The model's features, found by name; other columns are ignored."""
-        asked = None if wanted.ids is None else self._position(wanted.ids, "ids")
-        place = self._names_of_rows(wanted) if asked is None else asked
-        ids = None
-        if place is not None:
-            # which may be a feature, as numbers, too
-            ids = as_text(self.load([place], {place})[place]).rename(self.called[place])
-            if asked is None and not (place == 0 and self._index_first) and not are_ids(ids):
-                place = ids = None
-        table = self._for_model(wanted, place)
-        return replace(table, ids=ids, notes=(*self.notes, *table.notes))
+    def _load(
+        self, used: Mapping[int, str], roles: Mapping[str, int], text: Collection[int] = ()
+    ) -> tuple[Any, Found]:
+        """The frame of the features, by their names, and by their roles the other columns that
+        there are, from one reading."""
+        # labels and groups are read as they are written: numbers would not tell 01 from 1
+        words = {j for role, j in roles.items() if role != "weights"}
+        frame = self.load([*used, *dict.fromkeys(roles.values())], {*text, *words})
+        found = {role: frame[j].rename(self.called[j]) for role, j in roles.items()}
+        if "ids" in found:  # numbers of typed tables
+            found["ids"] = as_text(found["ids"])
+        features = frame.iloc[:, : len(used)].set_axis(list(used.values()), axis=1)
+        return (features if features.columns.is_unique else self._averaged(features)), found
 
-    def _for_model(self, wanted: Wanted, ids: int | None) -> Table:
-        if wanted.feature_names is None:
-            return same_width(self.table(replace(wanted, ids=ids)), wanted, may_pad=False)
-        repeated = {name for name, count in Counter(self.called).items() if count > 1}
-        every = range(len(self.names))
-        if wanted.duplicates == "error":
-            places = {j: self.called[j] for j in every if self.called[j] not in repeated}
-            needed = [name for name in wanted.feature_names if name in repeated]
-            if needed:
-                self._refuse_repeated(needed)
-        else:
-            places = self._distinct(every, wanted.duplicates)
+    def _averaged(self, frame: Any) -> Any:
+        """The means of columns of one name."""
+        again = frame.columns.duplicated(keep=False)
+        text = np.array([is_text(dtype) for dtype in frame.dtypes])
+        if (text & again).any():
+            words = frame.columns[text & again].unique()
+            raise DataError(
+                f"{self.source}: columns of text have no mean: {listed(words)}; {_DUPLICATES}."
+            )
+        means = frame.loc[:, again].T.groupby(level=0, sort=False).mean().T
+        order = list(dict.fromkeys(frame.columns))
+        return pandas().concat([frame.loc[:, ~again], means], axis=1)[order]
+
+    def _without_names(
+        self, frame: Any, found: Found, asked: str | int | None
+    ) -> tuple[Any, list[str]]:
+        """The features without columns that hold nothing and have no name, and without those that
+        name the samples, of which the first becomes their ``ids``; and notes on both."""
+        unnamed = [name for name in frame.columns if name.startswith("Unnamed: ")]
+        empty = [name for name in unnamed if frame[name].isna().all()]
+        text = text_columns(frame)
+        others = [] if asked is not None else [c.name for c in text if are_ids(c)]
+        same = [c.name for c in text if len(c) > 1 and not c.hasnans and c.nunique() == 1]
+        if len({*others, *same, *empty}) == frame.shape[1]:  # or there would be no feature
+            others, same = [], []
+        if others:
+            found.setdefault("ids", frame[others[0]])
+        notes = []
+        if same:
+            notes.append(f"{self.source}: left out, as the same word in each row: {listed(same)}")
+        if empty:
+            notes.append(f"{self.source}: left out, as without a name and a cell: {listed(empty)}")
+        if "ids" in found and asked is None:
+            names = list(dict.fromkeys([found["ids"].name, *others]))
+            one = len(names) == 1
+            what = (
+                "names the samples, and is no feature"
+                if one
+                else ("name the samples, and are no features")
+            )
+            notes.append(f"{self.source}: {listed(names)} {what} (another one: ids=NAME)")
+        frame = frame.drop(columns=[*empty, *others, *same])
+        if not frame.shape[1]:
+            raise DataError(
+                f"{self.source}: no feature columns; found only {listed(self.called)}"
+                f"{_separator_hint(self.names)}."
+            )
+        return frame, notes
+
+    def _table(
+        self,
+        features: Sequence[Feature],
+        frame: Any,
+        found: Found,
+        y: NDArray[Any] | None,
+        blanks: bool,
+        *way_out: str,
+    ) -> Table:
+        X = feature_matrix(features, frame, self.source)
+        with np.errstate(all="ignore"):  # a sum is finite where all cells are, or beyond the range
+            whole = np.isfinite((X.data if sp.issparse(X) else X).sum())
+        words = frame.columns[[is_text(dtype) for dtype in frame.dtypes]]
+        if not whole or frame[words].isna().to_numpy().any():
+            refuse_unusable_cells(frame, self.source, blanks, *way_out)
+        names = [feature.name for feature in features]
+        target = None if y is None else found["target"].name
+        return Table(X, y, names, target, self.source, ids=found.get("ids"))
+
+    def _labels(
+        self, column: Any, labelled: bool = False, elsewhere: str = ""
+    ) -> NDArray[Any] | None:
+        # a target column with gaps waits for its predictions
+        if column is None or (column.isna().any() and not labelled):
+            return None
+        if not self.typed:
+            column = written_labels(column)
+        return class_labels(column.to_numpy(), column.name, self.source, column.index, elsewhere)
+
+    # -- prediction ----------------------------------------------------------------------------
+
+    def for_model(self, request: TableRequest) -> Table:
+        """The model's features, found by name; other columns are ignored."""
+        if request.feature_names is None:
+            return same_width(self.table(request), request, may_pad=False)
+        self.dialect.refuse_unknown_missing(self.source, self.called)
+        places = self._places(request)
         try:
-            features = matching_features(wanted.feature_names, list(places.values()), self.source)
+            features = matching_features(request.feature_names, list(places.values()), self.source)
         except DataError as error:
-            way = self._way_to_rows(wanted.feature_names)
+            way = self._way_to_rows(request.feature_names)
             raise DataError(f"{str(error)[:-1]}{way}.") from None
         levelled = {feature.column for feature in features if feature.level is not None}
+        of_name: dict[str, list[int]] = {}  # several where their mean is to be taken
+        for j, name in places.items():
+            of_name.setdefault(name, []).append(j)
         columns = dict.fromkeys(feature.column for feature in features)
-        order = {name: at for at, name in enumerate(columns)}
-        used = {j: name for j, name in places.items() if name in columns}
-        used = dict(sorted(used.items(), key=lambda item: order[item[1]]))
-        ignored = self._matching(wanted.ignore)
+        used = {j: name for name in columns for j in of_name[name]}
+        ignored = self._matching(request.ignore)
         lacking = [name for j, name in used.items() if j in ignored]
         if lacking:
             raise DataError(
                 f"{self.source}: the model needs {listed(lacking)}, which cannot be ignored."
             )
-        target = self._target(
-            wanted.target,
-            last_by_default=False,
-            out_of_question={*used, *ignored, *(() if ids is None else (ids,))},
-        )
+        asked = None if request.ids is None else self._position(request.ids, "ids")
+        out = {*used, *ignored, *(() if asked is None else (asked,))}
+        target = self._target(request.target, last_by_default=False, out_of_question=out)
         if target in used:
             raise DataError(
                 f"{self.source}: the target {self.called[target]!r} is a feature of the model; "
                 "name another column, or none."
             )
+        place = self._names_of_rows({*out, target}) if asked is None else asked
+        roles = {role: j for role, j in (("target", target), ("ids", place)) if j is not None}
+        if place in used:  # as numbers, too
+            del roles["ids"]
         text = {j for j, name in used.items() if name in levelled}
-        roles = {} if target is None else {"target": target}
-        frame, found = self._load(list(used), roles, used, text)
-        refuse_text(
-            frame.drop(columns=list(levelled)),
-            self.source,
-            way_out="the model was fitted on numbers there",
-        )
-        frame = known_levels(frame, features, wanted, self.source)
-        y = self._labels(found.get("target"), TableRequest(labelled=False))
-        named = None if target is None else self.called[target]
-        return self._table(features, frame, named, y, wanted.blanks, NOT_FILLED)
+        frame, found = self._load(used, roles, text)
+        if place in used:
+            found["ids"] = as_text(self.load([place], {place})[place]).rename(self.called[place])
+        by_chance = asked is None and not (place == 0 and self._index_first)
+        if by_chance and "ids" in found and not are_ids(found["ids"]):
+            del found["ids"]
+        numbers = frame.drop(columns=list(levelled))
+        refuse_text(numbers, self.source, way_out="the model was fitted on numbers there")
+        frame = known_levels(frame, features, request, self.source)
+        y = self._labels(found.get("target"))
+        table = self._table(features, frame, found, y, request.blanks, NOT_FILLED)
+        return replace(table, notes=tuple(self.notes))
 
-    def joined(
-        self, ids: Any, request: TableRequest, samples: NamedColumns
-    ) -> tuple[Found, list[str], int]:
-        """The target, the groups and the weights of this table for the samples of another one, in
-        the order of their names ``ids``, notes on names without a partner, and how many samples
-        have none."""
-        if ids is None:
-            raise DataError(
-                f"{samples.source}: no column names the samples, by which {self.source} could be "
-                f"joined; the columns are {listed(samples.called)}"
-                f"{self._way_to(samples, ': name it (ids=NAME).')}"
-            )
-        wanted = ids.str.strip()
-        place = self._key(wanted, request.ids, samples)
-        own = replace(request, ids=place)
-        roles = self._roles(own, (), ("groups", "weights"), has_target=True)
-        _, found = self._load([], roles, {})
-        return partners(wanted, found, self.called[place], self.source, samples.source, request)
+    def _places(self, request: TableRequest) -> dict[int, str]:
+        """The columns that a model may use, by position, of which repeated ones need a decision."""
+        if request.duplicates != "error":
+            return self._distinct(range(len(self.names)), request.duplicates)
+        counts = Counter(self.called)
+        needed = [name for name in request.feature_names or () if counts[name] > 1]
+        if needed:
+            self._refuse_repeated(needed)
+        return {j: name for j, name in enumerate(self.called) if counts[name] == 1}
 
-    def _key(self, wanted: Any, given: str | int | None, samples: NamedColumns) -> int:
-        """The column whose cells are most often names of the samples, or the one of that name."""
-        if isinstance(given, str) and given in self.called:
-            return self._position(given, "ids")
-        every = list(range(len(self.names)))
-        frame = self.load(every, every).apply(as_text)
-        best = best_key(frame, wanted)
-        if best is not None:
-            return best
-        raise DataError(
-            f"{self.source}: no column has names of the samples of {samples.source}, which are "
-            f"{listed(wanted)}{self._way_to(samples, ': name the column there (ids=NAME).')}"
-        )
-
-    def _way_to(self, samples: NamedColumns, named: str) -> str:
-        """What to type where a column here has the names of columns there; else ``named``."""
-        every = list(range(len(self.names)))
-        frame = self.load(every, every).apply(as_text)
-        headed = frame.apply(lambda column: column.str.strip().isin(samples.called).mean())
-        turn = f"; the columns of {samples.source} are called so: turn it (transpose=True)."
-        return turn if headed.max() > 0.5 else named
+    def _names_of_rows(self, taken: Collection[int | None]) -> int | None:
+        """The first column that may name the samples and is not taken."""
+        free = [j for j in range(len(self.names)) if j not in taken]
+        if self._index_first and 0 in free:
+            return 0
+        by_name = (j for j in free if is_id_name(self.called[j]))
+        return next(by_name, 0 if 0 in free else None)
 
     def _way_to_rows(self, names: Collection[str]) -> str:
         """What to type where the first column has names of features."""
@@ -278,24 +388,101 @@ class NamedColumns:
             return "; columns are called so as the table is written: leave out transpose=True"
         return f"; {self.called[0]!r} has such names in its rows: turn the table (transpose=True)"
 
+    # -- labels for the samples of another table -----------------------------------------------
+
+    def joined(
+        self, samples: Found, request: TableRequest, of: NamedColumns
+    ) -> tuple[Found, list[str], int]:
+        """The target, the groups and the weights of this table for the ``samples`` of another one,
+        in their order, notes on names without a partner, and how many samples have none.
+        DataError: a name stands twice, or a sample has no row and needs one."""
+        if "ids" not in samples:
+            raise DataError(
+                f"{of.source}: no column names the samples, by which {self.source} could be "
+                f"joined; the columns are {listed(of.called)}"
+                f"{self._way_to(of) or ': name it (ids=NAME).'}"
+            )
+        wanted = samples["ids"].str.strip()
+        key = self._key(wanted, request.ids, of)
+        roles = self._roles(replace(request, ids=key), (), ("groups", "weights"), has_target=True)
+        _, found = self._load({}, roles)
+        written = found.pop("ids").str.strip()
+        repeated = written[written.duplicated() & written.notna()].unique()
+        if len(repeated):
+            raise DataError(
+                f"{self.source}: the column {self.called[key]!r} must name each sample once, and "
+                f"has {listed(repeated)} more than once; remove the other rows, or name another "
+                "column (ids=NAME)."
+            )
+        names, sought = _normal_forms(written, wanted)
+        notes = []
+        others = written[names.notna() & ~names.isin(sought)]
+        if len(others):
+            count = plural(len(others), "row")
+            notes.append(
+                f"{self.source}: {count} without a sample in {of.source}: {listed(others)}"
+            )
+        lost = wanted[~sought.isin(names)]
+        if len(lost):
+            count = plural(len(lost), "sample")
+            notes.append(f"{self.source}: no row for {count} of {of.source}: {listed(lost)}")
+            if len(lost) == len(wanted):
+                raise DataError(
+                    f"{notes[-1]}; its column {self.called[key]!r} has {listed(written.dropna())}: "
+                    "name another column (ids=NAME)."
+                )
+            if request.unlabelled == "error" and request.labelled:
+                raise DataError(
+                    f"{notes[-1]}; leave these samples out (unlabelled='drop'), or name other "
+                    "columns (ids=NAME)."
+                )
+        rows = pandas().Index(names).get_indexer(sought)
+        taken = {
+            role: column.take(rows.clip(0)).set_axis(wanted.index).where(rows >= 0)
+            for role, column in {**found, "": written}.items()
+        }
+        same = taken.pop("")
+        other = (same != wanted).fillna(False)
+        if other.any():
+            notes.append(
+                f"{self.source}: {plural(int(other.sum()), 'name')} written otherwise: "
+                f"{same[other].iloc[0]!r} is {wanted[other].iloc[0]!r}"
+            )
+        return taken, notes, len(lost)
+
+    def _key(self, wanted: Any, given: str | int | None, samples: NamedColumns) -> int:
+        """The column whose cells are most often names of the samples, or the one of that name."""
+        if isinstance(given, str) and given in self.called:
+            return self._position(given, "ids")
+        shared = []
+        for _, column in self._as_text().items():
+            names, sought = _normal_forms(column.str.strip(), wanted)
+            shared.append(names[names.isin(sought)].nunique())
+        best = int(np.argmax(shared))
+        if shared[best]:
+            return best
+        raise DataError(
+            f"{self.source}: no column has names of the samples of {samples.source}, which are "
+            f"{listed(wanted)}{self._way_to(samples) or ': name the column there (ids=NAME).'}"
+        )
+
+    def _as_text(self) -> Any:
+        every = list(range(len(self.names)))
+        return self.load(every, every).apply(as_text)
+
+    def _way_to(self, samples: NamedColumns) -> str:
+        """What to type where a column here has the names of columns there."""
+        headed = self._as_text().apply(
+            lambda column: column.str.strip().isin(samples.called).mean()
+        )
+        turn = f"; the columns of {samples.source} are called so: turn it (transpose=True)."
+        return turn if headed.max() > 0.5 else ""
+
+    # -- which column is what ------------------------------------------------------------------
+
     @cached_property
     def _index_first(self) -> bool:
         return bool(self.names) and (self.index_first or self.names[0] in ("", "Unnamed: 0"))
-
-    def _names_of_rows(self, wanted: Wanted) -> int | None:
-        """The first column that may name the samples and is no feature of the model."""
-        used = set(wanted.feature_names or ())
-        ignored = self._matching(wanted.ignore)
-        named = {None if wanted.target is None else self._position(wanted.target, "target")}
-        free = [
-            j
-            for j, name in enumerate(self.called)
-            if name not in used and j not in ignored and j not in named
-        ]
-        if self._index_first and 0 in free:
-            return 0
-        by_name = (j for j in free if is_id_name(self.called[j]))
-        return next(by_name, 0 if 0 in free and wanted.feature_names is not None else None)
 
     def _roles(
         self,
@@ -307,11 +494,7 @@ class NamedColumns:
     ) -> dict[str, int]:
         """The positions of the columns that are no features, by what they are."""
         given = {role: getattr(request, role) for role in ("ids", *beside)}
-        roles = {
-            role: self._position(column, role)
-            for role, column in given.items()
-            if column is not None
-        }
+        roles = {role: self._position(c, role) for role, c in given.items() if c is not None}
         taken = {*ignored, *roles.values()}
         if request.target is not None and has_target:
             taken.add(self._position(request.target, "target"))
@@ -323,24 +506,35 @@ class NamedColumns:
             target = self._target(
                 request.target, last_by_default=request.labelled, out_of_question=out
             )
+            what = [f"the {role}" for role, j in roles.items() if j == target]
+            what = ["ignored"] if target in ignored else what
+            if what and target is not None:
+                raise DataError(
+                    f"{self.source}: the target {self.called[target]!r} cannot be {what[0]}; name "
+                    "the column with the labels (target=NAME)."
+                )
             if target is not None:
-                self._refuse_another_role(target, roles, ignored)
                 roles["target"] = target
         if roles.get("groups", -1) == roles.get("weights", -2):
             name = self.called[roles["groups"]]
             raise DataError(f"{self.source}: the weights {name!r} cannot be the groups.")
         return roles
 
-    def _refuse_another_role(
-        self, target: int, roles: Mapping[str, int], ignored: Collection[int]
-    ) -> None:
-        what = next((f"the {role}" for role, j in roles.items() if j == target), None)
-        what = "ignored" if target in ignored else what
-        if what is not None:
-            raise DataError(
-                f"{self.source}: the target {self.called[target]!r} cannot be {what}; name the "
-                "column with the labels (target=NAME)."
-            )
+    def _target(
+        self,
+        target: str | int | None,
+        *,
+        last_by_default: bool,
+        out_of_question: Collection[int],
+    ) -> int | None:
+        """The column that is named, or else an obvious one of those in question."""
+        if target is not None:
+            return self._position(target, "target")
+        free = [j for j, name in enumerate(self.names) if name and j not in out_of_question]
+        usual = [j for j in free if self.names[j].lower() in TARGET_NAMES]
+        if len(usual) == 1:
+            return usual[0]
+        return free[-1] if last_by_default and free else None
 
     def _matching(self, given: Iterable[str | int]) -> set[int]:
         """The columns of these names, positions, ranges of positions and patterns."""
@@ -348,20 +542,18 @@ class NamedColumns:
         for each in given:
             text = str(each)
             named = [j for j, name in enumerate(self.called) if name == each]
-            between = _RANGE.fullmatch(text)
-            if named or any(mark in text for mark in "*?["):
-                named = named or [j for j, n in enumerate(self.called) if fnmatchcase(n, text)]
+            if not named and any(mark in text for mark in "*?["):
+                named = [j for j, name in enumerate(self.called) if fnmatchcase(name, text)]
                 if not named:
                     raise DataError(
                         f"{self.source}: no column is called like {text!r}; the columns are "
                         f"{listed(self.called)} (ignore=NAME)."
                     )
-                found.update(named)
-            elif between:
-                ends = [self._position(end, "ignore") for end in between.groups()]
-                found.update(range(ends[0], ends[1] + 1))
-            else:
-                found.add(self._position(each, "ignore"))
+            between = _RANGE.fullmatch(text)
+            if between and not named:
+                first, last = (self._position(end, "ignore") for end in between.groups())
+                named = [*range(first, last + 1)]
+            found.update(named or [self._position(each, "ignore")])
         return found
 
     def _position(self, given: str | int, option: str) -> int:
@@ -409,15 +601,15 @@ class NamedColumns:
             return names
         if duplicates == "error":
             self._refuse_repeated([name for name, count in counts.items() if count > 1])
-        seen: dict[str, int] = {}
+        seen: Counter[str] = Counter()
         found = {}
         for j, name in names.items():
-            seen[name] = seen.get(name, -1) + 1
             own = f"{name}.{seen[name]}" if seen[name] else name
             while seen[name] and own in counts:
                 own += "_"
             if duplicates == "suffix" or not seen[name]:
                 found[j] = own
+            seen[name] += 1
         return found
 
     def _refuse_repeated(self, names: Sequence[str]) -> None:
@@ -426,126 +618,19 @@ class NamedColumns:
             f"{_DUPLICATES}."
         )
 
-    def _load(
-        self,
-        used: Sequence[int],
-        roles: Mapping[str, int],
-        names: Mapping[int, str],
-        text: Collection[int] = (),
-    ) -> tuple[Any, Found]:
-        """The frame of the features, and by their roles the other columns that there are, from one
-        reading."""
-        # labels and groups are read as they are written: numbers would not tell 01 from 1
-        words = {j for role, j in roles.items() if role != "weights"}
-        frame = self.load([*used, *dict.fromkeys(roles.values())], {*text, *words})
-        found = {role: frame[j].rename(self.called[j]) for role, j in roles.items()}
-        if "ids" in found:  # numbers of typed tables
-            found["ids"] = as_text(found["ids"])
-        features = frame.iloc[:, : len(used)].set_axis([names[j] for j in used], axis=1)
-        if not features.columns.is_unique:
-            features = self._averaged(features)
-        return features, found
 
-    def _averaged(self, frame: Any) -> Any:
-        """The means of columns of one name."""
-        again = frame.columns[frame.columns.duplicated(keep=False)]
-        chosen = frame.columns.isin(again)
-        text = [n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype)]
-        words = [name for name in again.unique() if name in text]
-        if words:
-            raise DataError(
-                f"{self.source}: columns of text have no mean: {listed(words)}; {_DUPLICATES}."
-            )
-        means = frame.loc[:, chosen].T.groupby(level=0, sort=False).mean().T
-        order = list(dict.fromkeys(frame.columns))
-        return pandas().concat([frame.loc[:, ~chosen], means], axis=1)[order]
-
-    def _without_names(
-        self, frame: Any, ids: Any, asked: str | int | None
-    ) -> tuple[Any, Any, list[str]]:
-        """The features without columns that hold nothing and have no name, and without those that
-        name the samples, of which the first is kept; and notes on both."""
-        notes = []
-        empty = [
-            name
-            for name in frame.columns
-            if name.startswith("Unnamed: ") and frame[name].isna().all()
-        ]
-        text = text_columns(frame)
-        others = [] if asked is not None else [c.name for c in text if are_ids(c)]
-        same = [c.name for c in text if len(c) > 1 and not c.hasnans and c.nunique() == 1]
-        if len({*others, *same, *empty}) == frame.shape[1]:  # or there would be no feature
-            others, same = [], []
-        if ids is None and others:
-            ids = frame[others[0]]
-        if empty or others or same:
-            frame = frame.drop(columns=[*empty, *others, *same])
-        if same:
-            notes.append(f"{self.source}: left out, as the same word in each row: {listed(same)}")
-        if empty:
-            notes.append(f"{self.source}: left out, as without a name and a cell: {listed(empty)}")
-        if ids is not None and asked is None:
-            names = list(dict.fromkeys([ids.name, *others]))
-            what = "names the samples, and is no feature"
-            if len(names) > 1:
-                what = "name the samples, and are no features"
-            notes.append(f"{self.source}: {listed(names)} {what} (another one: ids=NAME)")
-        if not frame.shape[1]:
-            raise DataError(
-                f"{self.source}: no feature columns; found only {listed(self.called)}"
-                f"{_separator_hint(self.names)}."
-            )
-        return frame, ids, notes
-
-    def _table(
-        self,
-        features: Sequence[Feature],
-        frame: Any,
-        target: str | None,
-        y: NDArray[Any] | None,
-        blanks: bool,
-        *way_out: str,
-    ) -> Table:
-        X = feature_matrix(features, frame, self.source)
-        with np.errstate(all="ignore"):  # a sum is finite where all cells are, or beyond the range
-            whole = np.isfinite((X.data if sp.issparse(X) else X).sum())
-        words = frame.columns[[is_text(dtype) for dtype in frame.dtypes]]
-        if not whole or any(frame[name].hasnans for name in words):
-            refuse_unusable_cells(frame, self.source, blanks, *way_out)
-        names = [feature.name for feature in features]
-        return Table(X, y, names, target if y is not None else None, self.source)
-
-    def _labels(
-        self, column: Any, request: TableRequest, elsewhere: str = ""
-    ) -> NDArray[Any] | None:
-        # a target column with gaps waits for its predictions
-        if column is None or (column.isna().any() and not request.labelled):
-            return None
-        if not self.tells_text:
-            column = written_labels(column)
-        return class_labels(column.to_numpy(), column.name, self.source, column.index, elsewhere)
-
-    def _target(
-        self,
-        target: str | int | None,
-        *,
-        last_by_default: bool,
-        out_of_question: Collection[int],
-    ) -> int | None:
-        """The column that is named, or else an obvious one of those in question."""
-        if target is not None:
-            return self._position(target, "target")
-        free = [j for j, name in enumerate(self.names) if name and j not in out_of_question]
-        usual = [j for j in free if self.names[j].lower() in TARGET_NAMES]
-        if len(usual) == 1:
-            return usual[0]
-        return free[-1] if last_by_default and free else None
-
-
-def _rows(kept: Any, frame: Any, ids: Any, found: Found) -> tuple[Any, Any, Found]:
+def _rows(kept: Any, frame: Any, found: Found) -> tuple[Any, Found]:
     """Some of the rows, which keep their numbers."""
-    others = {role: column[kept] for role, column in found.items()}
-    return frame[kept], None if ids is None else ids[kept], others
+    return frame[kept], {role: column[kept] for role, column in found.items()}
+
+
+def _normal_forms(first: Any, second: Any) -> tuple[Any, Any]:
+    """Two columns of names in their normal forms, if these tell apart all that differ."""
+    forms = [column.map(normal_form, na_action="ignore") for column in (first, second)]
+    pairs = zip(forms, (first, second), strict=True)
+    if all(form.nunique() == column.nunique() for form, column in pairs):
+        return forms[0], forms[1]
+    return first, second
 
 
 def _separator_hint(names: Sequence[str]) -> str:

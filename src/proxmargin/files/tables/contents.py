@@ -5,57 +5,14 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, pandas
-
-# What `pandas.api.types.infer_dtype` calls objects that are numbers (or nothing at all).
-_NUMBER_OBJECTS = frozenset(
-    {"boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty"}
-)
-
-
-def is_number(cell: object, decimal: str = ".") -> bool:
-    """Whether a cell is a number as pandas reads it: without the underscores of Python."""
-    text = str(cell).replace(decimal, ".")
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
-
-
-def is_text(dtype: Any) -> bool:
-    """Whether a column of a table that was read holds text; all others hold numbers."""
-    return type(dtype).__name__ == "StringDtype"  # without an import: asked of each column
-
-
-def numbers_or_text(series: Any) -> Any:
-    """The series in the types that tables have: numbers or booleans of NumPy, NaN where they are
-    missing, or pandas strings, NA where they are."""
-    pd = pandas()
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
-        return series
-    missing = series.isna()
-    if not _holds_numbers(series):
-        return series.astype(object).where(missing, series.map(str)).astype("string")
-    if not missing.any() and pd.api.types.infer_dtype(series) == "boolean":
-        return series.astype(bool)
-    # object columns of Decimal, bool and None, and the nullable extension types
-    return series.astype(object).where(~missing, np.nan).astype(np.float64)
-
-
-def _holds_numbers(series: Any) -> bool:
-    types = pandas().api.types
-    if types.is_object_dtype(series.dtype):
-        return types.infer_dtype(series, skipna=True) in _NUMBER_OBJECTS
-    if types.is_complex_dtype(series.dtype):
-        return False
-    return bool(types.is_numeric_dtype(series.dtype) or types.is_bool_dtype(series.dtype))
+from proxmargin.files.errors import DataError, listed
 
 
 @dataclass(frozen=True)
@@ -79,7 +36,7 @@ class Dialect:
         What begins a line, or the rest of one, that is no data.
     missing : sequence of str
         Cells that are missing, besides empty ones and the usual words; of one column alone as
-        ``'COLUMN=-9'``.
+        ``'COLUMN=-9'``. Also of typed tables, such as Parquet.
     short_rows : {'error', 'missing'}
         Whether rows with too few cells are refused, or end with missing cells.
     sheet : str or int, optional
@@ -132,12 +89,28 @@ class Dialect:
         except LookupError:
             raise DataError(f"There is no encoding {self.encoding!r}.") from None
 
-    def absent(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """For each of the columns the cells that are missing there."""
-        pairs = [(word.rpartition("="), word) for word in self.missing]
-        own = [(name, value) for (name, equals, value), _ in pairs if equals and name in names]
-        shared = [word for (name, equals, _), word in pairs if not (equals and name in names)]
-        return [(*shared, *(value for of, value in own if of == name)) for name in names]
+    def shared_missing(self, names: Sequence[str]) -> list[str]:
+        """The words that are missing in each of these columns."""
+        return [word for word in self.missing if word.rpartition("=")[0] not in names]
+
+    def own_missing(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """The words that are missing in one of these columns alone."""
+        own: dict[str, list[str]] = {}
+        for name, _, value in (word.rpartition("=") for word in self.missing):
+            if name in names:
+                own.setdefault(name, []).append(value)
+        return own
+
+    def refuse_unknown_missing(self, source: str, names: Sequence[str]) -> None:
+        """Refuse a word for the missing cells of a column that is none of ``names``."""
+        for name, _, value in (word.rpartition("=") for word in self.missing):
+            if name and name not in names:
+                near = get_close_matches(name, names, 1)
+                advice = f": missing='{near[0]}={value}'" if near else " (missing='COLUMN=CODE')"
+                raise DataError(
+                    f"{source}: there is no column {name!r} in which {value!r} could be missing; "
+                    f"the columns are {listed(names)}; name one of them{advice}."
+                )
 
 
 USUAL = Dialect()
@@ -200,7 +173,9 @@ class Table:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What a training table should look like (see `proxmargin.read_data`)."""
+    """What a table should look like (see `proxmargin.read_data`); of a fitted model also the names
+    of its features, if it has any, their number, and what becomes of levels that it has not
+    seen."""
 
     target: str | int | None = None
     encode: bool = False
@@ -214,13 +189,6 @@ class TableRequest:
     drop_classes: Sequence[str] = ()
     duplicates: str = "error"
     normalize_levels: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted(TableRequest):
-    """The columns a fitted model needs: by name where it knows names, otherwise by count. What
-    ``ids`` names is to be kept as it is."""
-
-    feature_names: Sequence[str] | None
-    n_features: int
+    feature_names: Sequence[str] | None = None
+    n_features: int = 0
     unseen: str = "error"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -13,16 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.contents import Dialect, is_number
+from proxmargin.files.tables.cells import DOUBTFUL, MISSING, SIGNS, is_number
+from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.labels import TARGET_NAMES
 
 COMMENTS = "#!%"  # what lines of comments before a table usually begin with
-# words for missing cells, which speak neither for a header nor against one
-MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
-# words that are also levels of real columns: missing where all other cells are numbers
-DOUBTFUL = ("?", ".", "-", "n/a", "#N/A", "#N/A N/A", "#NA", "None", "none", "-NaN", "na", "Na")
-
-SIGNS = "%‰$€£¥₹"  # before or behind numbers
 
 # what to do where it cannot be known what the first row is
 SAY_WHICH = (
@@ -34,6 +29,7 @@ _SEPARATORS = (",", "\t", ";", "|", " ")
 _ROWS = 100  # from which a separator is told
 _CONSISTENT = 0.9  # share of rows as wide as most
 _CELLS = 30_000  # of which a header is told
+_ABSENT = frozenset((*MISSING, *DOUBTFUL))
 _USUAL_NAMES = TARGET_NAMES | {"id", "sample", "sample_id", "patient", "name", "group"}
 # chance of a first row of data being as unlike the others, below which it is a header
 _UNLIKELY = 0.05
@@ -71,14 +67,21 @@ def is_blank(row: Sequence[str]) -> bool:
     return not any(map(str.strip, row))
 
 
+def is_note(row: Sequence[Any], width: int) -> bool:
+    """Whether a row has several words in its first cell and nothing else, as notes below a table
+    have."""
+    words = str(row[0]).strip() if row else ""
+    alone = width >= _FEW and not any(str(cell).strip() for cell in row[1:])
+    return alone and (" " in words or words[:1] in ("*", "†", "‡", "§")) and not is_number(words)
+
+
 def layout_of(
     source: str, lines: list[str], dialect: Dialect, usual: str | None, *, any_text: bool
 ) -> Layout:
     """The layout of the table that begins with these lines. ``usual`` is the separator of files of
     that name; ``any_text``: a single column is a table, too. Raises DataError: there is no table,
     or it cannot be known whether it has a header."""
-    preamble = 0
-    marks = dialect.comment or COMMENTS
+    preamble, marks = 0, dialect.comment or COMMENTS
     while preamble < len(lines) and (not lines[preamble].strip() or lines[preamble][0] in marks):
         preamble += 1
     body = lines[preamble:]
@@ -89,19 +92,31 @@ def layout_of(
     notes = []
     if dialect.separator is None and usual is not None and separator != usual:
         notes.append(f"{source}: cells are separated by {separator!r} (separator={separator!r})")
-    rows = list(_numbered(body, separator))
-    width = _usual_width([row for _, row in rows[1:] or rows])
-    commented = _commented_header(lines[:preamble], separator, width, rows, dialect)
-    if commented:
-        rows.insert(0, (0, commented))
-    told = sum(not is_blank([line]) for line in lines[:preamble]) - bool(commented)
+    rows, left, reader = [], _CELLS, cells(body, separator)
+    for row in reader:
+        if not is_blank(row):
+            rows.append((reader.line_num, row))
+            left -= len(row)
+            if left < 0:
+                break
+    told = sum(not is_blank([line]) for line in lines[:preamble])
+    if preamble and dialect.header is None and rows:
+        names: list[str] = next(cells([lines[preamble - 1].lstrip(COMMENTS)], separator), [])
+        if _is_commented_header(names, rows, dialect.decimal):
+            rows.insert(0, (0, names))
+            told -= 1
     laid = layout_of_rows(source, rows, dialect, told)
-    return replace(
-        laid,
-        separator=separator,
-        skipped=preamble + laid.skipped,
-        notes=(*notes, *laid.notes),
-    )
+    skipped, notes = preamble + laid.skipped, [*notes, *laid.notes]
+    return replace(laid, separator=separator, skipped=skipped, notes=tuple(notes))
+
+
+def _is_commented_header(
+    names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], decimal: str
+) -> bool:
+    """Whether a line of comments is as wide as the rows and has only words above numbers."""
+    numbers = any(is_number(cell, decimal) for cell in rows[0][1])
+    alike = 1 < len(names) == _usual_width([row for _, row in rows])
+    return alike and numbers and not any(is_number(cell, decimal) for cell in names)
 
 
 def layout_of_rows(
@@ -109,7 +124,7 @@ def layout_of_rows(
 ) -> Layout:
     """The layout of a table that begins with these rows, none of them blank, each with the number
     of lines up to its end; ``told`` lines are left out before them."""
-    width = _usual_width([row for _, row in rows[1:] or rows])
+    width = _usual_width([row for _, row in rows])
     notes, start = [], 0
     while start < len(rows) - 1 and _is_title(rows[start][1], rows[start + 1][1], width):
         start += 1
@@ -142,26 +157,23 @@ def layout_of_rows(
     return Layout(",", first, end, index_first, tuple(notes))
 
 
+def _usual_width(rows: Sequence[Sequence[str]]) -> int:
+    """The most frequent number of cells, but of the first row where there are others."""
+    return Counter(map(len, rows[1:] or rows)).most_common(1)[0][0] if rows else 0
+
+
 def _are_units(row: Sequence[str], below: Sequence[Sequence[str]], dialect: Dialect) -> bool:
     """Whether a row has words above two or more columns of numbers, no number, and no word of the
     rows below it, as a second row of a header has."""
     decimal, table = dialect.decimal, [each for each in below if len(each) == len(row)]
-    filled = [j for j, cell in enumerate(row) if cell not in (*MISSING, *DOUBTFUL)]
+    filled = [j for j, cell in enumerate(row) if cell not in _ABSENT]
     if not table or any(is_number(row[j], decimal) for j in filled):
         return False
     columns = [[each[j].strip() for each in table] for j in range(len(row))]
-    present = [[cell for cell in c if cell not in (*MISSING, *DOUBTFUL)] for c in columns]
+    present = [[cell for cell in column if cell not in _ABSENT] for column in columns]
     measured = [j for j, c in enumerate(present) if c and all(is_number(x, decimal) for x in c)]
     above = sum(j in filled for j in measured)
     return above >= 2 and not any(row[j] in columns[j] for j in filled)
-
-
-def is_note(row: Sequence[Any], width: int) -> bool:
-    """Whether a row has several words in its first cell and nothing else, as notes below a table
-    have."""
-    words = str(row[0]).strip() if row else ""
-    alone = width >= _FEW and not any(str(cell).strip() for cell in row[1:])
-    return alone and (" " in words or words[:1] in ("*", "†", "‡", "§")) and not is_number(words)
 
 
 def _are_row_names(first_column: Sequence[str]) -> bool:
@@ -170,6 +182,13 @@ def _are_row_names(first_column: Sequence[str]) -> bool:
     return len(set(first_column)) == len(first_column) and (
         words or all(cell.strip().isdecimal() for cell in first_column)
     )
+
+
+def _is_title(row: Sequence[str], below: Sequence[str], width: int) -> bool:
+    """Whether a row is a title of the table, or of some of its columns above their names."""
+    filled = [cell for cell in row if cell.strip()]
+    of_columns = 2 * len(filled) <= width and not any(map(is_number, (*filled, *below)))
+    return width >= _FEW and (len(filled) == 1 or (of_columns and all(map(str.strip, below))))
 
 
 def _known_separator(
@@ -182,53 +201,13 @@ def _known_separator(
             "its separator is given (separator=)."
         )
     # where both are the same, cells with a decimal mark are quoted
-    if separator == dialect.decimal and not any(
-        separator in cell for row in cells(body[:_ROWS], separator) for cell in row
-    ):
+    rows = cells(body[:_ROWS], separator) if separator == dialect.decimal else []
+    if separator == dialect.decimal and not any(separator in cell for row in rows for cell in row):
         raise DataError(
             f"{source}: the decimal mark {separator!r} also separates the cells; name another "
             "separator (separator=) or decimal mark (decimal=)."
         )
     return separator
-
-
-def _numbered(body: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the number of lines up to its end."""
-    reader, left = cells(body, separator), _CELLS
-    for row in reader:
-        if not is_blank(row):
-            yield reader.line_num, row
-            left -= len(row)
-            if left < 0:
-                return
-
-
-def _usual_width(rows: Sequence[Sequence[str]]) -> int:
-    return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
-
-
-def _is_title(row: Sequence[str], below: Sequence[str], width: int) -> bool:
-    """Whether a row is a title of the table, or of some of its columns above their names."""
-    filled = [cell for cell in row if cell.strip()]
-    of_columns = 2 * len(filled) <= width and not any(map(is_number, (*filled, *below)))
-    return width >= _FEW and (len(filled) == 1 or (of_columns and all(map(str.strip, below))))
-
-
-def _commented_header(
-    preamble: list[str],
-    separator: str,
-    width: int,
-    rows: list[tuple[int, list[str]]],
-    dialect: Dialect,
-) -> list[str]:
-    """The names in the last line of comments, if it is as wide as the rows and has only words
-    above numbers."""
-    if not preamble or dialect.header is not None or width < 2:
-        return []
-    names: list[str] = next(cells([preamble[-1].lstrip(COMMENTS)], separator), [])
-    words = not any(is_number(cell, dialect.decimal) for cell in names)
-    numbers = rows and any(is_number(cell, dialect.decimal) for cell in rows[0][1])
-    return names if words and numbers and len(names) == width else []
 
 
 def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
@@ -240,7 +219,7 @@ def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
             rows = [row for row in cells(body[:_ROWS], mark) if not is_blank(row)]
         except csv.Error:
             continue
-        width = _usual_width(rows[1:] or rows)
+        width = _usual_width(rows)
         if width > 1:
             alike = [len(row) == width for row in rows[1:]]
             # the header of R has a name fewer
@@ -270,20 +249,20 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
         return "holds only numbers" if all(is_number(c, decimal) for c in first if c) else ""
     columns = np.array(table, dtype=object).T
     values = _numbers([first, *table]).T
-    blank: NDArray[Any] = np.isin(columns, [*MISSING, *DOUBTFUL])
+    blank: NDArray[Any] = np.isin(columns, [*_ABSENT])
     shares = [
         np.isfinite(v[1:][present]).mean() if present.any() else 0.0
         for v, present in zip(values, ~blank, strict=True)
     ]
     numeric = [bool(share >= _CONSISTENT) for share in shares]
-    named = [j for j, cell in enumerate(first) if cell not in (*MISSING, *DOUBTFUL)]
+    named = [j for j, cell in enumerate(first) if cell not in _ABSENT]
     numbers = [j for j in named if np.isfinite(values[j, 0])]
-    words = [j for j in named if j not in set(numbers)]
-    again = [first[j] for j in words if not numeric[j] and _occurs(first[j], columns[j])]
-    if again and len(again) < len(first):
-        return f"is one of the rows ({listed(again)} again below it)"
+    words = [j for j in named if not np.isfinite(values[j, 0])]
+    below = [{cell.strip() for cell in column} for column in columns]
+    again = [first[j] for j in words if not numeric[j] and first[j] in below[j]]
     if again:
-        return "is one of the rows"
+        which = f" ({listed(again)} again below it)" if len(again) < len(first) else ""
+        return f"is one of the rows{which}"
     if any(first[j].lower() in _USUAL_NAMES for j in words):
         return ""
     above = [j for j in numbers if numeric[j]]
@@ -291,7 +270,7 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     apart = len(unlike) >= 2 and 2 * len(unlike) >= len(above)
     if not words:
         # data frames without names are written with 0, 1, 2, ... as their header
-        counts = [int(values[j, 0]) for j in numbers] in _counts(len(first))
+        counts = np.ptp(values[:, 0] - np.arange(len(first))) == 0 and values[0, 0] in (0, 1)
         return "" if counts and (apart or len(first) >= _RISING) else "holds only numbers"
     over = sum(shares[j] >= 0.5 for j in words)
     plausible = len(above) - len(unlike)
@@ -299,17 +278,12 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
         return ""
     if above:
         axis = len(above) >= _RISING and _is_axis(values[above])
-        if axis or apart:
-            return ""
-        return f"has numbers such as {first[above[0]]} above numbers, as a row of data has"
+        above_numbers = f"has numbers such as {first[above[0]]} above numbers, as a row of data has"
+        return "" if axis or apart else above_numbers
     chances = [_chance_of_new(columns[j]) for j in words if not numeric[j]]
     if prod(chances) < _UNLIKELY or len(table) <= _FEW:
         return ""
     return f"has words ({listed(first[j] for j in words)}) above words that differ in each row"
-
-
-def _counts(width: int) -> list[list[int]]:
-    return [list(range(start, start + width)) for start in (0, 1)]
 
 
 def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
@@ -324,10 +298,6 @@ def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     plain = plain.str.replace(",", ".").astype(object)
     found[plain.index] = pd.to_numeric(plain, errors="coerce")
     return np.asarray(found.to_numpy(dtype=np.float64).reshape(len(rows), -1))
-
-
-def _occurs(word: str, column: NDArray[Any]) -> bool:
-    return any(cell.strip() == word for cell in column)
 
 
 def _is_unlike(name: str, values: NDArray[np.float64], column: NDArray[Any]) -> bool:

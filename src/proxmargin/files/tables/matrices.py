@@ -21,14 +21,9 @@ from sklearn import datasets
 from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, plural
-from proxmargin.files.tables.contents import (
-    FeatureMatrix,
-    Table,
-    TableRequest,
-    Wanted,
-)
+from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
 from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
-from proxmargin.files.tables.text import Cost, opened_bytes
+from proxmargin.files.tables.text import opened_bytes
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.memory import shortage
 
@@ -40,14 +35,12 @@ _MAX_HEADER = 10_000
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _KIND_NAMES = {"O": "Python objects", "V": "records", "c": "complex numbers", "S": "bytes"}
 
-Shape = tuple[int, ...]
-
 
 def array_from(
     stream: IO[bytes],
     kinds: Collection[str],
     size: int,
-    check: Callable[[Shape, np.dtype[Any]], object] = lambda shape, dtype: None,
+    check: Callable[[tuple[int, ...], np.dtype[Any]], object] = lambda shape, dtype: None,
 ) -> NDArray[Any]:
     """The array in a file of ``size`` bytes, in this machine's byte order; ``check`` may refuse the
     header. ValueError: no such file, another kind of data, or less than it declares."""
@@ -155,65 +148,57 @@ class PlainMatrix:
             if request.labelled:
                 raise DataError(f"{self.source}: no labels: the array 'y' is missing.")
             return Table(self.X, None, self.feature_names, None, self.source)
-        X = self.X
-        notes: tuple[str, ...] = ()
         kept = np.arange(len(self.y))
         if request.labelled and request.unlabelled == "drop" and self.y.dtype.kind == "f":
             kept = np.flatnonzero(~np.isnan(self.y))
-            unlabelled = len(self.y) - len(kept)
             if not len(kept):
                 raise DataError(f"{self.source}: no row has a label.")
-            notes = (f"{self.source}: {plural(unlabelled, 'row')} without a label",)[:unlabelled]
+        lost = len(self.y) - len(kept)
+        notes = (f"{self.source}: {plural(lost, 'row')} without a label",) if lost else ()
         y = class_labels(self.y[kept], "y", self.source, kept)
         if request.drop_classes:
             others = other_classes(y, request.drop_classes, self.source)
             kept, y = kept[others], y[others]
-        if len(kept) < len(self.y):
-            X = X[kept]
+        X = self.X[kept] if len(kept) < len(self.y) else self.X
         if request.labelled:
             refuse_too_wide(self.source, int(X.shape[1]), y, self.last_feature)
         return Table(X, y, self.feature_names, "y", self.source, notes=notes)
 
-    def for_model(self, wanted: Wanted) -> Table:
+    def for_model(self, request: TableRequest) -> Table:
         """The columns by name where both sides have names, otherwise all, if as many."""
-        if wanted.ids is not None:
+        if request.ids is not None:
             raise DataError(
-                f"{self.source}: only a column of a table can be kept (ids={wanted.ids!r}), and "
+                f"{self.source}: only a column of a table can be kept (ids={request.ids!r}), and "
                 "this is a matrix."
             )
-        table = self.table(wanted)
-        if table.feature_names is None or wanted.feature_names is None:
-            return same_width(table, wanted, may_pad=self.trailing_zeros_implied)
-        return _by_name(table, list(wanted.feature_names))
+        table = self.table(request)
+        if table.feature_names is None or request.feature_names is None:
+            return same_width(table, request, may_pad=self.trailing_zeros_implied)
+        where = {name: j for j, name in enumerate(table.feature_names)}
+        names = list(request.feature_names)
+        missing = [name for name in names if name not in where]
+        if missing:
+            raise DataError(
+                f"{table.source}: {plural(len(missing), 'column')} of the model not in the file: "
+                f"{listed(missing)}."
+            )
+        return replace(table, X=table.X[:, [where[name] for name in names]], feature_names=names)
 
 
-def same_width(table: Table, wanted: Wanted, *, may_pad: bool) -> Table:
+def same_width(table: Table, request: TableRequest, *, may_pad: bool) -> Table:
     """The table if it has the model's number of columns; sparse ones can be padded."""
-    width = int(table.X.shape[1])
-    names = None if wanted.feature_names is None else list(wanted.feature_names)
-    if width == wanted.n_features:
-        return replace(table, feature_names=names)
-    if width < wanted.n_features and may_pad:
-        X: Any = table.X
-        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], wanted.n_features))
-        return replace(table, X=X, feature_names=names)
-    raise DataError(
-        f"{table.source}: the file has {plural(width, 'feature column')} and the model "
-        f"{wanted.n_features}"
-        + ("." if may_pad else "; without names on both sides the numbers must agree.")
-    )
-
-
-def _by_name(table: Table, names: list[str]) -> Table:
-    where = {name: j for j, name in enumerate(table.feature_names or [])}
-    missing = [name for name in names if name not in where]
-    if missing:
+    X: Any = table.X
+    width = int(X.shape[1])
+    if width < request.n_features and may_pad:
+        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], request.n_features))
+    elif width != request.n_features:
         raise DataError(
-            f"{table.source}: {plural(len(missing), 'column')} of the model not in the file: "
-            f"{listed(missing)}."
+            f"{table.source}: the file has {plural(width, 'feature column')} and the model "
+            f"{request.n_features}"
+            + ("." if may_pad else "; without names on both sides the numbers must agree.")
         )
-    columns = [where[name] for name in names]
-    return replace(table, X=table.X[:, columns], feature_names=names)
+    names = None if request.feature_names is None else list(request.feature_names)
+    return replace(table, X=X, feature_names=names)
 
 
 def _refuse_nonfinite(X: FeatureMatrix, source: str, blanks: bool) -> None:
@@ -334,8 +319,8 @@ def _as_float(X: NDArray[Any]) -> NDArray[Any]:
     return X.astype(np.float32 if narrow else np.float64, copy=False)
 
 
-# an entry is a value and an index, converted once; a line has a label and a place where it starts
-_COST = Cost(line=24, colon=24)
+# bytes: an entry is a value and an index, converted once; a line has a label and where it starts
+_ENTRY = 24
 # a label, and pairs of an index and a value
 _LINE = re.compile(r"[+-]?[\d.,eE+-]+(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
 
@@ -363,7 +348,7 @@ def read_svmlight(path: Path) -> PlainMatrix:
 @contextmanager
 def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
     try:
-        with opened_bytes(path, _COST) as stream:
+        with opened_bytes(path, line=_ENTRY, colon=_ENTRY) as stream:
             yield stream
     except DataError:
         raise

@@ -8,25 +8,19 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, library, listed, pandas, plural
+from proxmargin.files.tables.cells import as_text
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import USUAL, Dialect, is_number, numbers_or_text
-from proxmargin.files.tables.delimited import (
-    columns_of_text,
-    numbers_among,
-    numbers_left,
-    numbers_meant,
-    read_delimited,
-)
+from proxmargin.files.tables.contents import USUAL, Dialect
+from proxmargin.files.tables.delimited import columns_of_text, read_delimited
 from proxmargin.files.tables.layout import Layout, is_note, layout_of_rows
 from proxmargin.files.tables.matrices import (
     EMBEDDED,
@@ -48,7 +42,6 @@ TableSource: TypeAlias = NamedColumns | PlainMatrix
 _CELL_BYTES = 16
 _XML_BYTES = 8  # bytes of memory for a byte of a workbook's text
 _SHEET_ROWS = 1000  # from which the header of a sheet is told
-_NO_NAME = re.compile(r"__index_level_\d+__")  # as pandas calls a row index without a name
 _SHOWN = 4096  # bytes from which text is told
 _TOLD_BY = 80  # lines from which a kind of text is told
 
@@ -67,72 +60,67 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
         raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
 
 
-def _refuse_much(path: Path, rows: int, columns: int) -> None:
-    short = shortage(_CELL_BYTES * rows * columns)
-    if short:
-        raise DataError(
-            f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or columns."
-        )
-
-
-def _read_parquet(path: Path) -> NamedColumns:
+def _read_parquet(path: Path, dialect: Dialect) -> NamedColumns:
     with _readable(path, "Parquet"):
         # the file alone: `read_table` would also read columns from folder names: `year=2020`
         file = library("pyarrow.parquet").ParquetFile(str(path))
-        _refuse_much(path, file.metadata.num_rows, file.metadata.num_columns)
-        return _arrow_columns(path, "Parquet", file.read())
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        short = shortage(_CELL_BYTES * rows * columns)
+        if short:
+            raise DataError(
+                f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or "
+                "columns."
+            )
+        return _arrow_columns(path, dialect, file.read())
 
 
-def _read_arrow(path: Path) -> NamedColumns:
-    pa, kind = library("pyarrow"), "Arrow or Feather"
-    with _readable(path, kind):
+def _read_arrow(path: Path, dialect: Dialect) -> NamedColumns:
+    pa = library("pyarrow")
+    with _readable(path, "Arrow or Feather"):
         try:
             table = library("pyarrow.feather").read_table(str(path), memory_map=False)
         except pa.ArrowInvalid:
             with pa.OSFile(str(path), "rb") as stream:
                 table = library("pyarrow.ipc").open_stream(stream).read_all()
-        return _arrow_columns(path, kind, table)
+        return _arrow_columns(path, dialect, table)
 
 
-def _arrow_columns(path: Path, kind: str, table: Any) -> NamedColumns:
+def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
     table.validate(full=True)  # offsets of a damaged file may point anywhere
-    # the row index that pandas wrote along names the rows
-    metadata = table.schema.pandas_metadata or {}
-    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    for each in metadata.get("index_columns", []):
-        if isinstance(each, dict) and each.get("name") is not None:  # 1, 2, ... are not stored
-            numbers = range(each["start"], each["stop"], each["step"])
-            table = table.add_column(0, str(each["name"]), [list(numbers)])
-            index.add(str(each["name"]))
-    places = [j for j, name in enumerate(table.column_names) if name in index]
-    others = [j for j, name in enumerate(table.column_names) if name not in index]
-    if not others:
+    if not table.num_columns:
         raise DataError(f"{path}: the file has no columns.")
-    notes = [f"{path}: levels of the row index are left out: {listed(index)}"]
-    table = table.select([*places, *others] if len(places) == 1 else others)
     if not table.num_rows:
         raise DataError(f"{path}: there are columns but no data rows.")
-    types = library("pyarrow").types
+    frame = table.to_pandas()
+    names, index, notes = list(map(str, frame.columns)), frame.index, []
+    # the row index that pandas wrote along names the rows
+    named = index.nlevels == 1 and not (
+        index.name is None and isinstance(index, pandas().RangeIndex)
+    )
+    if named:
+        names = ["" if index.name is None else str(index.name), *names]
+    elif index.nlevels > 1:
+        notes = [f"{path}: levels of the row index are left out: {listed(index.names)}"]
+    frame = frame.reset_index(drop=not named, names=[""] if named else None, allow_duplicates=True)
+    frame.columns = range(len(names))
 
-    def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        # a type knows whether it is text, so `text` needs no second reading here
-        nested = [table.field(j).name for j in positions if types.is_nested(table.field(j).type)]
+    def parse(positions: Collection[int], text: Collection[int]) -> Any:
+        objects = [j for j in positions if frame[j].dtype == object]
+        firsts = {j: frame[j].dropna().iloc[:1].tolist() for j in objects}
+        nested = [
+            names[j]
+            for j, first in firsts.items()
+            if any(map(pandas().api.types.is_list_like, first))
+        ]
         if nested:
             raise DataError(
                 f"{path}: columns of lists or records cannot be used: {listed(nested)}; leave them "
                 f"out: {' '.join(f'ignore={name!r}' for name in nested)}."
             )
-        with _readable(path, kind):
-            columns = {j: numbers_or_text(table.column(j).to_pandas()) for j in positions}
-            return pandas().DataFrame(columns)
+        return frame[list(positions)]
 
-    names = ["" if _NO_NAME.fullmatch(name) else name for name in table.column_names]
     return NamedColumns(
-        str(path),
-        names,
-        load,
-        notes=notes if len(places) > 1 else (),
-        index_first=len(places) == 1,
+        str(path), names, parse, dialect, typed=True, notes=notes, index_first=named
     )
 
 
@@ -142,7 +130,7 @@ _ATTRIBUTE = re.compile(
 _NUMERIC = ("numeric", "real", "integer")
 
 
-def _read_arff(path: Path) -> NamedColumns:
+def _read_arff(path: Path, dialect: Dialect) -> NamedColumns:
     """An ARFF file: nominal attributes, strings and dates are text, whatever they look like."""
     names: list[str] = []
     kinds: list[str] = []
@@ -161,16 +149,12 @@ def _read_arff(path: Path) -> NamedColumns:
         what = f"relations ({listed(relations)})" if relations else "sparse rows ({index value})"
         raise DataError(f"{path}: {what} of ARFF are not read; save the table as CSV.")
     single = any("'" in line for line in body) and not any('"' in line for line in body)
-    skipped = sum(not line.startswith("%") for line in lines[:start])
-    plain = Dialect(comment="%", missing=("?",), na_text=True)
+    mark = None if any("%" in line for line in body) else "%"  # which cells may have, too
+    skipped = sum(not (mark and line.startswith(mark)) for line in lines[:start])
+    plain = Dialect(comment=mark, missing=("?", *dialect.missing), na_text=True)
     layout = Layout(",", names, skipped, quote="'" if single else '"')
-    table = columns_of_text(path, plain, layout)
     words = {j for j, kind in enumerate(kinds) if kind not in _NUMERIC}
-
-    def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        return table.load(positions, {*text, *words.intersection(positions)})
-
-    return NamedColumns(str(path), names, load, notes=table.notes)
+    return replace(columns_of_text(path, plain, layout), words=words)
 
 
 def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
@@ -218,7 +202,7 @@ def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
     while end > layout.skipped and is_note(written(end - 1, end)[0], sheet.shape[1]):
         end -= 1
     frame = sheet.iloc[layout.skipped : end].reset_index(drop=True)
-    frame = frame.set_axis(range(sheet.shape[1]), axis=1)
+    frame = frame.set_axis(range(sheet.shape[1]), axis=1).infer_objects()
     if frame.empty:
         raise DataError(f"{path}: there is a header but no data rows.")
     notes = [*layout.notes]
@@ -226,20 +210,13 @@ def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
         notes.append(f"{path}: the sheet {name!r} is read (sheet=)")
     if end < len(sheet):
         notes.append(f"{path}: {plural(len(sheet) - end, 'row')} of notes below the table left out")
-    columns = layout.names
-    absent = dialect.absent([name or f"Unnamed: {j}" for j, name in enumerate(columns)])
-
-    def load(positions: Sequence[int], text: Collection[int]) -> Any:
-        cells = {j: frame[j].infer_objects() for j in positions}
-        codes = {j: [*absent[j], *(float(w) for w in absent[j] if is_number(w))] for j in positions}
-        cells = {j: each.mask(each.isin(codes[j])) for j, each in cells.items()}
-        words = {j: each for j, each in cells.items() if j not in text}
-        numbers = numbers_among(words, columns, str(path), dialect, notes)
-        return pd.DataFrame({j: numbers.get(j, numbers_or_text(cells[j])) for j in positions})
-
-    reread = partial(numbers_left, source=str(path), dialect=dialect, notes=notes)
     return NamedColumns(
-        str(path), columns, load, notes=notes, reread=reread, index_first=layout.index_first
+        str(path),
+        layout.names,
+        lambda positions, text: frame[list(positions)],
+        dialect,
+        notes=notes,
+        index_first=layout.index_first,
     )
 
 
@@ -270,43 +247,52 @@ def transposed(
     if count <= first:
         raise DataError(f"{table.source}: there are no columns beside the names of the features.")
     names = table.load([0], [0])[0].fillna("").tolist()
-    others = dict(enumerate(beside, len(names) + 1))
     samples = range(first, count)
-    blocks: list[Any] = []  # the numbers, read once
+    read: list[Any] = []  # the cells, once
 
-    def load(positions: Sequence[int], text: Collection[int]) -> Any:
+    def parse(positions: Collection[int], text: Collection[int]) -> Any:
         pd = pandas()
-        if not blocks:
-            blocks.append(table.load(samples, ()))
-        cells = blocks[0]
-        numeric = all(dtype.kind in "fiub" for dtype in cells.dtypes)
-        block = [j for j in positions if 0 < j <= len(names) and numeric and j not in text]
-        found = {}
-        written: Any = None
-        for j in positions:
-            if j == 0:
-                found[j] = pd.Series(table.names[first:], dtype="string")
-            elif j not in block:
-                if j not in others and written is None:
-                    written = table.load(samples, samples)
-                row = beside[others[j]] if j in others else written.iloc[j - 1].tolist()
-                words = pd.Series(row, dtype="string")
-                what = f"{table.source}: row {(others.get(j) or names[j - 1])!r}"
-                found[j] = words if j in text else numbers_meant(words, what, dialect)[0]
-        rows = cells.to_numpy(dtype=np.float64)[[j - 1 for j in block]] if block else None
-        numbers = pd.DataFrame(None if rows is None else rows.T, index=range(count - first))
-        frame = pd.concat([numbers.set_axis(block, axis=1), pd.DataFrame(found)], axis=1)
-        return frame if frame.columns.tolist() == list(positions) else frame[list(positions)]
+        if not read:
+            read.append(_rows_of_numbers(table, samples))
+        cells, whole, written = read[0]
+        block = [j for j in positions if 0 < j <= len(names) and whole[j - 1] and j not in text]
+        others = {}
+        for j in set(positions).difference(block):
+            if 0 < j <= len(names):
+                written = table.load(samples, samples) if written is None else written
+                others[j] = as_text(written.iloc[j - 1]).tolist()
+            else:
+                others[j] = [table.names[first:], *beside.values()][max(j - len(names), 0)]
+        numbers = pd.DataFrame(cells[[j - 1 for j in block]].T, range(count - first), block)
+        text_ = pd.DataFrame({j: pd.Series(row, dtype="string") for j, row in others.items()})
+        return pd.concat([numbers, text_], axis=1) if others else numbers
 
     return NamedColumns(
         table.source,
-        ["sample", *names, *others.values()],
-        load,
-        tells_text=False,
+        ["sample", *names, *beside],
+        parse,
+        dialect,
         notes=table.notes,
         turned=True,
         index_first=True,
     )
+
+
+def _rows_of_numbers(
+    table: NamedColumns, samples: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], Any]:
+    """The cells of these columns as numbers, NaN where they are none, which rows have numbers and
+    missing cells only, and the cells as text, if that was read."""
+    cells = table.load(samples)
+    if all(dtype.kind in "fiub" for dtype in cells.dtypes):
+        return cells.to_numpy(dtype=np.float64), np.ones(len(cells), dtype=bool), None
+    written = table.load(samples, samples)
+    flat = pandas().Series(written.to_numpy(dtype=object).ravel())
+    numbers = pandas().to_numeric(flat, errors="coerce").to_numpy(dtype=np.float64)
+    plain = flat.isna().to_numpy() | ~np.isnan(numbers)
+    cells, plain = numbers.reshape(written.shape), plain.reshape(written.shape)
+    whole = plain.all(axis=1) & ~np.isnan(cells).all(axis=1)
+    return cells, whole & (table.dialect.decimal == "."), written
 
 
 def _read_gct(path: Path, dialect: Dialect) -> NamedColumns:
@@ -322,11 +308,13 @@ def _read_gct(path: Path, dialect: Dialect) -> NamedColumns:
 def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
     """A series matrix of GEO: what is known of the samples, then genes in rows."""
     beside: dict[str, list[str]] = {}
+    skipped = 1
     with opened_text(path, dialect) as stream:
-        for number, line in enumerate(stream, 1):  # noqa: B007
+        for line in stream:
             name, *cells = (cell.strip().strip('"') for cell in line.rstrip("\n").split("\t"))
             if name == "!series_matrix_table_begin":
                 break
+            skipped += not line.startswith("!")
             keys = {cell.partition(":")[0].strip() for cell in cells if cell}
             if name == "!Sample_characteristics_ch1" and len(keys) == 1:
                 beside[keys.pop()] = [cell.partition(":")[2].strip() for cell in cells]
@@ -335,11 +323,7 @@ def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
         names = [cell.strip().strip('"') for cell in stream.readline().rstrip("\n").split("\t")]
     beside = {key: cells for key, cells in beside.items() if len(cells) == len(names) - 1}
     plain = Dialect(encoding=dialect.encoding, comment="!", missing=dialect.missing)
-    skipped = 1
-    with opened_text(path, dialect) as stream:
-        skipped += sum(not line.startswith("!") for line in islice(stream, number))
-    table = columns_of_text(path, plain, Layout("\t", names, skipped))
-    return transposed(table, plain, beside)
+    return transposed(columns_of_text(path, plain, Layout("\t", names, skipped)), plain, beside)
 
 
 # -- which is which ----------------------------------------------------------------------------
@@ -347,11 +331,11 @@ def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
 _SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 # suffixes of text tables, and what separates their cells if nothing else is said
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_TYPED: dict[str, Callable[[Path], TableSource]] = {
+_TYPED: dict[str, Callable[[Path, Dialect], TableSource]] = {
     ".parquet": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
-    ".npz": read_npz,
+    ".npz": lambda path, _: read_npz(path),
     ".arff": _read_arff,
 }
 _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"FEA1": ".feather"}
@@ -381,8 +365,8 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
     head = b""
     if path.is_file():  # what comes through a pipe comes once
         with path.open("rb") as stream:
-            head = stream.read(8)
-    if suffix in _WORKBOOKS and _is_text(path):
+            head = stream.read(_SHOWN)
+    if suffix in _WORKBOOKS and _is_text(head):
         suffix = ".txt"
     if head.startswith(b"\xd0\xcf\x11\xe0"):
         return _read_old_workbook(path, dialect, suffix)
@@ -401,10 +385,10 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
         )
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), suffix)
     if kind in _TYPED:
-        _refuse_dialect(str(path), dialect)
+        _refuse_dialect(str(path), dialect, but=() if kind == ".npz" else ("missing", "na_text"))
         if kind != ".arff" and head.startswith(_PACKED) and suffix != ".npz":
             raise DataError(f"{path}: a compressed file of a binary format: unpack it.")
-        return _TYPED[kind](path)
+        return _TYPED[kind](path, dialect)
     if kind in _SVMLIGHT and dialect.separator is None:
         _refuse_dialect(str(path), dialect)
         return read_svmlight(path)
@@ -418,7 +402,7 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
         filled = [line for line in first_lines(path, dialect)[:_TOLD_BY] if line.strip()]
         start = next((line.lower() for line in filled if not line.startswith("%")), "")
         if start.startswith("@relation"):
-            return _read_arff(path)
+            return _read_arff(path, dialect)
         if filled and filled[0].startswith(("#1.2", "#1.3")):
             return _read_gct(path, dialect)
         if filled and filled[0].startswith(_GEO):
@@ -442,16 +426,13 @@ def _suffix(name: str) -> str:
     return parts[-1] if parts else ""
 
 
-def _is_text(path: Path) -> bool:
+def _is_text(head: bytes) -> bool:
     """Whether a file begins with lines of text."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        lines = stream.read(_SHOWN).rpartition(b"\n")[0]
     try:
-        return bool(lines) and "\0" not in lines.decode()
+        lines = head.rpartition(b"\n")[0].decode()
     except UnicodeDecodeError:
         return False
+    return bool(lines) and "\0" not in lines
 
 
 def _members(path: Path) -> list[str]:
@@ -462,8 +443,9 @@ def _members(path: Path) -> list[str]:
         return []
 
 
-def _refuse_dialect(source: str, dialect: Dialect) -> None:
-    if replace(dialect, transpose=False) != USUAL:
+def _refuse_dialect(source: str, dialect: Dialect, but: Collection[str] = ()) -> None:
+    usual = {name: getattr(USUAL, name) for name in ("transpose", *but)}
+    if replace(dialect, **usual) != USUAL:
         raise DataError(
             f"{source}: this is no text table, so separator, decimal mark, encoding and header "
             "do not apply."

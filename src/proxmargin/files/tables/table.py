@@ -13,17 +13,11 @@ import numpy as np
 
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.files.errors import DataError
+from proxmargin.files.tables.cells import is_text
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import (
-    USUAL,
-    Dialect,
-    Table,
-    TableRequest,
-    Wanted,
-    is_text,
-)
+from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest
+from proxmargin.files.tables.features import are_ids, suspected_codes
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
-from proxmargin.files.tables.levels import are_ids, suspected_codes
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
 DUPLICATES = ("error", "suffix", "mean", "first")
@@ -203,7 +197,7 @@ def read_for_model(
     check_choice("unseen", unseen, ("error", "zero", "missing"))
     check_choice("duplicates", duplicates, DUPLICATES)
     names = getattr(model, "feature_names_in_", None)
-    wanted = Wanted(
+    wanted = TableRequest(
         feature_names=None if names is None else [str(name) for name in names],
         n_features=int(model.n_features_in_),
         labelled=False,

@@ -8,7 +8,6 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -17,14 +16,11 @@ from proxmargin.files.tables.contents import Dialect
 from proxmargin.runtime.files import unpacked_bytes
 from proxmargin.runtime.memory import free_bytes, in_words
 
-# bytes that are asked of the system at a time
-_PIECE = 1 << 17
-# longest line, bytes: a sample of some million values
-_LONGEST_LINE = 1 << 27
+_PIECE = 1 << 17  # bytes that are asked of the system at a time
+_LONGEST_LINE = 1 << 27  # bytes: a sample of some million values
 # a line is held several times at once, cell by cell: the share of the free memory it may have
 _LINE_SHARE = 64
-# characters from which the dialect and the header of a file are told
-_SAMPLE = 1 << 19
+_SAMPLE = 1 << 19  # characters from which the dialect and the header of a file are told
 # byte order marks, the longer before those that begin alike; Python's decoders drop them
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -35,38 +31,24 @@ _MARKS = {
 }
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Bytes of memory that follow from what a file holds, besides one a byte of text."""
-
-    line: int = 0
-    colon: int = 0
-
-    def of(self, piece: bytes, lines: int) -> int:
-        colons = piece.count(b":") if self.colon else 0
-        return len(piece) + self.line * lines + self.colon * colons
-
-
-_TEXT_ONLY = Cost()
-
-
 class NulFound(ValueError):
     """A NUL character in text; C code takes it for the end of a cell."""
 
 
 @contextmanager
-def opened_bytes(path: Path, cost: Cost = _TEXT_ONLY) -> Iterator[io.BufferedReader]:
-    """The unpacked bytes of a file. Raises DataError: while it is read: a line has no end, or more
+def opened_bytes(path: Path, line: int = 0, colon: int = 0) -> Iterator[io.BufferedReader]:
+    """The unpacked bytes of a file, of which each takes a byte of memory, a line and a colon
+    ``line`` and ``colon`` more. Raises DataError while it is read: a line has no end, or more
     memory must follow than is free. Raises OSError: as of `unpacked_bytes`."""
     with unpacked_bytes(path) as packed:
-        yield io.BufferedReader(_Watched(packed, path, cost), _PIECE)
+        yield io.BufferedReader(_Watched(packed, path, line, colon), _PIECE)
 
 
 class _Watched(io.RawIOBase):
     """Passes bytes on and adds up what they will cost."""
 
-    def __init__(self, source: BinaryIO, path: Path, cost: Cost) -> None:
-        self._source, self._path, self._cost = source, path, cost
+    def __init__(self, source: BinaryIO, path: Path, line: int, colon: int) -> None:
+        self._source, self._path, self._line, self._colon = source, path, line, colon
         self._free = free_bytes()
         self._longest = min(_LONGEST_LINE, self._free // _LINE_SHARE)
         self._needed = self._lines = self._unended = 0
@@ -77,14 +59,11 @@ class _Watched(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         piece = self._source.read(len(buffer))
         buffer[: len(piece)] = piece
-        self._look_at(piece)
-        return len(piece)
-
-    def _look_at(self, piece: bytes) -> None:
         end = b"\n" if b"\n" in piece else b"\r"
         lines = piece.count(end)
         self._lines += lines
-        self._needed += self._cost.of(piece, lines)
+        self._needed += len(piece) + self._line * lines
+        self._needed += self._colon * piece.count(b":") if self._colon else 0
         after = len(piece) - 1 - piece.rfind(end)
         self._unended = after if lines else self._unended + len(piece)
         if self._unended > self._longest:
@@ -98,43 +77,31 @@ class _Watched(io.RawIOBase):
                 f"memory, and {in_words(self._free)} is free; read fewer rows or columns, or use a "
                 "machine with more memory."
             )
+        return len(piece)
 
 
 class _Text(io.TextIOWrapper):
-    """Text that, read in pieces, raises `NulFound` at a NUL and leaves out lines of comments."""
-
-    comment: re.Pattern[str] | None = None
+    """Text that, read in pieces, raises `NulFound` at a NUL."""
 
     def read(self, size: int | None = -1, /) -> str:
-        while True:
-            text = super().read(size)
-            if "\0" in text:
-                raise NulFound
-            if self.comment is None or not text:
-                return text
-            text = self.comment.sub("", text + self.readline())
-            if text:  # an empty piece would be the end
-                return text
-
-
-def _codec(head: bytes, dialect: Dialect) -> str:
-    """The encoding by a byte order mark, or else as it is named."""
-    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), dialect.encoding)
+        text = super().read(size)
+        if "\0" in text:
+            raise NulFound
+        return text
 
 
 @contextmanager
-def opened_text(path: Path, dialect: Dialect, cost: Cost = _TEXT_ONLY) -> Iterator[TextIO]:
+def opened_text(path: Path, dialect: Dialect, line: int = 0) -> Iterator[TextIO]:
     """The decoded text of a file, line ends as newlines. Raises DataError: it is not in the
     encoding, cannot be read, or is no table."""
     encoding = dialect.encoding
     try:
-        with opened_bytes(path, cost) as stream:
-            encoding = _codec(stream.peek(4)[:4], dialect)
+        with opened_bytes(path, line) as stream:
+            head = stream.peek(4)[:4]
+            marks = (name for mark, name in _MARKS.items() if head.startswith(mark))
+            encoding = next(marks, encoding)
             # pandas loses an empty cell after a lone carriage return: line ends become newlines
-            text = _Text(stream, encoding=encoding, newline=None)
-            if dialect.comment:
-                text.comment = re.compile(rf"(?m)^{re.escape(dialect.comment)}.*\n?")
-            yield text
+            yield _Text(stream, encoding=encoding, newline=None)
     except UnicodeError as error:
         reason = getattr(error, "reason", str(error))
         raise DataError(
@@ -148,9 +115,13 @@ def opened_text(path: Path, dialect: Dialect, cost: Cost = _TEXT_ONLY) -> Iterat
 
 
 def lines_of(stream: TextIO, dialect: Dialect) -> Iterator[tuple[int, str]]:
-    """The lines of a text that are no comments, each with its number."""
+    """The lines of a text without comments, each with its number."""
     mark = dialect.comment
-    return (pair for pair in enumerate(stream, 1) if not (mark and pair[1].startswith(mark)))
+    if not mark:
+        return enumerate(stream, 1)
+    before = re.compile(rf'((?:[^"{re.escape(mark)}\n]|"[^"\n]*")*){re.escape(mark)}.*')
+    lines = (pair for pair in enumerate(stream, 1) if not pair[1].startswith(mark))
+    return ((number, before.sub(r"\1", line, count=1)) for number, line in lines)
 
 
 def first_lines(path: Path, dialect: Dialect) -> list[str]:

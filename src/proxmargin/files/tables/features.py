@@ -1,0 +1,377 @@
+"""Features: numbers, and text columns as one feature per level; what tells of ids among them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxmargin.files.errors import DataError, listed, pandas, plural, warn
+from proxmargin.files.tables.cells import (
+    MOSTLY,
+    alike,
+    as_text,
+    example_of,
+    is_text,
+    measured,
+    normal_form,
+    numbers_among,
+    slips,
+    stray_words,
+    text_columns,
+)
+from proxmargin.files.tables.contents import FeatureMatrix, TableRequest
+from proxmargin.runtime.memory import shortage
+
+_ID_NAME = re.compile(
+    r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
+    r"|^(sample|patient|subject|specimen|gene|probe)s?)$|[a-z](ID|Id|No|Nr)$"
+)
+# numbers that stand for missing cells in surveys and registers, where they are many and apart
+_CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888, 9999, 99999)
+_CODED = 0.01  # of the rows at least
+_FEW_ROWS = 5
+_MOST_LEVELS = 20  # of a column most of whose cells differ
+_MANY_ROWS = 10  # from which cells that all differ are no chance
+_LONG_NUMBER = 10_000  # from which whole numbers that all differ look like ids
+# Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
+_DENSE_FROM = 0.1
+_STRIP = 64  # columns that are copied at a time: those of a wide table lie apart in memory
+# Missing cells are searched for in every column, but a message names only the first few.
+_CELLS_NAMED = 5
+# what to do about cells that cannot be used
+_CORRECT = "remove these rows or fill in the values"
+_FILL = (
+    f"{_CORRECT}: --impute median (or mean, constant) on the command line, "
+    "read_data(..., blanks=True) and compare(..., preprocess=SimpleImputer()) in Python"
+)
+NOT_FILLED = (
+    f"{_CORRECT}, or fit the model to fill them in as in its training data: proxmargin fit DATA "
+    "--impute median, in Python a pipeline of SimpleImputer() and the model"
+)
+
+
+class Feature(NamedTuple):
+    """One feature: a numeric column, or the indicator that a column equals a level."""
+
+    column: str
+    level: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column if self.level is None else f"{self.column}={self.level}"
+
+
+# -- levels ------------------------------------------------------------------------------------
+
+
+def joined_levels(frame: Any) -> Any:
+    """The frame with one spelling, the most frequent one, for levels that differ only in blanks,
+    case or number format."""
+    changed = {}
+    for column in text_columns(frame):
+        counts = column.value_counts(sort=True)
+        same = {word: group[0] for group in alike(counts.index).values() for word in group}
+        changed[column.name] = column.map(same).astype(column.dtype)
+    return frame.assign(**changed)
+
+
+def known_levels(
+    frame: Any, features: Sequence[Feature], request: TableRequest, source: str
+) -> Any:
+    """The frame of a model's columns, whose levels are those that the model has seen. Others are
+    refused by column, level and row, or become missing, as the request has it; where they are to be
+    zero in all features, they stay."""
+    changed, unseen = {}, []
+    for name, levels in _positions(features).items():
+        column, known = as_text(frame[name]), list(levels)
+        if request.normalize_levels:
+            by_form = {form: group[0] for form, group in alike(known).items() if len(group) == 1}
+            spelt = {w: by_form.get(normal_form(w), w) for w in column.dropna().unique()}
+            same = {word: word if word in levels else other for word, other in spelt.items()}
+            column = column.map(same).astype(column.dtype)
+        strange = column.notna() & ~column.isin(known)
+        if strange.any() and request.unseen == "error":
+            unseen.append(_unseen(column[strange], known))
+        changed[name] = column.mask(strange) if request.unseen == "missing" else column
+    if unseen:
+        raise DataError(
+            f"{source}: levels that the model has not seen: {'; '.join(unseen)} (counting data "
+            "rows from 1). Correct them, or take them for zero in all features (unseen='zero') or "
+            "for missing cells (unseen='missing')."
+        )
+    return frame.assign(**changed)
+
+
+def _unseen(column: Any, known: list[str]) -> str:
+    forms = {normal_form(level): level for level in known}
+    words = []
+    for word, cells in column.groupby(column, sort=False):
+        rows = f"row {listed(cells.index + 1, quote=False)}"
+        like = forms.get(normal_form(word))
+        but = f", {like!r} but for the spelling (normalize_levels=True)" if like else ""
+        words.append(f"{word!r} ({rows}{but})")
+    return f"in {column.name!r} {listed(words, quote=False)}, of {listed(known)}"
+
+
+# -- what is hardly meant ----------------------------------------------------------------------
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column is called as those are that name samples."""
+    return _ID_NAME.search(name.strip()) is not None
+
+
+def are_ids(column: Any) -> bool:
+    """Whether a column of text names the rows: all cells differ, and are words."""
+    if not is_text(column.dtype) or not column.is_unique or column.hasnans or len(column) < 2:
+        return False
+    if len(column) < _MANY_ROWS and not is_id_name(column.name):
+        return False
+    return bool(numbers_among(column)[1].mean() < MOSTLY and not measured(column))
+
+
+def _are_id_numbers(column: Any, name: str) -> bool:
+    if column.dtype.kind not in "iuf" or len(column) < _MANY_ROWS or not column.is_unique:
+        return False
+    values = column.to_numpy()
+    whole = bool(np.all(values == np.trunc(values)))
+    # what counts the rows is told with all that gives a class away
+    counts = column.is_monotonic_increasing
+    return whole and not counts and (is_id_name(name) or bool(values.min() >= _LONG_NUMBER))
+
+
+def warn_of_id_numbers(frame: Any, source: str) -> None:
+    """Warn, once, of columns of whole numbers that look like numbers of patients or samples."""
+    names = dict.fromkeys([*frame.columns[:1], *filter(is_id_name, frame.columns)])
+    found = [name for name in names if _are_id_numbers(frame[name], name)]
+    if found:
+        options = " ".join([f"(ids={found[0]!r})", *(f"(ignore={name!r})" for name in found[1:])])
+        warn(
+            f"{source}: a different whole number in each row: {listed(found)}; if that is a number "
+            f"of the sample, it is no feature: {options}."
+        )
+
+
+def warn_of_levels(frame: Any, source: str) -> None:
+    """Warn, once, of levels that are hardly meant: spelt in two ways, missing, dates; and of
+    columns most of whose cells are numbers."""
+    doubts, stray = [], []
+    for column in text_columns(frame):
+        words = slips(sorted(column.dropna().unique()))
+        if words:
+            doubts.append(f"of {column.name!r}, {listed(words, quote=False)}")
+        elif kind := measured(column):
+            doubts.append(f"{column.name!r} holds {kind}")
+        if stray_words(column):
+            stray.append(column)
+    if doubts:
+        warn(
+            f"{source}: levels that are hardly meant: {listed(doubts, quote=False)}; each becomes "
+            "a feature of its own. Spellings are joined by normalize_levels=True, cells declared "
+            "missing by missing='?', and columns left out by ignore=NAME."
+        )
+    if stray:
+        warn(
+            f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
+            f"{listed(map(example_of, stray), quote=False)}; each value becomes a feature of its "
+            "own: correct these cells, or ignore the columns."
+        )
+
+
+def suspected_codes(X: NDArray[Any], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Columns in which a usual code of missing cells is apart from all other numbers, the code, and
+    in how many rows."""
+    found: dict[str, tuple[int, int]] = {}
+    if len(X) < _FEW_ROWS:
+        return found
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
+        ends = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    for j in np.flatnonzero(np.isin(ends[0], _CODES) | np.isin(ends[1], _CODES)).tolist():
+        column = X[:, j]
+        others = column[~np.isin(column, _CODES) & ~np.isnan(column)]
+        if not others.size:
+            continue
+        low, high = others.min(), others.max()
+        for code in (ends[0][j], ends[1][j]):
+            count = int(np.count_nonzero(column == code))
+            below = code < 0 <= low or code < low - (high - low)
+            apart = below or code > high + (high - low)
+            if code in _CODES and count >= max(2, _CODED * len(X)) and apart and high - low > 1:
+                found[names[j]] = int(code), count
+    return found
+
+
+def warn_of_codes(X: Any, names: Sequence[str], source: str) -> None:
+    """Warn, once, of numbers that look like codes of missing cells."""
+    found = {} if sp.issparse(X) else suspected_codes(X, names)
+    if found:
+        words = [f"{name}={code}" for name, (code, _) in found.items()]
+        cells = (f"{name!r} holds {code} in {n} rows" for name, (code, n) in found.items())
+        warn(
+            f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
+            f"; if they are, read them so (missing={(words[0] if len(words) == 1 else words)!r})."
+        )
+
+
+# -- the matrix --------------------------------------------------------------------------------
+
+
+def features_of(frame: Any, source: str) -> list[Feature]:
+    """All features of a training table: text columns give one per level, in sorted order."""
+    found = []
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        levels = sorted(frame[name].dropna().unique()) if is_text(dtype) else [None]
+        found += [Feature(name, level) for level in levels]
+    names = pandas().Index([feature.name for feature in found])
+    if not names.is_unique:
+        clashes = names[names.duplicated()].unique()
+        raise DataError(
+            f"{source}: encoding gives the name {listed(clashes)} twice; rename the column."
+        )
+    return found
+
+
+def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
+    """The features called ``wanted`` among the columns of a file, of which ``column=level`` is the
+    indicator of a level; DataError names the columns that are missing."""
+    wanted = list(wanted)
+    present, whole = set(names), set(wanted)
+    features, missing = [], []
+    for name in wanted:
+        # The level may itself contain '=': any split at one whose left side is a column will do,
+        # except a column that the model uses as numbers.
+        ends = [match.start() for match in re.finditer("=", name)]
+        splits = [Feature(name[:at], name[at + 1 :]) for at in reversed(ends)]
+        fits = [each for each in splits if each.column in present and each.column not in whole]
+        if name in present or fits:
+            features.append(Feature(name) if name in present else fits[0])
+        else:
+            missing.append(name.partition("=")[0] or name)
+    if missing:
+        missing = list(dict.fromkeys(missing))
+        raise DataError(
+            f"{source}: {plural(len(missing), 'column')} of the model not in the file: "
+            f"{listed(missing)}; the file has {listed(names)}."
+        )
+    return features
+
+
+def feature_matrix(features: Sequence[Feature], frame: Any, source: str) -> FeatureMatrix:
+    """The matrix of the features; a level without a feature gives zeros. Float32 where every
+    numeric column is at most that wide, else float64. DataError: too little memory."""
+    numeric = [j for j, feature in enumerate(features) if feature.level is None]
+    numbers = frame
+    if len(numeric) < frame.shape[1] or len(numeric) < len(features):
+        numbers = frame[[features[j].column for j in numeric]]
+    kinds = set(numbers.dtypes)
+    narrow = {np.dtype(np.float16), np.dtype(np.float32)}
+    dtype = np.float32 if kinds and kinds <= narrow else np.float64
+    shape = (len(frame), len(features))
+    if len({feature.column for feature in features}) >= _DENSE_FROM * len(features):
+        short = shortage(shape[0] * shape[1] * np.dtype(dtype).itemsize)
+        if short:
+            raise DataError(
+                f"{source}: {shape[0]} rows of {shape[1]} features need {short}; use fewer."
+            )
+        X = np.zeros(shape, dtype=dtype)
+        for start in range(0, len(numeric), _STRIP):  # columns come one by one from the parser
+            where = numeric[start : start + _STRIP]
+            together = where[-1] - where[0] < len(where)
+            strip = numbers.iloc[:, start : start + _STRIP].to_numpy(dtype=dtype)
+            X[:, slice(where[0], where[-1] + 1) if together else where] = strip
+        for rows, columns in _indicators(features, frame):
+            X[rows, columns] = 1.0
+        return X
+    values: NDArray[Any] = numbers.to_numpy(dtype=dtype)
+    filled = np.nonzero(values)
+    places = [(filled[0], np.array(numeric, dtype=np.intp)[filled[1]])]
+    places += _indicators(features, frame)
+    rows, columns = (np.concatenate(each) for each in zip(*places, strict=True))
+    entries: NDArray[Any] = np.ones(rows.size, dtype=dtype)
+    entries[: filled[0].size] = values[filled]
+    return sp.coo_array((entries, (rows, columns)), shape=shape).tocsr()
+
+
+def _positions(features: Iterable[Feature]) -> dict[str, dict[str, int]]:
+    """For each column with levels the positions of its features."""
+    found: dict[str, dict[str, int]] = {}
+    for j, feature in enumerate(features):
+        if feature.level is not None:
+            found.setdefault(feature.column, {})[feature.level] = j
+    return found
+
+
+def _indicators(
+    features: Sequence[Feature], frame: Any
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """For each column of text the rows with a level that is a feature, and its position."""
+    for column, levels in _positions(features).items():
+        places = pandas().Index(list(levels)).get_indexer(as_text(frame[column]).astype(object))
+        rows = np.flatnonzero(places >= 0)
+        yield rows, np.array(list(levels.values()), dtype=np.intp)[places[rows]]
+
+
+# -- what cannot be used -----------------------------------------------------------------------
+
+
+def refuse_text(frame: Any, source: str, *, way_out: str) -> None:
+    """Refuse columns of text, by their first cell that is no number."""
+    text = text_columns(frame)
+    if text:
+        none = [column.name for column in text if measured(column) or _is_free(column)]
+        if none and "ignore" in way_out:
+            names = none[0] if len(none) == 1 else none
+            way_out = f"leave out those without levels (ignore={names!r}); {way_out}"
+        stray = dict.fromkeys(word for column in text for word in stray_words(column))
+        missing = f", or read as missing (missing={next(iter(stray), '')!r})"
+        raise DataError(
+            f"{source}: {plural(len(text), 'column')} not numeric: "
+            f"{listed(map(example_of, text), quote=False)}; {way_out}"
+            f"{missing if len(stray) == 1 else ''}."
+        )
+
+
+def _is_free(column: Any) -> bool:
+    """Whether a column of text has too many words to be levels."""
+    words = column.nunique()
+    many = words > _MOST_LEVELS and words > MOSTLY * len(column)
+    return bool(many and not numbers_among(column)[1].any())
+
+
+def refuse_unusable_cells(
+    frame: Any, source: str, blanks: bool = False, way_out: str = _FILL
+) -> None:
+    """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept. By data row (from
+    1) and column name."""
+    if not blanks:
+        _refuse_cells(frame.isna(), source, "missing", way_out)
+    floats = frame
+    if any(dtype.kind != "f" for dtype in frame.dtypes):
+        floats = frame.select_dtypes("floating")
+    strips = (floats.iloc[:, at : at + _STRIP] for at in range(0, floats.shape[1], _STRIP))
+    if any(np.isinf(strip.to_numpy()).any() for strip in strips):
+        infinite = pandas().DataFrame(np.isinf(floats.to_numpy()), frame.index, floats.columns)
+        _refuse_cells(infinite, source, "infinite", _CORRECT)
+
+
+def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
+    counts = mask.to_numpy().sum(axis=0)
+    total = int(counts.sum())
+    if total:
+        cells = [
+            f"row {mask.index[row] + 1}, column {mask.columns[j]!r}"
+            for j in np.flatnonzero(counts)[:_CELLS_NAMED]
+            for row in np.flatnonzero(mask.iloc[:, j])[:_CELLS_NAMED]
+        ][:_CELLS_NAMED]
+        more = f" and {total - len(cells)} more" if total > len(cells) else ""
+        raise DataError(
+            f"{source}: {plural(total, kind + ' value')}: {'; '.join(cells)}{more} "
+            f"(counting data rows from 1); {way_out}."
+        )
