@@ -1,7 +1,7 @@
-"""Wheels with kernels compiled ahead of time: PROXMARGIN_KERNELS=build pip wheel .
+"""What is installed gets kernels compiled ahead of time, where there is a C compiler.
 
-Without that, a wheel holds the library that was built in the checkout, if it is of the sources as
-they are, and is one for this system; or none, and is one for all.
+PROXMARGIN_KERNELS=all, for wheels that others get, compiles them for all levels of processors; with
+none they are left as they are. Without a library a wheel is the same for all systems.
 """
 
 import os
@@ -14,29 +14,41 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-NUMBA = ["numba==0.68.*", "numpy>=2", "scipy>=1.14"]  # of the build alone
 PACKAGE = "src/proxmargin/compiled"
 
 
 class KernelsHook(BuildHookInterface):
-    """Puts the library of kernels into the wheel."""
+    """Puts the library of kernels into the wheel, or beside the sources of an editable install."""
 
     def dependencies(self) -> list[str]:
-        return NUMBA if os.environ.get("PROXMARGIN_KERNELS") == "build" else []
+        """What builds it, and nothing of that is needed later."""
+        needed = [f"numba=={self._digest().NUMBA}.*", "numpy>=2", "scipy>=1.14"]
+        return needed if self._levels() is not None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if version == "editable" or self.target_name != "wheel":
-            return
-        root = Path(self.root)
-        if self.dependencies():
-            settings = {**os.environ, "PYTHONPATH": str(root / "src")}
-            command = [sys.executable, "-m", "proxmargin.compiled.build", "all"]
-            subprocess.run(command, cwd=root, env=settings, check=True)
-        spec = spec_from_file_location("digest", root / PACKAGE / "digest.py")
-        digest = module_from_spec(spec)
-        spec.loader.exec_module(digest)
-        if digest.is_current():
+        levels, digest = self._levels(), self._digest()
+        if levels is not None:
+            settings = {**os.environ, "PYTHONPATH": str(Path(self.root) / "src")}
+            command = [sys.executable, "-m", "proxmargin.compiled.build", *levels]
+            subprocess.run(command, cwd=self.root, env=settings, check=True)
+        if self.target_name == "wheel" and version != "editable" and digest.is_current():
             platform = get_platform().replace("-", "_").replace(".", "_")
             build_data["pure_python"] = False
             build_data["tag"] = f"cp311-abi3-{platform}"
             build_data["artifacts"].append(f"{PACKAGE}/library/kernels*")
+
+    def _levels(self) -> list[str] | None:
+        """The levels to build, none for that of this processor; None: nothing."""
+        setting, digest = os.environ.get("PROXMARGIN_KERNELS"), self._digest()
+        if self.target_name != "wheel" or setting == "none":
+            return None
+        if setting == "all":
+            return ["all"]
+        return [] if digest.compiler() and digest.levels() and not digest.is_current() else None
+
+    def _digest(self) -> Any:
+        """The module of this name, which needs nothing but Python."""
+        spec = spec_from_file_location("digest", Path(self.root) / PACKAGE / "digest.py")
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module

@@ -37,12 +37,15 @@ ROOT = Path(__file__).resolve().parent
 VENV = Path(os.environ.get("PROXMARGIN_VENV") or ROOT / ".venv").expanduser().absolute()
 PYTHON = VENV / "bin" / "python"
 LISTED = os.environ.get("PROXMARGIN_REQUIREMENTS")
+BUILD = [PYTHON, "-m", "proxmargin.compiled.build"]
+BUILD_NEEDS = ("numpy", "scipy")  # and Numba
 RECORD = "run-py.json"  # in the environment: what is installed; not there while that changes
 # the pip that is fetched where Python comes without one, as Debian's does
 PIP_WHEEL = "pip-25.0.1-py3-none-any.whl"
 PIP_SHA256 = "c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f"
 ASTRAY = {"PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_QUIET"}
 CLEAN = {name: value for name, value in os.environ.items() if name not in ASTRAY}  # for pip
+CLEAN["PROXMARGIN_KERNELS"] = "none"  # pip compiles no kernels, as `begin_kernels` does so
 
 
 def main(name: str, *rest: str) -> None:
@@ -56,23 +59,22 @@ def main(name: str, *rest: str) -> None:
         chosen = [] if "--all" in rest else ["-m", "not slow"]
         workers = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
         arguments = [argument for argument in rest if argument != "--all"]
-        # compiled kernels among the user's caches: checkouts with the same ones share them
-        os.environ.setdefault("NUMBA_CACHE_DIR", os.path.expanduser("~/.cache/proxmargin"))
         become(PYTHON, "-m", "pytest", *workers, *chosen, *arguments, folder=ROOT)
     elif name == "build":
         provide("cli")
-        become(PYTHON, "-m", "proxmargin.compiled.build", *rest, folder=ROOT)
+        become(*BUILD, *rest, folder=ROOT)
     elif name == "lint":
         provide("cli", "lint")
         checks = ["ruff", "check", *(rest or ["."])], ["mypy", *rest]
         sys.exit(max(subprocess.call([PYTHON, "-m", *check], cwd=ROOT) for check in checks))
     elif name == "docs":
         provide("docs")
-        os.environ.setdefault("NUMBA_CACHE_DIR", os.path.expanduser("~/.cache/proxmargin"))
+        build_kernels()
         strict = ["-W", "--keep-going", "-q", "-j", "2"]
         become(PYTHON, "-m", "sphinx", *strict, *rest, "docs", "build/docs", folder=ROOT)
     elif name == "bench":
         provide("bench")
+        build_kernels()
         become(PYTHON, "-m", "benchmarks", *rest, folder=ROOT)
     elif name in ("lock", "audit"):
         provide("audit")
@@ -85,7 +87,17 @@ def main(name: str, *rest: str) -> None:
 
 def build_kernels() -> None:
     """Compile kernels unless that is done: the tests meet all, and each process would by itself."""
-    subprocess.call([PYTHON, "-m", "proxmargin.compiled.build"], cwd=ROOT)
+    subprocess.call(BUILD, cwd=ROOT)
+
+
+def begin_kernels() -> subprocess.Popen:
+    """Compile the kernels of a first comparison while the rest is installed."""
+    import tomllib  # not there in the versions that are refused above
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    numba = project["optional-dependencies"]["custom"]
+    install(*numba, *(each for each in project["dependencies"] if each.startswith(BUILD_NEEDS)))
+    return subprocess.Popen([*BUILD, "--first"], env={**CLEAN, "PYTHONPATH": str(ROOT / "src")})
 
 
 def provide(*extras: str) -> None:
@@ -99,9 +111,16 @@ def provide(*extras: str) -> None:
         file.unlink(missing_ok=True)
         if not succeeds(PYTHON, "-c", "import sys, pip; sys.exit(sys.version_info < (3, 11))"):
             create()
-        wanted = sorted({*extras, *record["extras"]})
+        wanted = sorted({*extras, *record["extras"], "custom"})
         print("installing what it needs: a few hundred MB to download, once", file=sys.stderr)
-        install(f"{ROOT}[{','.join(wanted)}]")
+        building = None if LISTED else begin_kernels()
+        if LISTED:
+            install("--require-hashes", "-r", LISTED)
+        # from what is there: what the file lacks is an error
+        strict = ["--no-index", "--no-build-isolation"] if LISTED else []
+        install(*strict, "--editable", f"{ROOT}[{','.join(wanted)}]")
+        if building:
+            building.wait()  # if it failed, it said why, and kernels are compiled on first use
         file.write_text(json.dumps({"state": state(), "extras": wanted}))
 
 
@@ -137,13 +156,9 @@ def fetch_pip(wheel: Path) -> bool:
     return hashlib.sha256(wheel.read_bytes()).hexdigest() == PIP_SHA256
 
 
-def install(project: str) -> None:
-    listed = [["--require-hashes", "-r", LISTED]] if LISTED else []
-    # the project comes second and from what is there: what the file lacks is an error
-    strict = ["--no-index", "--no-build-isolation"] if LISTED else []
-    for step in [*listed, [*strict, "--editable", project]]:
-        if not succeeds(PYTHON, "-m", "pip", "install", "--no-input", *step):
-            sys.exit("run.py: pip could not install proxmargin; the end of what it said is above")
+def install(*words: str) -> None:
+    if not succeeds(PYTHON, "-m", "pip", "install", "--no-input", *words):
+        sys.exit("run.py: pip could not install proxmargin; the end of what it said is above")
 
 
 def succeeds(*command: object) -> bool:

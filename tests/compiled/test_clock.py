@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from time import perf_counter, sleep
 
 import numpy as np
 import pytest
-from numba.core.compiler_lock import global_compiler_lock
 
 from proxmargin.compiled import cache
-from proxmargin.compiled.clock import clock
+from proxmargin.compiled.clock import clock, standing_still
 from proxmargin.compiled.products.compensated import add
 from proxmargin.solvers.choice.names import SOLVERS
 from proxmargin.solvers.loop.minimize import minimize
@@ -37,12 +35,6 @@ print(fitted.seconds, fitted.relative_gap)
 """
 
 
-@pytest.fixture(autouse=True)
-def numba_is_in_use() -> None:
-    """The clock listens to Numba from its first kernel on."""
-    cache.just_in_time(add.py_func, {})
-
-
 def elapsed(task: Callable[[], object]) -> tuple[float, float]:
     """Seconds of a task by the wall and by the clock."""
     wall, start = perf_counter(), clock()
@@ -50,17 +42,10 @@ def elapsed(task: Callable[[], object]) -> tuple[float, float]:
     return perf_counter() - wall, clock() - start
 
 
-@contextmanager
-def compiling(seconds: float) -> Iterator[None]:
-    """Numba at work, from a kernel within a kernel."""
-    with global_compiler_lock, global_compiler_lock:
-        sleep(seconds)
-        yield
-
-
 def compile_for(seconds: float) -> None:
-    with compiling(seconds):
-        pass
+    """As a kernel within a kernel does."""
+    with standing_still(), standing_still():
+        sleep(seconds)
 
 
 def test_the_clock_goes_on_while_nothing_is_compiled() -> None:
@@ -86,23 +71,26 @@ def test_a_kernel_that_cannot_be_compiled_leaves_the_clock_right() -> None:
 
 
 def test_who_waits_for_another_threads_kernel_does_not_pay_for_it() -> None:
-    begun = Event()
+    lock = pytest.importorskip("numba.core.compiler_lock").global_compiler_lock
+    kernel, begun = cache.just_in_time(add.py_func, {"nogil": True}), Event()
+    kernel(1.0, 0.0, 2.0)
 
     def compile_long() -> None:
-        with global_compiler_lock:
+        with lock:
             begun.set()
             sleep(0.1)
 
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(compile_long)
         begun.wait()
-        wall, seconds = elapsed(lambda: compile_for(0.0))
+        wall, seconds = elapsed(lambda: kernel(1, 0.0, 2.0))
         other.result()
+    assert wall > 0.05
     assert seconds < 0.5 * wall
 
 
 def test_the_clock_of_another_thread_goes_on() -> None:
-    with ThreadPoolExecutor(1) as pool, compiling(0.0):
+    with ThreadPoolExecutor(1) as pool, standing_still():
         assert pool.submit(lambda: elapsed(lambda: sleep(0.02))).result()[1] >= 0.02
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gc
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import pytest
-from numba.core.compiler import Flags
 
-from proxmargin.compiled import kernel
+from proxmargin.compiled import digest
 from proxmargin.compiled.cache import njit
+from tests.compiled.test_library import told
+
+numba = pytest.importorskip("numba")
+kernel = pytest.importorskip("proxmargin.compiled.kernel")
+lowering = pytest.importorskip("proxmargin.compiled.lowering")
 
 
 class Data(NamedTuple):
@@ -70,8 +73,8 @@ def test_what_numba_brings_is_made_machine_code_with_the_kernel_alone() -> None:
     linked = {each.name: type(each) for each in compiled.library._linking_libraries}
     del linked["nrt"]  # the counts of references, which is there before any kernel
     assert linked
-    assert set(linked.values()) == {kernel._Unoptimised}
-    assert not isinstance(codegen.create_library("next"), kernel._Unoptimised)
+    assert set(linked.values()) == {lowering.Unoptimised}
+    assert not isinstance(codegen.create_library("next"), lowering.Unoptimised)
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -112,9 +115,9 @@ def test_functions_of_plain_numba_can_be_called_by_kernels_and_call_them() -> No
 
 
 def test_options_are_compared_as_they_are_set() -> None:
-    flags = Flags()
+    flags = numba.core.compiler.Flags()
     flags.nrt = False
-    options, same = kernel._Options(flags), kernel._Options(flags)
+    options, same = lowering._Options(flags), lowering._Options(flags)
     assert options == same.copy()
     assert hash(options) == hash(same)
     same.nrt = True
@@ -122,41 +125,47 @@ def test_options_are_compared_as_they_are_set() -> None:
     assert options != flags
 
 
-@pytest.mark.parametrize(
-    ("where", "name", "other"),
-    [
-        (kernel, "ConfigStack", SimpleNamespace(top_or_none=lambda: None)),  # all is optimised
-        (kernel._Unoptimised, "_environments", lambda self: self.no_such_attribute),
-        (kernel._Options, "__hash__", lambda self: self.no_such_attribute),
-    ],
-)
-def test_a_numba_with_other_steps_compiles_as_it_does(
-    where: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernel._Trial, "works", None)
-    monkeypatch.setattr(where, name, other)
-
-    @njit(nogil=True, allocates=False)
-    def inner(x):  # type: ignore[no-untyped-def]
-        return x + 1.0
-
-    @njit(nogil=True, allocates=False)
-    def outer(x):  # type: ignore[no-untyped-def]
-        return 2.0 * inner(x)
-
-    assert outer(1.0) == 4.0
-    assert kernel._Trial.works is False
-    assert inner.overloads
-    assert not inner.twin.overloads
+CACHED = """
+import logging, sys
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+from proxmargin.compiled import digest
+if "edited" in sys.argv:
+    digest.of_sources = lambda: "another"
+from proxmargin.compiled.products.compensated import add
+print(add(1.0, 0.0, 2.0))
+"""
 
 
-def test_the_private_steps_of_this_numba_act_as_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel._Trial, "works", None)
+@pytest.mark.slow
+def test_what_is_kept_on_disk_holds_until_a_kernel_is_edited(tmp_path: Path) -> None:
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path), "PROXMARGIN_KERNELS": "numba"}
+    compiling = "compiling kernels for their first use" in told(CACHED, **settings)[0]
+    again, edited = told(CACHED, **settings), told(CACHED, "edited", **settings)
+    assert compiling
+    assert again == ["(3.0, 0.0)"]
+    assert "compiled.build` compiles all" in edited[0]
 
-    @njit(nogil=True, allocates=False)
+
+def test_code_of_a_loss_of_the_users_own_is_not_kept(tmp_path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    kernel._say.cache_clear()
+
+    @njit(cache=True, nogil=True)
+    def scaled(data):  # type: ignore[no-untyped-def]
+        return data.scale
+
+    assert scaled(Data(np.zeros(1), 2.0)) == 2.0
+    assert list(tmp_path.rglob("*.nbc")) == []
+    assert "for a loss of your own" in caplog.text
+
+
+def test_another_numba_compiles_alone_and_that_is_told(monkeypatch, caplog) -> None:
+    monkeypatch.setattr(numba, "__version__", "0.1.0")
+
+    @njit(cache=True, nogil=True, allocates=False)
     def risen(x):  # type: ignore[no-untyped-def]
         return x + 1.0
 
-    assert kernel._Trial.works is None  # not before a kernel is compiled
     assert risen(1.0) == 2.0
-    assert kernel._Trial.works is True
+    assert not isinstance(risen, kernel.Kernel)
+    assert f"'numba=={digest.NUMBA}.*'" in caplog.text

@@ -39,6 +39,7 @@ def test_the_solver_stops_at_its_limit_and_refuses_a_loss_with_kinks() -> None:
         ElasticNetSVC(solver=solver).fit(X, y)
 
 
+@pytest.mark.slow  # kernels are compiled for it
 def test_the_model_is_that_of_its_loss_and_takes_part_in_paths() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

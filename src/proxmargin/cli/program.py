@@ -23,7 +23,6 @@ SUBCOMMANDS = (
     paths.register_stability,
     paths.register_permute,
     saved.register_info,
-    saved.register_warm_up,
 )
 
 EPILOGUE = """\

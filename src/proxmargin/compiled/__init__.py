@@ -2,8 +2,6 @@
 
 Nothing else in the package imports Numba, and nothing does where a library of the kernels was built
 (`library`). Every kernel is held to its array formula by a test.
-What is compiled is kept on disk (`folders`, `kept_kernels`); the log says once a process that there
-was something to compile, and where it is kept (`note`).
 """
 
 __all__: list[str] = []

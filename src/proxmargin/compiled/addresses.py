@@ -34,7 +34,7 @@ def address_of(kernel: Any, parameters: tuple[float, ...], arguments: tuple[Any,
     if known is not None:
         return known
     if not library.has_numba():
-        raise ImportError(library.HOW_TO_GET_NUMBA)
+        raise ImportError(library.WITHOUT_NUMBA)
     from numba import typeof, types
 
     kinds = (types.CPointer(typeof(parameters)), *map(_numba_type, arguments))

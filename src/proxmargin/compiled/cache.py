@@ -9,12 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from proxmargin.compiled import library
-
-if TYPE_CHECKING:
-    from proxmargin.compiled.kernel import Kernel
+from proxmargin.compiled import digest, library
 
 logger = logging.getLogger("proxmargin")
 
@@ -24,7 +21,7 @@ _registrations: list[Callable[[], object]] = []
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
-    """`numba.njit`, where ``cache=True`` keeps the result in the cache of this package.
+    """`numba.njit`, where ``cache=True`` keeps the result on disk, unless the library has it.
 
     A kernel with ``allocates=False`` makes no arrays, only views of those that it is given, and
     counts no references to them: counting is atomic and takes, where arrays come in tuples, longer
@@ -48,13 +45,28 @@ def just_in_time(function: Any, options: dict[str, Any]) -> Any:
     kept, allocates = options.pop("cache", False), options.pop("allocates", True)
     while _registrations:
         _registrations.pop(0)()
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return function
-    made = _kind_of_kernel(kept)
-    if made is None:
+    if not _is_tried(numba.__version__):
         return numba.njit(**options)(function)
+    from proxmargin.compiled.kernel import Kernel
+
     fixed = {"nopython": True, "boundscheck": None, "_nrt": allocates}
-    return made(function, targetoptions={**fixed, **options})
+    made = Kernel(function, targetoptions={**fixed, **options})
+    if kept:
+        made.enable_caching()
+    return made
+
+
+@cache
+def _is_tried(version: str) -> bool:
+    tried = version.startswith(f"{digest.NUMBA}.")
+    if not tried:
+        logger.warning(
+            "every process compiles its kernels anew, and slowly, by Numba %s: type pip install "
+            "'numba==%s.*'",
+            version,
+            digest.NUMBA,
+        )
+    return tried
 
 
 def at_first_compilation(register: Callable[[], object]) -> None:
@@ -114,24 +126,4 @@ class _Absent:
         self.py_func = function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        raise ImportError(library.HOW_TO_GET_NUMBA)
-
-
-@cache
-def _kind_of_kernel(kept: bool) -> type[Kernel] | None:
-    """The class of kernels, those kept on disk or the others; None where Numba lacks its parts."""
-    try:
-        from proxmargin.compiled import meter, note
-        from proxmargin.compiled.kept_kernels import KeptKernel
-        from proxmargin.compiled.kernel import Kernel
-
-        meter.listen()
-        note.listen()
-    except (ImportError, AttributeError) as missing:
-        logger.warning(
-            "every process compiles its kernels anew: this Numba differs from the versions that "
-            "the cache of kernels was written for (%s)",
-            missing,
-        )
-        return None
-    return KeptKernel if kept else Kernel
+        raise ImportError(library.WITHOUT_NUMBA)

@@ -1,4 +1,4 @@
-"""What a library of compiled kernels was made of, and which one a system takes.
+"""What a library of compiled kernels is made of and by, and which one a system takes.
 
 Imports the standard library alone: the build of a wheel reads this file before anything is there.
 """
@@ -6,11 +6,17 @@ Imports the standard library alone: the build of a wheel reads this file before 
 from __future__ import annotations
 
 import json
+import os
 import platform
+import shlex
+import shutil
 import sys
+import sysconfig
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+NUMBA = "0.68"  # how the versions begin whose private parts are as `build` and `kernel` need them
 HERE = Path(__file__).parent
 FOLDER = HERE / "library"
 LEVELS = {  # of processors, the best first
@@ -28,6 +34,12 @@ def sources() -> list[Path]:
     rooms, native = sorted(HERE.glob("[!._]*/[!.]*.py")), sorted(HERE.glob("native/*.c"))
     margins = HERE.parent / "functions" / "losses" / "margins"
     return [*rooms, *native, *(HERE / name for name in FURTHER), *(margins / n for n in SCALARS)]
+
+
+@cache
+def of_sources() -> str:
+    """Their digest when the first kernel was imported: what this process compiles later is that."""
+    return digest_of(sources())
 
 
 def digest_of(paths: list[Path]) -> str:
@@ -53,8 +65,19 @@ def sealed(content: bytes) -> bytes:
     return sha256(content).hexdigest().encode() + b"\n" + content
 
 
-def is_current(folder: Path = FOLDER) -> bool:
-    """Whether there is a library of the sources as they are, for this system."""
+def levels() -> tuple[str, ...]:
+    """Of processors of this kind, the best first; none where no library is built."""
+    return LEVELS.get(machine().rpartition("-")[2], ())
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler; empty where there is none, or no headers of Python's."""
+    command = shlex.split(os.environ.get("CC", shutil.which("cc") or shutil.which("gcc") or ""))
+    return command if Path(sysconfig.get_paths()["include"], "Python.h").exists() else []
+
+
+def is_current(folder: Path = FOLDER, *, partly: bool = False) -> bool:
+    """Whether there is a library of the sources as they are, for this system; or part of one."""
     try:
         seal, _, content = (folder / "kernels.json").read_bytes().partition(b"\n")
         table = json.loads(content)
@@ -62,6 +85,7 @@ def is_current(folder: Path = FOLDER) -> bool:
             sha256(content).hexdigest().encode() == seal
             and table["digest"] == digest_of(sources())
             and table["machine"] == machine()
+            and (partly or table["complete"])
         )
     except (OSError, ValueError, KeyError):
         return False

@@ -1,35 +1,26 @@
-"""Kernels, as Python calls them and as other kernels do.
+"""Kernels as Numba compiles them on their first use, where no library has them.
 
-Numba optimises a function together with all that it calls, and makes machine code of it, even
-where only other functions call it, which contain it once more: of a chain of calls the last link is
-compiled as many times as the chain is long. So a kernel has a twin for the calls of others, and
-while a kernel is compiled, its callees (twins, and Numba's implementations of built-in functions)
-are typed and lowered and no more; the kernel that Python calls is optimised once, as a whole.
-
-This takes the place of private steps of Numba's. They are tried once in a process that compiles,
-on a small kernel (`private_steps_work`). A version in which they act otherwise compiles as it
-always does: more slowly, to the same code.
+A kernel has a twin for the calls of other kernels, whose code is not optimised by itself
+(`proxmargin.compiled.lowering`).
 """
 
 from __future__ import annotations
 
-import gc
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from llvmlite import binding, ir
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
+from numba.core import types
+from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
-from numba.core.targetconfig import ConfigStack
 from numba.core.types import Dispatcher
 
-ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of these variables begin
+from proxmargin.compiled import digest, signatures
+from proxmargin.compiled.clock import standing_still
+from proxmargin.compiled.lowering import Pipeline, Unoptimised, libraries, without_collector
+
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for compiled callers only
-TRIAL = {"nopython": True, "_nrt": False}  # compiles in a tenth of a second
 
 logger = logging.getLogger("proxmargin")
 
@@ -47,145 +38,84 @@ class Kernel(CPUDispatcher):
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         locals, targetoptions = dict(locals or {}), dict(targetoptions or {})
-        super().__init__(py_func, locals, targetoptions, _Pipeline)
+        super().__init__(py_func, locals, targetoptions, Pipeline)
         linked = {**targetoptions, **NO_WRAPPERS}
-        self.twin = CPUDispatcher(py_func, locals, linked, _Pipeline)
+        self.twin = CPUDispatcher(py_func, locals, linked, Pipeline)
 
     @property
     def _numba_type_(self) -> Any:
         """What a kernel finds under this name."""
-        return Dispatcher(self.twin if private_steps_work() else self)
+        return Dispatcher(self.twin)
+
+    def enable_caching(self) -> None:
+        """Keep what is compiled where Numba keeps such things; in memory if it cannot."""
+        try:
+            self._cache = _Cache(self.py_func)
+        except RuntimeError:  # no folder that can be written
+            _say("every process does so again, as no folder can be written: set NUMBA_CACHE_DIR")
 
     def compile(self, sig: Any) -> Any:
-        target: Any = self.targetctx
-        with global_compiler_lock, _without_collector(), _callees_only_lowered(target.codegen()):
+        codegen = self.targetctx.codegen()  # type: ignore[attr-defined]
+        with (
+            standing_still(),
+            global_compiler_lock,
+            without_collector(),
+            _callees_only_lowered(codegen),
+        ):
             return super().compile(sig)
 
 
-class _Options(Flags):
-    """Options of a function, compared as they are set.
+class _Cache(FunctionCache):
+    """Numba's files, which hold good while no kernel of the package changes: one contains others.
 
-    They are part of the keys by which Numba finds implementations of functions. It would compare
-    all that there are, set or not, which is a fifth of the time of compilation.
+    Kernels of a loss of the user's own are not kept, as nothing tells when its code changes.
     """
 
-    __slots__ = ()
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file._source_stamp = digest.of_sources()
 
-    def __hash__(self) -> int:
-        return hash(frozenset(self._values))
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if not _are_ours(sig):
+            _say("every process does so for a loss of your own")
+            return None
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            _say("`python -m proxmargin.compiled.build` compiles all, once and for all processes")
+        return found
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Options) and bool(self._values == other._values)
-
-
-class _Pipeline(Compiler):
-    """Numba's passes, with these options."""
-
-    def __init__(
-        self, typing: Any, target: Any, library: Any, args: Any, result: Any, flags: Any, local: Any
-    ) -> None:
-        options = _Options(flags) if private_steps_work() else flags
-        super().__init__(typing, target, library, args, result, options, local)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Compilation makes millions of objects that live to its end: collections find nothing and
-    take a seventh of its time.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if _are_ours(sig) and digest.of_sources() and not data.library.has_dynamic_globals:
+            super().save_overload(sig, data)
 
 
-@contextmanager
-def _callees_only_lowered(codegen: Any) -> Iterator[None]:
+def _are_ours(kinds: Any) -> bool:
+    """Whether the code of all named tuples among these types is part of the digest of sources."""
+    for kind in kinds:
+        kind = kind.dtype if isinstance(kind, types.CPointer) else kind
+        if issubclass(type(kind), types.BaseNamedTuple):  # the stubs lack its attributes
+            named: Any = kind
+            if not (signatures.is_ours(named.instance_class) and _are_ours(named.types)):
+                return False
+    return True
+
+
+@cache
+def _say(then: str) -> None:
+    logger.warning(
+        "compiling kernels for their first use: some seconds, up to a minute for a family of "
+        "models; %s",
+        then,
+    )
+
+
+def _callees_only_lowered(codegen: Any) -> Any:
     """Optimise, of what is compiled now, only functions that Python can call."""
-    make = codegen.create_library
+    usual = codegen.create_library
 
-    def library(name: str, **options: Any) -> Any:
-        if _Trial.works:  # tried by now, unless this is Numba's runtime before any kernel
-            function = ConfigStack.top_or_none()
-            if function is not None and function.no_cpython_wrapper:
-                return _Unoptimised(codegen, name)
-        return make(name, **options)
+    def library(options: Any, name: str, **more: Any) -> Any:
+        if options is not None and options.no_cpython_wrapper:
+            return Unoptimised(codegen, name)
+        return usual(name, **more)
 
-    codegen.create_library = library
-    try:
-        yield
-    finally:
-        codegen.create_library = make
-
-
-class _Unoptimised(JITCodeLibrary):
-    """Code that is only linked into other code, never run."""
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        engine: Any = self._codegen._engine
-        engine.add_module(self._environments())
-        self._finalized = True
-
-    def _environments(self) -> Any:
-        """The one thing that Numba sets in memory: pointers to the globals of functions."""
-        module, pointer = ir.Module(), ir.IntType(8).as_pointer()
-        for variable in self._final_module.global_variables:
-            if variable.name.startswith(ENVIRONMENT):
-                place = ir.GlobalVariable(module, pointer, variable.name)
-                place.linkage, place.initializer = "common", ir.Constant(pointer, None)
-        parsed = binding.parse_assembly(str(module))
-        parsed.data_layout = self._codegen._data_layout
-        return parsed
-
-
-class _Trial:
-    """The outcome of `private_steps_work`; None until the first kernel is compiled."""
-
-    works: bool | None = None
-
-
-def private_steps_work() -> bool:
-    """Whether this Numba takes the private steps as assumed, tried on a kernel that calls another.
-
-    Called while a kernel is compiled, under Numba's lock.
-    """
-    if _Trial.works is None:
-        _Trial.works = True  # for the kernels of the trial
-        try:
-            _Trial.works = _trial_succeeds()
-        except Exception:
-            _Trial.works = False
-        if not _Trial.works:
-            logger.info("this version of Numba compiles kernels more slowly")
-    return _Trial.works
-
-
-def _trial_succeeds() -> bool:
-    """Whether callee and caller compute and raise, and only the caller is machine code."""
-
-    def reciprocal(x):
-        if x == 0.0:
-            raise ValueError("zero has no reciprocal")
-        return 1.0 / x
-
-    called = Kernel(reciprocal, targetoptions=TRIAL)
-
-    def total(x, y):
-        return called(x) + called(y)
-
-    caller = Kernel(total, targetoptions=TRIAL)
-    if caller(0.5, 0.25) != 6.0:
-        return False
-    try:
-        caller(1.0, 0.0)
-    except ValueError:
-        callees: Any = called.twin.overloads.values()
-        return bool(callees) and all(isinstance(each.library, _Unoptimised) for each in callees)
-    return False
+    return libraries(codegen, library)

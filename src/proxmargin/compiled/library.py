@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import pickle
-import re
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from hashlib import sha256
@@ -26,10 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.compiled.digest import FOLDER, LEVELS, SUFFIX, digest_of, machine, sources
-from proxmargin.compiled.signatures import described, read
+from proxmargin.compiled.digest import FOLDER, SUFFIX, levels, machine, of_sources
+from proxmargin.compiled.signatures import described, is_listed, place_of
 
 PACKAGE = "proxmargin."
+SETTING = "PROXMARGIN_KERNELS"  # "numba": without the library; or the level of processors to take
+WITHOUT_NUMBA = "this needs a kernel that is not compiled; type: pip install 'proxmargin[custom]'"
 
 logger = logging.getLogger("proxmargin")
 _filling = Lock()  # of the list of overloads of a kernel, by one thread
@@ -49,17 +50,19 @@ class Library:
         table = json.loads(content)
         if table["machine"] != machine():
             raise Refused(f"it is for {table['machine']}")
-        if table["digest"] != digest_of(sources()):
+        if table["digest"] != of_sources():
             raise Refused("it was built from other sources")
         self.kernels: dict[str, Any] = table["kernels"]
         self.passes: dict[str, int] = table["passes"]
+        self.is_complete: bool = table["complete"]
         self.level, self.module = self._loaded(folder, table["libraries"])
         self.kind: Any = type("LibraryKernel", (_LibraryKernel, self.module.Kernel), {})
         self.missing: set[str] = set()  # calls with types that the library does not have
 
     def _loaded(self, folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
-        for level in LEVELS[machine().rpartition("-")[2]]:
-            if level not in digests:
+        wanted = os.environ.get(SETTING)
+        for level in levels():
+            if level not in digests or (wanted in levels() and wanted != level):
                 continue
             path = folder / f"kernels-{level}{SUFFIX}"
             if sha256(path.read_bytes()).hexdigest() != digests[level]:
@@ -73,20 +76,20 @@ class Library:
 
     def address(self, kernel: Any, parameters: tuple[Any, ...]) -> int | None:
         """The address of a pass over samples for losses of this class, if the library has it."""
-        kind = type(parameters)
-        number = self.passes.get(f"{_name(kernel.py_func)} {kind.__module__}:{kind.__qualname__}")
+        number = self.passes.get(f"{_name(kernel.py_func)} {place_of(type(parameters))}")
         return None if number is None else int(self.module.address(number))
 
 
 @cache
 def loaded() -> Library | None:
     """The library; None where there is none for this package and processor, which the log tells."""
-    if os.environ.get("PROXMARGIN_KERNELS") == "numba" or not (FOLDER / "kernels.json").exists():
+    of_sources()
+    if os.environ.get(SETTING) == "numba" or not (FOLDER / "kernels.json").exists():
         return None
     try:
         return Library(FOLDER)
     except (Refused, OSError, ImportError, ValueError, KeyError) as reason:
-        then = "kernels are compiled on their first use" if has_numba() else HOW_TO_GET_NUMBA
+        then = "kernels are compiled on their first use" if has_numba() else WITHOUT_NUMBA
         logger.warning(
             "the library of compiled kernels in %s is not used (%s): %s", FOLDER, reason, then
         )
@@ -99,7 +102,9 @@ def has_numba() -> bool:
     return find_spec("numba") is not None
 
 
-HOW_TO_GET_NUMBA = "kernels are compiled on their first use, which needs Numba: pip install numba"
+def takes(parameters: tuple[Any, ...]) -> bool:
+    """Whether there are kernels for losses with these parameters, or there can be."""
+    return has_numba() or is_listed(parameters)
 
 
 def _name(function: Any) -> str:
@@ -144,9 +149,12 @@ class _LibraryKernel:
         if named or len(bound.args) != len(arguments):
             return self(*bound.args)  # type: ignore[operator]
         types = " ".join(map(described, arguments))
-        if set(re.findall(r"(\w+)\(", types)) <= read()[1].keys():  # no classes of a user's own
-            self.library.missing.add(f"{_name(self.py_func)} {types}")
-        logger.debug("the library lacks %s %s", _name(self.py_func), types)
+        lacked = f"{_name(self.py_func)} {types}"
+        if self.library.is_complete and all(map(is_listed, arguments)):
+            self.library.missing.add(lacked)
+        logger.debug("the library lacks %s", lacked)
+        if not has_numba():
+            raise ImportError(f"{WITHOUT_NUMBA} (the library lacks {lacked})")
         return self.just_in_time(*arguments)
 
     def raised(self, pickled: bytes) -> None:

@@ -1,28 +1,16 @@
-"""Scalar functions that losses bring: compiled, complete, and told apart in the cache."""
+"""Scalar functions that losses bring: compiled, and complete."""
 
 from __future__ import annotations
 
 import math
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from proxmargin.compiled import code
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.losses.scalars import OPTIONAL, REQUIRED, scalars
 from tests.cases import COMPILED_LOSSES
-
-STEEP = 2.0
-ELSEWHERE = ModuleType("elsewhere")
-ELSEWHERE.WIDTH = 1.0  # type: ignore[attr-defined]
-ELSEWHERE.TABLE = np.array([1.0, 2.0])  # type: ignore[attr-defined]
-
-
-@njit(nogil=True)
-def doubled(t):
-    return 2.0 * t
 
 
 class Parabola(NamedTuple):
@@ -32,10 +20,10 @@ class Parabola(NamedTuple):
         return t * t
 
     def descent(self, t: float) -> float:
-        return -doubled(t)
+        return -2.0 * t
 
     def curvature(self, t: float) -> float:
-        return STEEP
+        return 2.0
 
 
 @pytest.mark.parametrize("phi", COMPILED_LOSSES.values(), ids=COMPILED_LOSSES.keys())
@@ -75,46 +63,3 @@ def test_two_losses_of_one_name_are_refused() -> None:
 def test_every_method_has_a_default_or_is_required() -> None:
     for phi in COMPILED_LOSSES.values():
         assert all(callable(getattr(phi.scalars, name)) for name in (*REQUIRED, *OPTIONAL))
-
-
-def test_the_digest_tells_methods_what_they_call_and_the_numbers_in_it(monkeypatch) -> None:
-    seen = {code.digest(Parabola)}
-    assert seen == {code.digest(Parabola)}
-    monkeypatch.setitem(globals(), "STEEP", 3.0)
-    seen.add(code.digest(Parabola))
-    monkeypatch.setattr(doubled, "py_func", lambda t: 3.0 * t)
-    seen.add(code.digest(Parabola))
-    monkeypatch.setattr(Parabola, "value", lambda self, t: t)
-    seen.add(code.digest(Parabola))
-    assert len(seen) == 4
-
-
-def test_kernels_of_a_class_that_no_other_process_finds_are_not_kept() -> None:
-    class Local(NamedTuple):
-        smoothness: float
-
-    assert code.can_be_kept(Parabola)
-    assert not code.can_be_kept(Local)
-
-
-class Wide(NamedTuple):
-    smoothness: float = 2.0
-
-    def value(self, t: float) -> float:
-        return ELSEWHERE.WIDTH * t + ELSEWHERE.TABLE[0]
-
-
-class Wider(Wide):
-    def descent(self, t: float) -> float:
-        return -t
-
-
-@pytest.mark.parametrize("kind", [Wide, Wider])
-@pytest.mark.parametrize(("name", "value"), [("WIDTH", 5.0), ("TABLE", np.array([3.0, 2.0]))])
-def test_the_digest_tells_what_is_named_of_other_modules_and_inherited(
-    kind, name, value, monkeypatch
-) -> None:
-    before = code.digest(kind)
-    assert code.digest(kind) == before
-    monkeypatch.setattr(ELSEWHERE, name, value)
-    assert code.digest(kind) != before

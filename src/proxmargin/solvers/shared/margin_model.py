@@ -296,11 +296,11 @@ def _line_search(problem: Problem, at: MarginExpansion, step: NewtonStep) -> flo
     loss, ridge, scores = problem.margins, problem.intercept.l2, at.scores + problem.offset
     slope = step.slope + ridge * at.intercept * step.move
     curvature = step.curvature + ridge * step.move * step.move
-    if loss.phi.scalars is None:
+    if loss.scalars is None:
         return _exact_step(loss, scores, step.moved, slope, curvature)
     nothing, signs, weights = np.zeros(0), loss.signs[:, 0], loss.weights[:, 0]
     ray = (scores, step.moved, signs, weights, *(nothing,) * 4, slope, curvature)
-    length: float = compiled.exact_step(loss.phi.scalars, *ray, LINE_SEARCH_TOLERANCE)
+    length: float = compiled.exact_step(loss.scalars, *ray, LINE_SEARCH_TOLERANCE)
     return length
 
 
@@ -323,11 +323,11 @@ def _curvatures(loss: MarginSum, scores: Array, majoriser: float) -> Array:
     """
     signs, weights, phi = loss.signs[:, 0], loss.weights[:, 0], loss.phi
     t = signs * scores
-    if phi.scalars is None:
+    if loss.scalars is None:
         curvature = weights * phi.curvature(t)
     else:
         curvature = np.empty(scores.size)
-        compiled.curvature_weights(phi.scalars, scores, signs, weights, 0.0, curvature)
+        compiled.curvature_weights(loss.scalars, scores, signs, weights, 0.0, curvature)
     if majoriser > 0:
         flat = np.flatnonzero((curvature == 0) & (weights > 0))
         slope, value = phi.descent(t[flat]), phi.value(t[flat])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled import library
 from proxmargin.compiled.losses import margins as compiled
 from proxmargin.compiled.rounding import TINY
 from proxmargin.functions.losses.base import Array, Box, DualForm, Loss
@@ -96,12 +99,22 @@ class MarginSum(Loss):
     sample_count: float = 0.0
 
     @cached_property
+    def scalars(self) -> tuple[Any, ...] | None:
+        """`MarginLoss.scalars`; None where a loss of the user's own has some and nothing compiles
+        them, so that its array formulas are taken."""
+        found = self.phi.scalars
+        if found is None or library.takes(found):
+            return found
+        _tell_of_array_formulas(type(self.phi).__name__)
+        return None
+
+    @cached_property
     def traits(self) -> Trait:  # type: ignore[override]
         phi = self.phi
         return _traits(
             single=self.n_outputs == 1,
             smooth=bool(np.isfinite(phi.smoothness)),
-            compiled=phi.scalars is not None,
+            compiled=self.scalars is not None,
             hinge=phi.is_hinge,
             lines=phi.has_quadratic_conjugate,
         )
@@ -131,20 +144,20 @@ class MarginSum(Loss):
         return np.divide(largest, largest.sum(), out=empty_beside(largest))
 
     def value(self, scores: Array) -> float:
-        if self.phi.scalars is None:
+        if self.scalars is None:
             return float(np.vdot(self.weights, self.phi.value(self.signs * scores)))
-        return float(compiled.value_sum(self.phi.scalars, *self._in_rows(scores)))
+        return float(compiled.value_sum(self.scalars, *self._in_rows(scores)))
 
     def values(self, scores: Array) -> Array:
         result: Array = np.einsum("ik,nik->n", self.weights, self.phi.value(self.signs * scores))
         return result
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
-        if self.phi.scalars is None:
+        if self.scalars is None:
             dual = -self.weights * self.signs * self.phi.descent(self.signs * scores)
             return self.value(scores), dual
         gradient = empty_beside(scores)
-        value = compiled.value_and_gradient(self.phi.scalars, *self._in_rows(scores), gradient)
+        value = compiled.value_and_gradient(self.scalars, *self._in_rows(scores), gradient)
         return value, gradient
 
     def curvature_bound(self, row_weights: Array) -> float:
@@ -161,18 +174,18 @@ class MarginSum(Loss):
         return curvatures
 
     def fenchel_young(self, scores: Array, dual: Array) -> float:
-        if self.phi.scalars is None:
+        if self.scalars is None:
             terms = self.phi.fenchel_young(self.signs * scores, self._coordinates(dual))
             return float(np.vdot(self.weights, terms))
         dual = np.ascontiguousarray(dual)
-        return float(compiled.bregman_sum(self.phi.scalars, *self._in_rows(scores), dual))
+        return float(compiled.bregman_sum(self.scalars, *self._in_rows(scores), dual))
 
     def growth(self, scores: Array, gradient: Array, dual: Array, error: Array) -> float:
         """`Loss.growth` for smooth losses with a compiled form; else the larger of the exact
         increases at both ends of ``t -+ error``, because the terms are convex. This also serves a
         dual point of zero, which proves a loss of zero optimal: there phi is zero around t, without
         curvature."""
-        if self.phi.scalars is not None and dual.any():
+        if self.scalars is not None and dual.any():
             return super().growth(scores, gradient, dual, error)
         t, a = self.signs * scores, self._coordinates(dual)
         low, high = self.phi.fenchel_young(t - error, a), self.phi.fenchel_young(t + error, a)
@@ -212,10 +225,10 @@ class MarginSum(Loss):
             return np.array([minimise_hinge_shift(*one, intercept.l2, float(start[0]))])
         if hinge and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
-        if single and self.phi.scalars is not None:
+        if single and self.scalars is not None:
             moved = np.add(scores[:, 0], start, out=empty_beside(scores[:, 0]))
             return start + compiled.best_shift(
-                self.phi.scalars,
+                self.scalars,
                 moved,
                 self.signs[:, 0],
                 self.weights[:, 0],
@@ -279,14 +292,24 @@ class MarginSum(Loss):
         )
 
     def _shift_derivatives(self, scores: Array, shift: Array) -> tuple[Array, Array]:
-        if self.phi.scalars is not None:
+        if self.scalars is not None:
             slope, curvature = compiled.slope_and_curvature(
-                self.phi.scalars, scores, self.signs, self.weights, shift
+                self.scalars, scores, self.signs, self.weights, shift
             )
             return slope, curvature
         t = self.signs * (scores + shift)
         slope = -(self.weights * self.signs * self.phi.descent(t)).sum(axis=0)
         return slope, (self.weights * self.phi.curvature(t)).sum(axis=0)
+
+
+@cache
+def _tell_of_array_formulas(name: str) -> None:
+    warnings.warn(
+        f"{name} is not compiled, as Numba is not there: fits take its array formulas, and solvers "
+        "that need compiled code refuse it; type: pip install 'proxmargin[custom]'",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 @cache
