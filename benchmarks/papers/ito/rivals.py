@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import DataSet
 from benchmarks.family import Case, Model
-from benchmarks.papers.ito.fapg import EPSILON, timed
+from benchmarks.papers.ito.fapg import EPSILON, repeated
 from benchmarks.peers.family_clarabel import ClarabelPeer
 from benchmarks.report import seconds
 
@@ -43,7 +43,7 @@ def libsvm(data: DataSet, nu: float, kernel: str = "linear") -> float:
         cache_size=CACHE_MB,
         max_iter=LIBSVM_STEPS,
     )
-    taken = timed(lambda: rival.fit(data.design, data.labels))
+    taken = repeated(lambda: rival.fit(data.design, data.labels))
     return LATE if np.max(rival.n_iter_) >= LIBSVM_STEPS else taken
 
 
@@ -56,7 +56,7 @@ def liblinear(data: DataSet, C: float, loss: str) -> float:
     else:
         rival = svm.LinearSVC(C=C, loss=loss, dual=True, fit_intercept=False, tol=EPSILON)
     rival.set_params(max_iter=LIBLINEAR_PASSES, random_state=0)
-    taken = timed(lambda: rival.fit(data.design, data.labels))
+    taken = repeated(lambda: rival.fit(data.design, data.labels))
     return LATE if np.max(rival.n_iter_) >= LIBLINEAR_PASSES else taken
 
 
