@@ -113,14 +113,6 @@ class TestKernelModels:
             save_model(model, tmp_path / "model.pmz")
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_graph_of_classifiers_says_what_to_store_instead(self, tmp_path):
-        X, y, further = kernel_data("dense", 3)
-        model = proxmargin.DDAGClassifier(proxmargin.SVC()).fit(X, y)
-        with pytest.raises(ModelFileError, match=r"DDAGClassifier cannot be stored: .*estimators_"):
-            save_model(model, tmp_path / "model.pmz")
-        again = there_and_back(model.estimators_[0], tmp_path)
-        np.testing.assert_array_equal(model.estimators_[0].predict(further), again.predict(further))
-
     def test_the_facts_name_the_support_vectors(self):
         model, _ = kernel_model("SVC", kernel="rbf")
         facts = describe_model(model)

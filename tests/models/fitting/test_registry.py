@@ -52,8 +52,7 @@ def test_what_the_table_says_of_a_model_is_true(name: str) -> None:
 def test_other_lists_follow_from_the_table(name: str) -> None:
     model = MODELS[name]
     assert name in proxmargin.__all__
-    assert (name in known.ESTIMATORS) == (not model.instead_of_saving)
-    assert (name in known.COMPOSED) == bool(model.instead_of_saving)
+    assert (name in known.ESTIMATORS) == (not model.composed)
     assert (name in CANDIDATES) == model.compared
     assert OF_THE_PROBLEM.issuperset(model.parameters)
     if model.compared:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ TEXT_LENGTH = 100_000  # of the text that tells a transformer; scikit-learn cuts
 
 
 class Preprocessed(Pipeline):  # type: ignore[misc]
-    """A fitted transformer and the model that was fitted to what it returns. A pipeline of
+    """Fitted transformers and the model that was fitted to what they return. A pipeline of
     scikit-learn, which also has the certificate and the coefficients of its model: those of the
     transformed features."""
 
@@ -32,9 +33,18 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         """Of a transformer and a model that are fitted."""
         return cls([("preprocess", transformer), ("model", model)])
 
+    @available_if(lambda self: hasattr(self.model, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """Scores by the model of the transformed samples; ``params`` are routed to the steps."""
+        if params:
+            return super().decision_function(X, **params)
+        for _, step in self.steps[:-1]:  # a row takes a pipeline longer than its steps
+            X = X if step in (None, "passthrough") else step.transform(X)
+        return self.model.decision_function(X)
+
     @property
     def transformer(self) -> Any:
-        return self.steps[0][1]
+        return self.steps[0][1] if len(self.steps) == 2 else self[:-1]
 
     @property
     def model(self) -> Any:
@@ -63,6 +73,17 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         if not named and known and hasattr(before, "get_feature_names_out"):
             found["feature"] = before.get_feature_names_out()[found["feature"].to_numpy(np.intp)]
         return found
+
+
+def text_features(fitted: Any) -> list[int]:
+    """Which columns a fitted transformer, or what begins with one, takes as text."""
+    if isinstance(fitted, Pipeline):
+        return text_features(fitted.steps[0][1])
+    if hasattr(fitted, "transformers_"):
+        parts = [(text_features(each), at) for _, each, at in fitted.transformers_]
+        return [at[j] for own, at in parts for j in own]
+    known = getattr(fitted, "categories_", [[each] for each in getattr(fitted, "statistics_", [])])
+    return [j for j, values in enumerate(known) if any(isinstance(each, str) for each in values)]
 
 
 def imputer(strategy: str) -> SimpleImputer:

@@ -176,7 +176,21 @@ def validated_features(estimator: Any, X: Any) -> Any:
                 "give a list or an array of such"
             )
         return objects
-    return _checked_entries(estimator, _converted(estimator, X, None, reset=False), ANY_SIZE)
+    if not _is_as_in_fit(estimator, X):
+        X = _converted(estimator, X, None, reset=False)
+    return _checked_entries(estimator, X, ANY_SIZE)
+
+
+def _is_as_in_fit(estimator: Any, X: Any) -> bool:
+    """Whether scikit-learn would return these rows as they are, which takes it longer than the
+    scores of one row."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.shape[1:] == (getattr(estimator, "n_features_in_", None),)
+        and len(X) > 0
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import proxmargin
 from proxmargin.files.errors import ModelFileError, UnwritableModelError, listed
-from proxmargin.models.fitting.registry import MODELS, model_names
+from proxmargin.models.fitting.registry import model_names
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import replaced
@@ -39,15 +39,8 @@ from proxmargin.solvers.choice.names import RETIRED
 from proxmargin.solvers.resuming.codec import COMMON, PLAIN, Codec
 
 ESTIMATORS = tuple(sorted(model_names()))
-
-# estimators that hold other estimators, of any library: what to do instead
-COMPOSED: Mapping[str, str] = {
-    name: model.instead_of_saving for name, model in MODELS.items() if model.instead_of_saving
-}
-# no models of one set of coefficients: what to do instead
-OTHERS: Mapping[str, str] = {
-    "StabilitySelection": "write its to_frame() as CSV, and save a model of the stable features",
-}
+# Callbacks watch one fit; they are no part of the model.
+FORGOTTEN: Mapping[str, Any] = {"callbacks": ()}
 
 # the packages of kernels, losses and penalties, the table of solvers, which knows them all, and the
 # maps from scores to probabilities
@@ -70,6 +63,11 @@ def parts() -> dict[str, type]:
         if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
         if getattr(value, "is_portable", False)
     }
+
+
+def _part(name: str) -> Any:
+    """The class of a part of the library, or of a model that is not fitted; None for others."""
+    return getattr(proxmargin, name) if name in ESTIMATORS else parts().get(name)
 
 
 # types of arrays as they are written, with the length of strings
@@ -100,15 +98,16 @@ class SettingsCodec(Codec):
 
     def _encode_object(self, value: Any, where: str) -> Any:
         kind = type(value)
-        if parts().get(kind.__name__) is not kind:  # a derived class would come back changed
+        if _part(kind.__name__) is not kind:  # a derived class would come back changed
             what = "a function" if inspect.isroutine(value) else f"of type {kind.__qualname__}"
             raise ModelFileError(
                 f"The parameter {where!r} cannot be stored: it is {what}; numbers, strings, None, "
-                "lists, tuples, dicts and the library's own losses, penalties, kernels and solvers "
-                "can."
+                "lists, tuples, dicts and the library's own losses, penalties, kernels, solvers "
+                "and models can."
             )
-        names = [field.name for field in dataclasses.fields(value) if field.init]
-        settings = {name: self.encode(getattr(value, name), f"{where}.{name}") for name in names}
+        kept = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+        kept |= {name: each for name, each in FORGOTTEN.items() if name in kept}
+        settings = {name: self.encode(each, f"{where}.{name}") for name, each in kept.items()}
         return {"part": kind.__name__, "settings": settings}
 
     def _decode_array(self, where: str, plain: dict[str, Any]) -> Any:
@@ -128,17 +127,22 @@ class SettingsCodec(Codec):
 
     def _decode_part(self, where: str, plain: dict[str, Any]) -> Any:
         name = self.expect(plain["part"], str, where)
-        kind: Any = parts().get(name)
+        kind: Any = _part(name)
         if (former := re.sub("(?<=.)(?=[A-Z])", "-", name).lower()) in RETIRED:
             return former  # of a solver: predictions need none, and a fit says what to type
         if kind is None:
             raise ModelFileError(f"{where!r} names {name!r}, which is no part of the library")
         fields = {field.name for field in dataclasses.fields(kind) if field.init}
-        settings, hints = complete_settings(plain["settings"], fields, name), _hints(kind)
+        settings = complete_settings(plain["settings"], fields, name)
         gone = [value for value in settings.values() if isinstance(value, str) and value in RETIRED]
         if gone:
             raise ModelFileError(f"{where!r} has {gone[0]!r}, which is now {RETIRED[gone[0]]}")
-        unfit = [field for field, value in settings.items() if not _fits(value, hints[field])]
+        hints = {} if name in ESTIMATORS else _hints(kind)  # models check their own
+        unfit = [
+            field
+            for field, hint in hints.items()
+            if field in settings and not _fits(settings[field], hint)
+        ]
         if unfit:
             raise ModelFileError(f"{where!r} is no valid {name}: {unfit[0]} is of another type")
         try:
@@ -314,9 +318,9 @@ FORMAT = "proxmargin model"
 VERSION = 2
 MANIFEST = "model.json"
 SIGNATURE = "model.sig"
-# of models with an imputer or with calibrated scores, and of several of one calibrated classifier
-_OPTIONAL = frozenset({"imputed", "calibrator", "models"})
-# of one of several models
+# of models with calibrated scores, of estimators within others, and of imputers of version 0.1
+OPTIONAL = frozenset({"calibrator", "models", "imputed"})
+# of one estimator
 CONTENT = frozenset({"estimator", "settings", "fitted", "certificate"})
 _KEYS = CONTENT | {"format", "version", "proxmargin", "members"}
 # bytes of Python objects that a byte of JSON may become: empty lists, and copies of them
@@ -358,7 +362,7 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
     _refuse_other_version(manifest)
-    if set(manifest) - _OPTIONAL != _KEYS or type(manifest["proxmargin"]) is not str:
+    if set(manifest) - OPTIONAL != _KEYS or type(manifest["proxmargin"]) is not str:
         raise ModelFileError(f"its {MANIFEST} lacks entries or has unknown ones")
     _check_members(archive, manifest["members"])
     return manifest

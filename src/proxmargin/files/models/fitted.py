@@ -62,35 +62,33 @@ class ModelForm:
             _check_support(fitted)
         if self.of_numbers:
             index, vectors = fitted["support_"], fitted["support_vectors_"]
-            same = _is_array(vectors, "iu", 1) and np.array_equal(vectors, index)
-            _demand(same, "'support_vectors_' must be 'support_' for a precomputed kernel")
+            same = is_array(vectors, "iu", 1) and np.array_equal(vectors, index)
+            demand(same, "'support_vectors_' must be 'support_' for a precomputed kernel")
             _check_features(fitted, fitted["n_features_in_"], "")
             inside = not index.size or int(index[-1]) < fitted["n_features_in_"]
-            _demand(inside, "'support_' must be less than 'n_features_in_'")
+            demand(inside, "'support_' must be less than 'n_features_in_'")
         else:
             name = "coef_" if "coef_" in self.required else "support_vectors_"
             rows = fitted[name]
-            _demand(
-                _is_array(rows, "f", 2) or sp.issparse(rows), f"{name!r} must be rows of floats"
-            )
+            demand(is_array(rows, "f", 2) or sp.issparse(rows), f"{name!r} must be rows of floats")
             if name == "support_vectors_":
                 count = fitted["support_"].size
-                _demand(rows.shape[0] == count, f"{name!r} must have {count} rows")
+                demand(rows.shape[0] == count, f"{name!r} must have {count} rows")
             _check_finite(fitted, name)
             _check_features(fitted, rows.shape[1], f"{name}'s width")
         if "gamma_" in self.required:
             gamma = fitted["gamma_"]
             number = isinstance(gamma, int | float) and not isinstance(gamma, bool)
             fits = number and 0 < gamma < np.inf if self.has_gamma else gamma is None
-            _demand(fits, f"'gamma_' must be {'a number > 0' if self.has_gamma else 'None'}")
+            demand(fits, f"'gamma_' must be {'a number > 0' if self.has_gamma else 'None'}")
         for name in (name for name in _SCALING if name in fitted):
             value = fitted[name]
-            fits = _is_array(value, "f", 1) and value.size == fitted["n_features_in_"]
-            _demand(fits, f"{name!r} must be floats, one a feature")
+            fits = is_array(value, "f", 1) and value.size == fitted["n_features_in_"]
+            demand(fits, f"{name!r} must be floats, one a feature")
         if "feature_centre_" in fitted:
             _check_finite(fitted, "feature_centre_")
         # infinite for a constant feature
-        _demand(bool(np.all(fitted.get("feature_scale_", 1.0) > 0)), "'feature_scale_' must be > 0")
+        demand(bool(np.all(fitted.get("feature_scale_", 1.0) > 0)), "'feature_scale_' must be > 0")
 
 
 LINEAR = ModelForm(("coef_", *_ALWAYS), _OF_LINEAR)
@@ -115,56 +113,56 @@ def form_of(estimator: Any) -> ModelForm:
 
 def _check_support(fitted: Fitted) -> None:
     index = fitted["support_"]
-    rising = _is_array(index, "iu", 1) and bool(np.all(np.diff(index.astype(np.int64)) > 0))
-    _demand(
+    rising = is_array(index, "iu", 1) and bool(np.all(np.diff(index.astype(np.int64)) > 0))
+    demand(
         rising and bool(np.all(index >= 0)), "'support_' must be different samples, in their order"
     )
     columns = fitted["dual_coef_"].shape[1]
-    _demand(index.size == columns, "'dual_coef_' must have one column a support vector")
+    demand(index.size == columns, "'dual_coef_' must have one column a support vector")
 
 
 def _check_outputs(fitted: Fitted, name: str) -> None:
     _check_floats(fitted, "intercept_", 1, "must be floats of shape (n_outputs,)")
     intercept, classes = fitted["intercept_"], fitted["classes_"]
-    _demand(_is_array(classes, "fiubUO", 1), "'classes_' must be one row of labels")
+    demand(is_array(classes, "fiubUO", 1), "'classes_' must be one row of labels")
     _check_finite(fitted, "classes_")
     distinct = len(set(classes.tolist()))
-    _demand(2 <= distinct == len(classes), "'classes_' must be two or more different labels")
+    demand(2 <= distinct == len(classes), "'classes_' must be two or more different labels")
     outputs = 1 if distinct == 2 else distinct
     rows = fitted[name].shape[0]
-    _demand(rows == outputs, f"{distinct} classes need {outputs} rows of {name!r}")
-    _demand(intercept.shape[0] == outputs, f"'intercept_' must have {outputs} entries")
+    demand(rows == outputs, f"{distinct} classes need {outputs} rows of {name!r}")
+    demand(intercept.shape[0] == outputs, f"'intercept_' must have {outputs} entries")
     for chosen in (name for name in _CHOSEN if name in fitted):
         value = fitted[chosen]
-        _demand(
+        demand(
             (outputs == 1 and isinstance(value, float))
-            or (_is_array(value, "f", 1) and len(value) == outputs),
+            or (is_array(value, "f", 1) and len(value) == outputs),
             f"{chosen!r} must be a float, or one for each of more than two classes",
         )
         numbers = np.asarray(value)
-        _demand(bool(np.all((numbers >= 0) & (numbers < np.inf))), f"{chosen!r} must be >= 0")
+        demand(bool(np.all((numbers >= 0) & (numbers < np.inf))), f"{chosen!r} must be >= 0")
 
 
 def _check_features(fitted: Fitted, width: int, known_from: str) -> None:
     count = fitted["n_features_in_"]
-    _demand(type(count) is not bool and isinstance(count, int | np.integer), "'n_features_in_'")
-    _demand(count == width >= 1, f"'n_features_in_' must be {known_from}")
+    demand(type(count) is not bool and isinstance(count, int | np.integer), "'n_features_in_'")
+    demand(count == width >= 1, f"'n_features_in_' must be {known_from}")
     if "feature_names_in_" in fitted:
         names = fitted["feature_names_in_"]
-        _demand(
-            _is_array(names, "UO", 1) and len(set(names.tolist())) == len(names) == width,
+        demand(
+            is_array(names, "UO", 1) and len(set(names.tolist())) == len(names) == width,
             f"'feature_names_in_' must be {width} different names",
         )
     iterations = fitted.get("n_iter_", 0)
-    valid = isinstance(iterations, int | np.integer) or _is_array(iterations, "iu", 1)
-    _demand(valid and bool(np.all(np.asarray(iterations) >= 0)), "'n_iter_' must count iterations")
+    valid = isinstance(iterations, int | np.integer) or is_array(iterations, "iu", 1)
+    demand(valid and bool(np.all(np.asarray(iterations) >= 0)), "'n_iter_' must count iterations")
     for name in ("largest_offset_", *_CHOSEN):
         chosen = np.asarray(fitted.get(name, 0.0))
-        _demand(bool(np.all(chosen >= 0)), f"{name!r} must be numbers >= 0")
+        demand(bool(np.all(chosen >= 0)), f"{name!r} must be numbers >= 0")
 
 
 def _check_floats(fitted: Fitted, name: str, ndim: int, sentence: str) -> None:
-    _demand(_is_array(fitted[name], "f", ndim), f"{name!r} {sentence}")
+    demand(is_array(fitted[name], "f", ndim), f"{name!r} {sentence}")
     _check_finite(fitted, name)
 
 
@@ -173,16 +171,16 @@ def _check_finite(fitted: Fitted, name: str) -> None:
     is_sparse: bool = sp.issparse(value)
     numbers = value.data if is_sparse else value
     if numbers.dtype.kind == "f":
-        _demand(bool(np.isfinite(numbers).all()), f"{name!r} must be finite numbers")
+        demand(bool(np.isfinite(numbers).all()), f"{name!r} must be finite numbers")
         wide = numbers.dtype.itemsize in _FLOAT_BYTES
-        _demand(wide, f"{name!r} must be of type float32 or float64")
+        demand(wide, f"{name!r} must be of type float32 or float64")
 
 
-def _is_array(value: Any, kinds: str, ndim: int) -> bool:
+def is_array(value: Any, kinds: str, ndim: int) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.ndim == ndim
 
 
-def _demand(holds: bool, sentence: str) -> None:
+def demand(holds: bool, sentence: str) -> None:
     if not holds:
         raise ModelFileError(sentence)
 
@@ -212,7 +210,7 @@ def to_members(fitted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, byt
             plain[name] = {"sparse": kind, "shape": [int(size) for size in value.shape]}
             for part in _SPARSE_PARTS:
                 arrays[f"{name}.{part}.npy"] = bytes_of(getattr(value, part))
-        elif _is_array(value, "UO", 1) and all(type(each) is str for each in value.tolist()):
+        elif is_array(value, "UO", 1) and all(type(each) is str for each in value.tolist()):
             plain[name] = {"text": value.tolist(), "dtype": value.dtype.kind}
         else:
             plain[name] = _number(name, value)
@@ -239,10 +237,10 @@ def from_members(plain: Any, read: Callable[[str], bytes], form: ModelForm) -> F
     missing = [name for name in form.required if name not in plain]
     if missing:
         raise ModelFileError(f"it lacks {', '.join(missing)}")
-    return {name: _from_plain(name, value, read) for name, value in plain.items()}
+    return {name: from_plain(name, value, read) for name, value in plain.items()}
 
 
-def _from_plain(name: str, plain: Any, read: Callable[[str], bytes]) -> Any:
+def from_plain(name: str, plain: Any, read: Callable[[str], bytes]) -> Any:
     if plain is None or type(plain) in (int, float):
         return plain
     if plain == {"array": f"{name}.npy"}:

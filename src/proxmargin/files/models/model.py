@@ -15,26 +15,26 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 import proxmargin
 from proxmargin.data.inputs.parameters import check_number
+from proxmargin.data.inputs.preprocessing import STRATEGIES, Preprocessed, refilled
 from proxmargin.data.kernels import Kernel, named_kernel
 from proxmargin.files.errors import ModelFileError, listed
 from proxmargin.files.models import fitted
 from proxmargin.files.models.archive import (
     CODEC,
-    COMPOSED,
     CONTENT,
     ESTIMATORS,
+    FORGOTTEN,
     MANIFEST,
-    OTHERS,
+    OPTIONAL,
     SIGNATURE,
     Sign,
     Verify,
@@ -47,41 +47,17 @@ from proxmargin.files.models.archive import (
     read_member,
     write_archive,
 )
+from proxmargin.files.models.composed import RECORDS, name_of, parts_of, put_together
 from proxmargin.files.models.fitted import form_of
 from proxmargin.models.fitting.coefficients import Ranked
 from proxmargin.models.fitting.registry import CROSS_VALIDATED
-from proxmargin.models.selection.calibration import CalibratedMargin
 from proxmargin.models.selection.calibrators import Calibrator
 from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.runtime.brief import brief
 
 
-def taken_apart(estimator: Any) -> tuple[Any, dict[str, Any] | None]:
-    """Of a pipeline that begins with an imputer the model, with the names of its columns, and the
-    imputer as plain values; ModelFileError for other steps. Other estimators as they are."""
-    from sklearn.pipeline import Pipeline
-
-    if not isinstance(estimator, Pipeline):
-        return estimator, None
-    *before, (_, model) = estimator.steps
-    objection = _objection([step for _, step in before])
-    if objection is not None:
-        raise ModelFileError(
-            f"A pipeline can be stored if it is a SimpleImputer of NaN and a model: {objection}."
-        )
-    transformer, model = before[0][1], copy(model)
-    if hasattr(transformer, "feature_names_in_"):
-        model.feature_names_in_ = transformer.feature_names_in_
-    values = [float(each) for each in transformer.statistics_]
-    return model, {"strategy": transformer.strategy, "values": values}
-
-
-def put_together(model: Any, imputed: Any) -> Any:
-    """The pipeline of the imputer that a file describes and the model; the model without one."""
-    if imputed is None:
-        return model
-    from proxmargin.data.inputs.preprocessing import STRATEGIES, Preprocessed, refilled
-
+def _refilled(model: Any, imputed: Any) -> Any:
+    """The pipeline of an imputer and a model, as version 0.1 wrote it."""
     whole = isinstance(imputed, dict) and set(imputed) == {"strategy", "values"}
     if not whole or imputed["strategy"] not in STRATEGIES:
         raise ModelFileError("it describes an imputer that there is not")
@@ -92,34 +68,6 @@ def put_together(model: Any, imputed: Any) -> Any:
     names = model.__dict__.pop("feature_names_in_", None)
     filled = refilled(imputed["strategy"], np.array(values, np.float64), names)
     return Preprocessed.of(filled, model)
-
-
-def _objection(steps: list[Any]) -> str | None:
-    """Why these steps before a model cannot be stored, or None."""
-    from sklearn.impute import SimpleImputer
-
-    if len(steps) != 1 or type(steps[0]) is not SimpleImputer:
-        return f"this one has {', '.join(type(step).__name__ for step in steps) or 'no imputer'}"
-    transformer = steps[0]
-    if not hasattr(transformer, "statistics_"):
-        return "this one is not fitted"
-    if (
-        not _are_numbers(transformer.statistics_)
-        or transformer.add_indicator
-        or transformer.strategy == "most_frequent"
-    ):
-        return "this imputer adds or removes columns, or fills in no numbers"
-    missing = transformer.missing_values
-    is_nan = isinstance(missing, float) and np.isnan(missing)
-    return None if is_nan else f"this one fills in {missing!r}"
-
-
-def _are_numbers(values: Any) -> bool:
-    """Whether all values that an imputer fills in are finite; those of a constant are objects."""
-    try:
-        return bool(np.isfinite(np.asarray(values, dtype=np.float64)).all())
-    except (TypeError, ValueError):
-        return False
 
 
 def refuse_invalid(estimator: Any) -> None:
@@ -156,12 +104,8 @@ CERTIFIED = (
 )
 TOP_FEATURES = 10  # that the facts about a model name
 
-CALIBRATED = "CalibratedMargin"
-OF_CALIBRATION = ("method", "cv", "ensemble", "reject_cost", "n_jobs")
+OF_SEVERAL = {"CalibratedMargin": "calibrates", "DDAGClassifier": "pairs_of"}
 PROBES = np.array([-1e3, -1.0, 0.0, 1.0, 1e3])  # scores
-
-# Callbacks watch one fit; they are no part of the model.
-_FORGOTTEN: dict[str, Any] = {"callbacks": ()}
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
@@ -172,12 +116,11 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
 
     Parameters
     ----------
-    estimator : a fitted estimator of this library
-        Of one that chose its strength by cross-validation the chosen model, ``best_estimator_``.
-        A pipeline of a fitted ``SimpleImputer`` of NaN and such an estimator is stored with the
-        values that it fills in, and read as such a pipeline. Of a `CalibratedMargin` of such the
-        map and the models by which it predicts; a ``cv`` that is no number becomes the number of
-        its folds.
+    estimator : a fitted estimator of this library, or a pipeline that ends with one
+        Of a search the chosen model, ``best_estimator_``. Before a model scikit-learn's
+        StandardScaler, MinMaxScaler, SimpleImputer, OneHotEncoder, ColumnTransformer and
+        SelectFromModel, and `StabilitySelection`. Of a `CalibratedMargin` the map and the models by
+        which it predicts; a ``cv`` that is no number becomes the number of its folds.
     path : str or path
         Any name; ``.pmz`` is customary.
     sign : callable (bytes) -> bytes, optional
@@ -187,9 +130,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     Raises
     ------
     ModelFileError
-        The estimator is not fitted, is of another class, has a parameter that cannot be stored
-        (such as a random generator; the message names it) or fitted, or numbers that are not
-        finite, or the file cannot be written.
+        The estimator, or one within it that the message names, is not fitted, is of another class,
+        has a parameter that cannot be stored (such as a random generator) or fitted, or numbers
+        that are not finite, or the file cannot be written.
 
     See Also
     --------
@@ -216,22 +159,36 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     write_archive(Path(path), {MANIFEST: document, **signed, **arrays})
 
 
-def _content(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What the document says of an estimator, and its arrays."""
-    if type(estimator) is CalibratedMargin:
-        return _several(estimator)
-    estimator, imputed = taken_apart(_chosen(estimator))
+def _content(estimator: Any, where: str = "") -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What the document says of an estimator, and its arrays; ``where`` it is within another."""
+    estimator = _chosen(estimator)
+    with _explained(where or "This model cannot be stored", always=bool(where)):
+        if name_of(estimator) is None:
+            return _of_model(estimator)
+        own, arrays, within = parts_of(estimator)
+    each: list[Any] = []
+    for k, (called, part) in enumerate(within):
+        if isinstance(part, str | None):
+            each.append(part or "passthrough")
+            continue
+        plain, members = _content(part, f"{where or type(estimator).__name__}: {called}")
+        each.append(plain)
+        arrays |= {f"{k}/{name}": data for name, data in members.items()}
+    content = {"estimator": name_of(estimator), **own, "certificate": None}
+    return {**content, **({"models": each} if within else {}), **_calibration(estimator)}, arrays
+
+
+def _of_model(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     _refuse_unknown(estimator)
     form = form_of(estimator)
     parameters = estimator.get_params(deep=False)
     if hasattr(estimator, "n_features_in_"):  # features have an order once there are some
         parameters |= estimator._in_order()
-    parameters.update({name: value for name, value in _FORGOTTEN.items() if name in parameters})
+    parameters.update({name: value for name, value in FORGOTTEN.items() if name in parameters})
     settings = {name: CODEC.encode(value, name) for name, value in parameters.items()}
     learned = fitted.collect(estimator, form)
-    with _explained("This model cannot be stored"):
-        _unfitted(type(estimator).__name__, settings)
-        form.check(learned)
+    _unfitted(type(estimator).__name__, settings)
+    form.check(learned)
     plain, arrays = fitted.to_members(learned)
     certificate = getattr(estimator, "certificate_", None)
     content = {
@@ -239,32 +196,9 @@ def _content(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
         "settings": settings,
         "fitted": plain,
         "certificate": None if certificate is None else certificate_to_plain(certificate),
-        **({} if imputed is None else {"imputed": imputed}),
         **_calibration(estimator),
     }
     return content, arrays
-
-
-def _several(estimator: CalibratedMargin) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Of a calibrated classifier: its parameters, its map, and the models that predict."""
-    if not hasattr(estimator, "calibrator_"):
-        raise ModelFileError("This CalibratedMargin is not fitted; call fit before saving it.")
-    each = [_content(model) for model in estimator._predicting]
-    parameters = {name: getattr(estimator, name) for name in OF_CALIBRATION}
-    if not isinstance(parameters["cv"], int | None):
-        parameters["cv"] = len(estimator.estimators_)
-    content = {
-        "estimator": CALIBRATED,
-        "settings": {name: CODEC.encode(value, name) for name, value in parameters.items()},
-        "fitted": {},
-        "certificate": None,
-        **_calibration(estimator),
-        "models": [own for own, _ in each],
-    }
-    arrays = [
-        {f"{k}/{name}": data for name, data in own.items()} for k, (_, own) in enumerate(each)
-    ]
-    return content, {name: data for own in arrays for name, data in own.items()}
 
 
 def _calibration(estimator: Any) -> dict[str, Any]:
@@ -341,13 +275,12 @@ def _chosen(estimator: Any) -> Any:
 
 def _refuse_unknown(estimator: Any) -> None:
     name = type(estimator).__name__
-    instead = {**COMPOSED, **OTHERS}
-    if name in instead:
-        raise ModelFileError(f"A {name} cannot be stored: {instead[name]}.")
     if name not in ESTIMATORS or getattr(proxmargin, name) is not type(estimator):
         raise ModelFileError(
             f"A {type(estimator).__qualname__} cannot be stored; models that can: "
-            f"{listed(ESTIMATORS, quote=False, at_most=len(ESTIMATORS))}."
+            f"{listed(ESTIMATORS, quote=False, at_most=len(ESTIMATORS))}, searches among them, and "
+            f"{listed(RECORDS, quote=False, at_most=len(RECORDS))} of these; type "
+            "skops.io.dump(model, file) for others."
         )
 
 
@@ -360,8 +293,7 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, An
             used.add(name)
             return read_member(archive, name, digests)
 
-        several = manifest["estimator"] == CALIBRATED
-        estimator = _calibrated(manifest, read) if several else _restored(manifest, read)
+        estimator = _restored(manifest, read)
         if set(digests) != used:
             raise ModelFileError("it holds members that do not belong to a model")
     return estimator, manifest
@@ -376,7 +308,7 @@ def _unfitted(name: Any, plain: Any) -> Any:
     settings = complete_settings(plain, parameters, name)
     kept = [
         each
-        for each, empty in _FORGOTTEN.items()
+        for each, empty in FORGOTTEN.items()
         if repr(settings.get(each, empty)) != repr(empty)  # arrays do not compare
     ]
     if kept:
@@ -387,7 +319,30 @@ def _unfitted(name: Any, plain: Any) -> Any:
 
 
 def _restored(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
-    """One model, after its imputer if it has one."""
+    """An estimator with those within it."""
+    name = content["estimator"]
+    if not isinstance(name, str) or name not in RECORDS:
+        return _restored_model(content, read)
+    parts = content.get("models", [])
+    if not isinstance(parts, list) or "imputed" in content:
+        raise ModelFileError(f"it is no {name} with its models")
+    within: list[Any] = []
+    for k, part in enumerate(parts):
+        if isinstance(part, str) and part in ("passthrough", "drop"):
+            within.append(part)
+        elif isinstance(part, dict) and set(part) - OPTIONAL == CONTENT:
+            within.append(_restored(part, lambda member, k=k: read(f"{k}/{member}")))  # type: ignore[misc]
+        else:
+            raise ModelFileError(f"its model {k} lacks entries or has unknown ones")
+    found = put_together(name, content, read, within)
+    if type(inner := getattr(found, "estimator", None)).__name__ in ESTIMATORS:
+        refuse_invalid(inner)
+    if name == "CalibratedMargin" or "calibrator" in content:
+        found.calibrator_ = _calibrator(content.get("calibrator"), found.classes_.size)
+    return found
+
+
+def _restored_model(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
     estimator = _unfitted(content["estimator"], content["settings"])
     form = form_of(estimator)
     learned = fitted.from_members(content["fitted"], read, form)
@@ -406,37 +361,7 @@ def _restored(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
         learned["calibrator_"] = _calibrator(content["calibrator"], len(learned["classes_"]))
     for name, value in learned.items():
         setattr(estimator, name, value)
-    return put_together(estimator, content.get("imputed"))
-
-
-def _calibrated(content: dict[str, Any], read: Callable[[str], bytes]) -> CalibratedMargin:
-    """The calibrated classifier, with the models by which it predicts."""
-    parts = content.get("models")
-    if not isinstance(parts, list) or not parts or "imputed" in content or content["fitted"] != {}:
-        raise ModelFileError(f"it is no {CALIBRATED} with its models")
-    models = []
-    for k, part in enumerate(parts):
-        if not isinstance(part, dict) or set(part) - {"imputed", "calibrator"} != CONTENT:
-            raise ModelFileError(f"its model {k} lacks entries or has unknown ones")
-        models.append(_restored(part, lambda name, k=k: read(f"{k}/{name}")))  # type: ignore[misc]
-    settings = complete_settings(content["settings"], OF_CALIBRATION, CALIBRATED)
-    found = CalibratedMargin(clone(models[0]), **settings)
-    try:
-        found._check_parameters()
-    except Exception as error:  # values of any type meet comparisons not made for them
-        raise ModelFileError(f"its settings are none of a {CALIBRATED}: {error}") from error
-    first, *others = [(each.classes_.tolist(), each.n_features_in_) for each in models]
-    if any(each != first for each in others) or (len(models) > 1) > found._is_ensemble:
-        raise ModelFileError("its models do not belong together")
-    found.classes_, found.n_features_in_ = models[0].classes_, models[0].n_features_in_
-    if hasattr(models[0], "feature_names_in_"):
-        found.feature_names_in_ = models[0].feature_names_in_
-    found.calibrator_ = _calibrator(content.get("calibrator"), found.classes_.size)
-    if found._is_ensemble:
-        found.estimators_ = models
-    else:
-        found.estimator_ = models[0]
-    return found
+    return _refilled(estimator, content["imputed"]) if "imputed" in content else estimator
 
 
 def _calibrator(plain: Any, n_classes: int) -> Calibrator:
@@ -456,28 +381,64 @@ def _calibrator(plain: Any, n_classes: int) -> Calibrator:
 
 
 @contextmanager
-def _explained(start: str) -> Iterator[None]:
-    """Errors that state only a reason become sentences about the file."""
+def _explained(start: str, always: bool = False) -> Iterator[None]:
+    """Errors that state only a reason become sentences about the file, or the estimator."""
     try:
         yield
     except ModelFileError as error:
         text = str(error)
         whole = text.endswith(".")
-        raise ModelFileError(text if whole else f"{start}: {text}.") from error
+        said = f"{start}: {text}{'' if whole else '.'}"
+        raise ModelFileError(text if whole and not always else said) from error
 
 
 def _facts(estimator: Any) -> dict[str, Any]:
-    if type(estimator) is CalibratedMargin:
-        models = [_facts(each) for each in estimator._predicting]
-        shared = ("classes", "features", "feature_names")
-        return {
-            "estimator": CALIBRATED,
-            "settings": {name: _shown(getattr(estimator, name)) for name in OF_CALIBRATION},
-            "calibrates": models[0]["estimator"],
-            "fits": len(models),
-            **{name: models[0][name] for name in shared},
+    name = name_of(estimator)
+    if name is None:
+        return _facts_of_model(estimator)
+    _, _, within = parts_of(estimator)
+    if name == "Pipeline" and hasattr(within[-1][1], "predict"):
+        return _facts_of_pipeline(estimator)
+    settings = RECORDS[name].settings(estimator)
+    facts: dict[str, Any] = {
+        "estimator": name,
+        "settings": {parameter: _shown(each) for parameter, each in settings.items()},
+    }
+    if name in ("CalibratedMargin", "DDAGClassifier"):
+        first = _facts(within[0][1])
+        facts[OF_SEVERAL[name]] = first["estimator"]
+        return facts | {
+            "fits": len(within),
+            "classes": [str(label) for label in estimator.classes_.tolist()],
+            **{fact: first[fact] for fact in ("features", "feature_names")},
         }
-    estimator, imputed = taken_apart(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    facts["features"] = int(estimator.n_features_in_)
+    if hasattr(estimator, "get_support"):
+        facts["features_selected"] = int(np.count_nonzero(estimator.get_support()))
+    return facts | {"feature_names": None if names is None else [str(each) for each in names]}
+
+
+def _facts_of_pipeline(pipeline: Any) -> dict[str, Any]:
+    """Those of its model, whose features are called as the steps before it call them."""
+    *before, (_, model) = pipeline.steps
+    kept = [step for _, step in before if not isinstance(step, str | None)]
+    if name_of(model) is None and not hasattr(model, "feature_names_in_"):
+        model = copy(_chosen(model))
+        with suppress(AttributeError, ValueError):
+            if hasattr(pipeline, "feature_names_in_"):
+                model.feature_names_in_ = pipeline[:-1].get_feature_names_out()
+    facts = _facts(model)
+    imputed = [step.strategy for step in kept if hasattr(step, "strategy")]
+    steps = [type(step).__name__ for step in kept]
+    return {
+        **facts,
+        **({"imputed": imputed[0]} if imputed else {}),
+        **({} if steps == ["SimpleImputer"] else {"steps": steps}),
+    }
+
+
+def _facts_of_model(estimator: Any) -> dict[str, Any]:
     _refuse_unknown(estimator)
     learned = fitted.collect(estimator, form_of(estimator))
     width = int(learned["n_features_in_"])
@@ -488,7 +449,6 @@ def _facts(estimator: Any) -> dict[str, Any]:
     return {
         "estimator": type(estimator).__name__,
         "settings": {n: _shown(each) for n, each in estimator.get_params(deep=False).items()},
-        **({} if imputed is None else {"imputed": imputed["strategy"]}),
         "classes": [str(label) for label in learned["classes_"].tolist()],
         "features": width,
         "features_used": int(used),

@@ -324,6 +324,7 @@ class NamedColumns:
             way = self._way_to_rows(request.feature_names)
             raise DataError(f"{str(error)[:-1]}{way}.") from None
         levelled = {feature.column for feature in features if feature.level is not None}
+        levelled |= request.text
         of_name: dict[str, list[int]] = {}  # several where their mean is to be taken
         for j, name in places.items():
             of_name.setdefault(name, []).append(j)
@@ -356,8 +357,13 @@ class NamedColumns:
             del found["ids"]
         numbers = frame.drop(columns=list(levelled))
         refuse_text(numbers, self.source, way_out="the model was fitted on numbers there")
-        frame = known_levels(frame, features, request, self.source)
         y = self._labels(found.get("target"))
+        if request.text:
+            words = frame[list(request.text)].astype(object)
+            frame = frame.assign(**words.where(words.notna(), np.nan))
+            named = None if y is None else found["target"].name
+            return Table(frame, y, [*frame], named, self.source, ids=found.get("ids"))
+        frame = known_levels(frame, features, request, self.source)
         table = self._table(features, frame, found, y, request.blanks, NOT_FILLED)
         return replace(table, notes=tuple(self.notes))
 

@@ -174,8 +174,8 @@ class Table:
 @dataclass(frozen=True)
 class TableRequest:
     """What a table should look like (see `proxmargin.read_data`); of a fitted model also the names
-    of its features, if it has any, their number, and what becomes of levels that it has not
-    seen."""
+    of its features, if it has any, their number, what becomes of levels that it has not seen, and
+    the names of those that it takes as ``text``: `Table.X` is a data frame then."""
 
     target: str | int | None = None
     encode: bool = False
@@ -192,3 +192,4 @@ class TableRequest:
     feature_names: Sequence[str] | None = None
     n_features: int = 0
     unseen: str = "error"
+    text: frozenset[str] = frozenset()

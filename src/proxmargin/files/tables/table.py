@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.data.inputs.parameters import check_choice
+from proxmargin.data.inputs.preprocessing import text_features
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.cells import is_text
 from proxmargin.files.tables.columns import NamedColumns
@@ -197,6 +198,8 @@ def read_for_model(
     check_choice("unseen", unseen, ("error", "zero", "missing"))
     check_choice("duplicates", duplicates, DUPLICATES)
     names = getattr(model, "feature_names_in_", None)
+    first = getattr(model, "_predicting", [model])[0]  # of a calibrated model
+    text = () if names is None else [str(names[j]) for j in text_features(first)]
     wanted = TableRequest(
         feature_names=None if names is None else [str(name) for name in names],
         n_features=int(model.n_features_in_),
@@ -204,7 +207,8 @@ def read_for_model(
         target=target,
         ignore=_several(ignore),
         ids=ids,
-        blanks=getattr(model, "fills_blanks", False),
+        blanks=getattr(first, "fills_blanks", False),
+        text=frozenset(text),
         unseen=unseen,
         normalize_levels=normalize_levels,
         duplicates=duplicates,

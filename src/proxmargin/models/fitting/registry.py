@@ -30,7 +30,7 @@ class Model(NamedTuple):
     # values that a comparison tries, for a model without a path
     grid: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
     strengths: int = 30  # strengths of a path that a comparison tries for each ``l1_ratio``
-    instead_of_saving: str = ""  # advice, if a model file cannot hold it
+    composed: bool = False  # whether it holds other classifiers
 
     @property
     def has_path(self) -> bool:
@@ -56,11 +56,7 @@ MODELS: Mapping[str, Model] = {
     "DWD": Model("nu_dwd", **BY_NU),
     "MarginFDA": Model("minimax", **BY_KAPPA),
     "MarginMPM": Model("minimax", **BY_KAPPA),
-    "DDAGClassifier": Model(
-        "ddag",
-        compared=False,
-        instead_of_saving="save the binary classifiers in its estimators_ one by one",
-    ),
+    "DDAGClassifier": Model("ddag", compared=False, composed=True),
 }
 
 
@@ -80,6 +76,6 @@ CROSS_VALIDATED: Mapping[str, str] = {
 
 
 def model_names(*, kernels: bool | None = None) -> tuple[str, ...]:
-    """Names of the models that can be saved; with ``kernels`` only those that (do not) take one."""
-    own = {name: model for name, model in MODELS.items() if not model.instead_of_saving}
+    """Names of the models that hold no others; with ``kernels`` of those that (do not) take one."""
+    own = {name: model for name, model in MODELS.items() if not model.composed}
     return tuple(name for name, model in own.items() if kernels in (None, model.kernels))

@@ -334,7 +334,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
-        check_is_fitted(self, "calibrator_")
+        if not hasattr(self, "calibrator_"):
+            check_is_fitted(self, "calibrator_")  # whose look at the tags takes its time
         models, X = self._predicting, in_memory(X)
         with names_checked(self, X):
             scores = [self._scores_of(model, X) for model in models]

@@ -1,0 +1,429 @@
+"""Records of estimators that hold others, and of scikit-learn's plain transformers.
+
+Each is taken apart into parameters, what it has learned, and the estimators within. It is put
+together by its constructor and, of scikit-learn's, a fit to one row made of what it has learned:
+private attributes are those of the installed version. Then it is tried on that row.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from proxmargin.data.inputs.preprocessing import Preprocessed
+from proxmargin.files.errors import ModelFileError
+from proxmargin.files.models.archive import CODEC, complete_settings
+from proxmargin.files.models.fitted import demand, from_plain, is_array, to_members
+from proxmargin.files.tables.matrices import NUMBERS
+from proxmargin.models.fitting.registry import CROSS_VALIDATED
+from proxmargin.runtime.brief import brief
+
+if TYPE_CHECKING:
+    from proxmargin.models.classifiers.ddag import DDAGClassifier
+    from proxmargin.models.selection.calibration import CalibratedMargin
+    from proxmargin.models.selection.stability.selector import StabilitySelection
+
+Values: TypeAlias = dict[str, Any]
+Within: TypeAlias = list[tuple[str, Any]]
+"""Estimators within another one, each after what messages call it."""
+
+NAMES = "feature_names_in_"
+
+
+@dataclass(frozen=True)
+class EstimatorRecord:
+    """How estimators of one class are stored: all parameters but ``left_out``."""
+
+    home: str
+    apart: Callable[[Any], tuple[Values, Within]]  # what it has learned, and estimators within
+    together: Callable[[Any, Values, Values, list[Any]], Any]
+    left_out: tuple[str, ...] = ()
+
+    def settings(self, estimator: Any) -> Values:
+        """The parameters that are not left at their defaults: a splitter becomes the number of its
+        folds, and a search that pairs of classes have made the classifier that it chose."""
+        defaults = inspect.signature(type(estimator)).parameters
+        every = estimator.get_params(deep=False)
+        given = {name: value for name, value in every.items() if name not in self.left_out}
+        if not isinstance(given.get("cv"), int | None):
+            given["cv"] = len(estimator.estimators_)
+        if type(given.get("estimator")).__name__ in CROSS_VALIDATED:
+            given["estimator"] = clone(estimator.estimators_[0].best_estimator_)
+        return {
+            name: value
+            for name, value in given.items()
+            if repr(value) != repr(defaults[name].default)
+            if name != "random_state" or isinstance(value, int | None)
+        }
+
+
+def class_of(name: str) -> Any:
+    return getattr(import_module(RECORDS[name].home), name)
+
+
+def name_of(estimator: Any) -> str | None:
+    """The name of the record of an estimator; None for one that has none."""
+    kind = type(estimator)
+    name = "Pipeline" if kind is Preprocessed else kind.__name__
+    is_known = name in RECORDS and (kind is Preprocessed or class_of(name) is kind)
+    return name if is_known else None
+
+
+def parts_of(estimator: Any) -> tuple[Values, dict[str, bytes], Within]:
+    """The entries of a record, the arrays among them as members, and the estimators within."""
+    name = type(estimator).__name__
+    record = RECORDS[name_of(estimator) or name]
+    try:
+        learned, within = record.apart(estimator)
+    except AttributeError as error:
+        raise ModelFileError(f"this {name} is not fitted: call fit before saving it") from error
+    names = getattr(estimator, NAMES, None)
+    if names is not None and name not in OF_PARTS:
+        learned[NAMES] = tuple(map(str, names))
+    layout = getattr(estimator, "_sklearn_output_config", None)
+    if layout:
+        learned["output"] = layout["transform"]
+    arrays = {
+        key: each
+        for key, each in learned.items()
+        if isinstance(each, np.ndarray) and each.dtype.kind in NUMBERS
+    }
+    plain, members = to_members(arrays)
+    plain |= {
+        key: {"value": CODEC.encode(each, key)}
+        for key, each in learned.items()
+        if key not in arrays and each is not None
+    }
+    settings = {key: CODEC.encode(each, key) for key, each in record.settings(estimator).items()}
+    return {"settings": settings, "fitted": plain}, members, within
+
+
+def put_together(name: str, content: Values, read: Callable[[str], bytes], within: Any) -> Any:
+    """The estimator of a record, tried on a row."""
+    record, kind = RECORDS[name], class_of(name)
+    allowed = {*inspect.signature(kind).parameters} - {*record.left_out}
+    settings = _some_of(content["settings"], allowed, name)
+    plain = CODEC.expect(content["fitted"], dict, "fitted")
+    values = {k: v["value"] for k, v in plain.items() if isinstance(v, dict) and {*v} == {"value"}}
+    learned = complete_settings(values, values, name)
+    learned |= {k: from_plain(k, v, read) for k, v in plain.items() if k not in values}
+    names, layout = learned.pop(NAMES, None), learned.pop("output", None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a row without names, and of missing entries
+            found = record.together(kind, settings, learned, within)
+            if hasattr(found, "steps") or hasattr(found, "transform"):
+                _try(found)
+            if names is not None:
+                demand(len({*names}) == found.n_features_in_, "it lacks names of features")
+                found.feature_names_in_ = np.array(names, dtype=object)
+            if layout is not None:
+                found.set_output(transform=layout)
+    except ModelFileError:
+        raise
+    except Exception as error:  # forged values meet code that is not made for them
+        raise ModelFileError(f"its {name} is not valid ({brief(error, 300)})") from error
+    return found
+
+
+def _some_of(plain: Any, allowed: set[str], what: str) -> Values:
+    given = allowed.intersection(plain) if isinstance(plain, dict) else allowed
+    return complete_settings(plain, given, what)
+
+
+def _try(found: Any) -> None:
+    """Transform one row, and see that the model after it takes the result."""
+    row: Any = _row(found)
+    for step in [each for _, each in found.steps] if hasattr(found, "steps") else [found]:
+        if hasattr(step, "predict"):
+            demand(row.shape[1] == step.n_features_in_, "its steps do not belong together")
+        elif step != "passthrough":
+            row = step.transform(row)
+    numbers = np.asarray(row.toarray() if hasattr(row, "toarray") else row)
+    demand(numbers.shape[0] == 1, "its steps do not return a row for a row")
+    if numbers.dtype.kind == "f":
+        demand(bool(np.isfinite(numbers).all()), "its steps return numbers that are not finite")
+
+
+def _row(fitted: Any) -> NDArray[Any]:
+    """A row that a transformer takes: categories that it knows, and zeros."""
+    values = _example(fitted)
+    return np.array([values], object if any(isinstance(each, str) for each in values) else float)
+
+
+def _example(fitted: Any) -> list[Any]:
+    kind = type(fitted).__name__
+    if hasattr(fitted, "steps"):
+        return _example(next(step for _, step in fitted.steps if step != "passthrough"))
+    if kind == "OneHotEncoder":
+        return [categories[0] for categories in fitted.categories_]
+    if kind == "SimpleImputer":
+        return [0.0 if each != each else each for each in fitted.statistics_]
+    if kind == "ColumnTransformer":
+        parts = [(each, at) for _, each, at in fitted.transformers_]
+        return _placed(parts, fitted.n_features_in_)
+    return [0.0] * fitted.n_features_in_
+
+
+def _placed(parts: list[tuple[Any, list[int]]], width: int) -> list[Any]:
+    row: list[Any] = [0.0] * width
+    for each, at in parts:
+        known = [0.0] * len(at) if isinstance(each, str) else _example(each)
+        for j, value in zip(at, known, strict=True):
+            row[j] = row[j] or value  # a category, where a column goes to two transformers
+    return row
+
+
+# scikit-learn's transformers of columns
+
+
+def _scaler(home: str, *names: str) -> EstimatorRecord:
+    """Of a scaler, whose first attribute has one number a feature."""
+
+    def apart(scaler: Any) -> tuple[Values, Within]:
+        learned = {name: getattr(scaler, name) for name in names}
+        if learned[names[0]] is None:
+            kind = type(scaler).__name__
+            raise ModelFileError(f"this {kind} changes nothing: leave it out of the pipeline")
+        return learned, []
+
+    def together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+        demand({names[0]} <= {*learned} <= {*names}, "its scaler has other attributes")
+        width = learned[names[0]].size
+        for value in learned.values():
+            numbers = isinstance(value, int | float) or (
+                is_array(value, "fiu", 1) and value.size == width
+            )
+            demand(numbers, "its scaler must have one number a feature")
+        found = kind(**settings).fit(np.zeros((1, width)))
+        vars(found).update(learned)
+        return found
+
+    return EstimatorRecord(home, apart, together)
+
+
+def _imputer_apart(imputer: Any) -> tuple[Values, Within]:
+    values, indicator = imputer.statistics_, imputer.indicator_
+    told = None if indicator is None else indicator.features_
+    text = any(isinstance(each, str) for each in values.tolist())
+    plain = tuple(values.tolist()) if text else values.astype(float)
+    return {"statistics_": plain, "indicated": told}, []
+
+
+def _imputer_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    """Fitted to the values that it fills in, and to a row that lacks those that it indicates."""
+    plain = learned["statistics_"]
+    values = np.array(plain, dtype=object if isinstance(plain, tuple) else float)
+    demand(values.ndim == 1, "its imputer must have one value a feature")
+    found = kind(**settings)
+    filled = np.where(values != values, found.missing_values, values).astype(values.dtype)
+    lacking = filled.copy()
+    if "indicated" in learned:
+        lacking[learned["indicated"]] = found.missing_values
+    found.fit(np.array([filled, lacking]))
+    found.statistics_ = values
+    return found
+
+
+def _encoder_apart(encoder: Any) -> tuple[Values, Within]:
+    if encoder.min_frequency is not None or encoder.max_categories is not None:
+        raise ModelFileError(
+            "this OneHotEncoder joins rare categories (min_frequency=, max_categories=): fit it "
+            'without them, handle_unknown="ignore" takes unseen ones'
+        )
+    each = encoder.categories_
+    return {"categories_": [tuple(c.tolist()) if c.dtype.kind in "OU" else c for c in each]}, []
+
+
+def _encoder_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    each = [
+        np.array(c, dtype=object) if isinstance(c, tuple) else c for c in learned["categories_"]
+    ]
+    found = kind(**settings)
+    given = found.categories
+    found.categories = each
+    found.fit(np.array([[c[0] for c in each]], dtype=object))
+    found.categories, found.categories_ = given, each
+    return found
+
+
+# estimators that hold others
+
+
+def _selector_apart(selector: Any) -> tuple[Values, Within]:
+    fitted = getattr(selector, "estimator_", None) or selector.estimator
+    return {}, [("the estimator", fitted)]
+
+
+def _selector_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    (model,) = within
+    found = kind(model if settings.get("prefit") else clone(model), **settings)
+    found.estimator_ = model
+    if found.max_features is not None:
+        found.max_features_ = found.max_features
+    return found
+
+
+def _pipeline_apart(pipeline: Any) -> tuple[Values, Within]:
+    names = [name for name, _ in pipeline.steps]
+    return {"names": names}, [(f"step {name!r}", step) for name, step in pipeline.steps]
+
+
+def _pipeline_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    """With the coefficients and the certificate of its model, if it has one."""
+    kind = Preprocessed if hasattr(within[-1], "predict") else kind
+    first, last = within[0], within[-1]
+    if hasattr(last, NAMES) and not hasattr(first, NAMES) and hasattr(first, "statistics_"):
+        first.feature_names_in_ = vars(last).pop(NAMES)  # of a model that was fitted by itself
+    found = kind([*zip(learned["names"], within, strict=True)], **settings)
+    found._validate_steps()
+    return found
+
+
+def _columns_apart(whole: Any) -> tuple[Values, Within]:
+    """Columns by their numbers; those of the rest are the last ones."""
+    fitted = {name: each for name, each, _ in whole.transformers_}
+    places = whole._transformer_to_input_indices
+    every = [*whole.transformers, ("remainder", whole.remainder, None)]
+    within = [
+        (
+            f"transformer {name!r}",
+            each if isinstance(each, str) else fitted[name] if len(places[name]) else "drop",
+        )
+        for name, each, _ in every
+    ]
+    names = [name for name, _, _ in whole.transformers]
+    columns = [[int(j) for j in places[name]] for name in (*names, "remainder")]
+    return {"names": names, "columns": columns, "sparse_output_": whole.sparse_output_}, within
+
+
+def _columns_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    from sklearn.frozen import FrozenEstimator
+
+    names, columns = learned["names"], learned["columns"]
+    used = {*chain.from_iterable(columns)}
+    width = len(used)
+    demand(used == {*range(width)}, "its columns are not those of a table")
+    *frozen, rest = (each if isinstance(each, str) else FrozenEstimator(each) for each in within)
+    found = kind([*zip(names, frozen, columns[:-1], strict=True)], remainder=rest, **settings)
+    row = _placed([*zip(within, columns, strict=True)], width)
+    found.fit(np.array([row], dtype=object))
+
+    def thawed(entries: Any, made: Callable[[Any], Any]) -> list[tuple[str, Any, Any]]:
+        return [(n, made(getattr(each, "estimator", each)), at) for n, each, at in entries]
+
+    unfitted = thawed(found.transformers, lambda each: clone(each, safe=False))
+    found.transformers, found.transformers_ = unfitted, thawed(found.transformers_, lambda e: e)
+    found.remainder = clone(getattr(rest, "estimator", rest), safe=False)
+    found.sparse_output_ = bool(learned["sparse_output_"])
+    return found
+
+
+OF_SELECTION = (
+    *("frequencies_", "max_frequencies_", "stable_", "alphas_", "threshold_", "pfer_"),
+    *("q_", "fdr_", "cluster_", "_support"),
+)
+
+
+def _stability_apart(selection: StabilitySelection) -> tuple[Values, Within]:
+    classes = tuple(selection.classes_.tolist())
+    return {**{n: getattr(selection, n) for n in OF_SELECTION}, "classes_": classes}, []
+
+
+def _stability_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    demand({*learned} == {*OF_SELECTION, "classes_"}, "its selection lacks attributes")
+    found = kind(**settings)
+    found._checked_terms(), found._template()
+    width = learned["stable_"].size
+    for name in ("max_frequencies_", "stable_", "cluster_", "_support"):
+        demand(is_array(learned[name], "fiub", 1) and learned[name].size == width, f"{name!r}")
+    vars(found).update(learned, classes_=np.array(learned["classes_"]), n_features_in_=width)
+    return found
+
+
+def _graph_apart(graph: DDAGClassifier) -> tuple[Values, Within]:
+    if any(hasattr(model, "training_rows_") for model in graph.estimators_):
+        raise ModelFileError(
+            "a DDAGClassifier of a kernel matrix needs its rows: fit it with the kernel's name"
+        )
+    pairs = [f"the classifier of pair {pair}" for pair in graph.pairs_]
+    return {"classes_": tuple(graph.classes_.tolist())}, [
+        *zip(pairs, graph.estimators_, strict=True)
+    ]
+
+
+def _graph_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    found = kind(**settings)
+    found._checked_estimator()
+    classes = learned["classes_"]
+    found.classes_, found.estimators_ = np.array(classes), within
+    found.pairs_ = [*combinations(range(len(classes)), 2)]
+    found.n_features_in_ = within[0].n_features_in_
+    for (i, j), model in zip(found.pairs_, within, strict=True):
+        own = (model.classes_.tolist(), model.n_features_in_)
+        demand(own == ([classes[i], classes[j]], found.n_features_in_), "its pairs are others")
+    found._note_certificates()
+    return found
+
+
+def _calibrated_apart(calibrated: CalibratedMargin) -> tuple[Values, Within]:
+    _ = calibrated.calibrator_  # without which it is not fitted
+    models = calibrated._predicting
+    return {}, [(f"model {k}", model) for k, model in enumerate(models)]
+
+
+def _calibrated_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    found = kind(clone(within[0]), **settings)
+    found._check_parameters()
+    first, *others = [(each.classes_.tolist(), each.n_features_in_) for each in within]
+    if any(each != first for each in others) or (len(within) > 1) > found._is_ensemble:
+        raise ModelFileError("its models do not belong together")
+    found.classes_, found.n_features_in_ = within[0].classes_, within[0].n_features_in_
+    if hasattr(within[0], NAMES):
+        found.feature_names_in_ = within[0].feature_names_in_
+    if found._is_ensemble:
+        found.estimators_ = within
+    else:
+        found.estimator_ = within[0]
+    return found
+
+
+RECORDS: Mapping[str, EstimatorRecord] = {
+    "StandardScaler": _scaler(
+        "sklearn.preprocessing", "mean_", "var_", "scale_", "n_samples_seen_"
+    ),
+    "MinMaxScaler": _scaler(
+        *("sklearn.preprocessing", "min_", "scale_", "data_min_", "data_max_", "data_range_"),
+        "n_samples_seen_",
+    ),
+    "SimpleImputer": EstimatorRecord("sklearn.impute", _imputer_apart, _imputer_together),
+    "OneHotEncoder": EstimatorRecord("sklearn.preprocessing", _encoder_apart, _encoder_together),
+    "SelectFromModel": EstimatorRecord(
+        "sklearn.feature_selection", _selector_apart, _selector_together, ("estimator",)
+    ),
+    "ColumnTransformer": EstimatorRecord(
+        *("sklearn.compose", _columns_apart, _columns_together),
+        ("transformers", "remainder", "n_jobs", "force_int_remainder_cols"),
+    ),
+    "Pipeline": EstimatorRecord(
+        "sklearn.pipeline", _pipeline_apart, _pipeline_together, ("steps", "memory")
+    ),
+    "StabilitySelection": EstimatorRecord(
+        "proxmargin", _stability_apart, _stability_together, ("checkpoint",)
+    ),
+    "DDAGClassifier": EstimatorRecord("proxmargin", _graph_apart, _graph_together),
+    "CalibratedMargin": EstimatorRecord(
+        "proxmargin", _calibrated_apart, _calibrated_together, ("estimator",)
+    ),
+}
+# whose names of features are those of what they hold
+OF_PARTS = frozenset({"Pipeline", "Preprocessed", "CalibratedMargin"})
