@@ -86,6 +86,29 @@ def test_products_by_blocks_equal_those_with_the_whole(
         np.testing.assert_allclose(matrix.rows(index), K[index], rtol=0, atol=1e-13)
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("kernel", [Linear(), Rbf(0.2), Polynomial(3, 0.1, 1.0)])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_only_rows_that_serve_again_are_kept(form: Any, kernel: Any, outputs: int) -> None:
+    X = form(data())
+    K, matrix = kernel(X, X), kernel_matrix(kernel, X)
+    again = np.arange(N) % 3 == 0
+    for seed, live in enumerate([30, 60]):
+        right = sparse_right(outputs, live, seed)
+        found, kept = matrix.matvec(right, again), again & right.any(axis=1)
+        np.testing.assert_allclose(found, K @ right, rtol=1e-12, atol=1e-12)
+        assert matrix._cache.holds(np.flatnonzero(kept)).all()  # type: ignore[attr-defined]
+        assert not matrix._cache.holds(np.flatnonzero(~again)).any()  # type: ignore[attr-defined]
+
+
+def test_streamed_rows_have_the_exact_diagonal() -> None:
+    X = 1e3 * data()
+    unit = np.eye(N)[:, :1]
+    column = kernel_matrix(Rbf(1e8), X).matvec(unit, np.zeros(N, dtype=bool))
+    np.testing.assert_array_equal(column, unit)
+
+
 @given(st.lists(st.integers(0, N), max_size=8), st.integers(0, N + 5), st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_the_cache_gives_the_same_products_and_stays_within_its_budget(

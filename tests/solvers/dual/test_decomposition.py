@@ -278,6 +278,20 @@ def test_small_problems_take_one_certificate(kind: str) -> None:
     assert certified[0] <= 1e-9
 
 
+@pytest.mark.parametrize("C", [1.0, 1e4])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_the_free_weights_of_few_samples_are_exact(C: float, repeated: bool) -> None:
+    X, y = data(120)
+    X, y = (np.vstack([X, X[:40]]), np.append(y, y[:40])) if repeated else (X, y)
+    model = SVC(C=C, kernel="rbf", gamma=0.2, tol=1e-3).fit(X, y)
+    beta = model.dual_coef_[0]
+    free = (np.abs(beta) < C * (1 - 1e-9)) & (np.abs(beta) > 1e-9)
+    assert free.sum() > 20
+    margins = (y * model.decision_function(X))[model.support_]
+    np.testing.assert_allclose(margins[free], 1.0, rtol=0, atol=1e-8)
+    assert abs(beta.sum()) <= 1e-11 * np.abs(beta).sum()
+
+
 @every_kind
 def test_a_solution_is_a_start_that_leaves_nothing_to_do(kind: str) -> None:
     problem = problem_of(kind)

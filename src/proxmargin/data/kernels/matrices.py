@@ -53,7 +53,7 @@ class StoredKernel(KernelMatrix):
     def negative(self) -> float:
         return self._computed_in ** (2 / 3)
 
-    def matvec(self, right: Array) -> Array:
+    def matvec(self, right: Array, again: NDArray[np.bool_] | None = None) -> Array:
         live = live_rows(right)
         if live.size > GATHERED_SHARE * self.n_samples:
             return self._design.scores(right)
@@ -126,7 +126,7 @@ class ComputedKernel(KernelMatrix):
         self.counter.add(live.size / max(self.n_samples, 1))
         return exact[0][:, None], exact[1]
 
-    def matvec(self, right: Array) -> Array:
+    def matvec(self, right: Array, again: NDArray[np.bool_] | None = None) -> Array:
         live = live_rows(right)
         if not live.size:
             return np.zeros(right.shape)
@@ -135,8 +135,11 @@ class ComputedKernel(KernelMatrix):
             return self._product_by_halves(right)
         known = self._cache.holds(live)
         out = self._cache.product(live[known], right)
-        free = self._cache.release(live)
-        for index in pieces(live[~known], ROWS_ENTRIES // max(self.n_samples, 1)):
+        new, free = live[~known], self._cache.release(live)
+        if again is not None and isinstance(self.kernel, ProductKernel):
+            self._add_product(self.kernel, new[~again[new]], right, out)
+            new = new[again[new]]
+        for index in pieces(new, ROWS_ENTRIES // max(self.n_samples, 1)):
             rows = self._computed(index, self._cache.room(index.size, free))
             out += rows.T @ right[index]
             free = self._cache.keep(index, rows, free)
@@ -218,6 +221,16 @@ class ComputedKernel(KernelMatrix):
                     out[parts[j]] += square.T @ right[rows]
                 out[rows] += square @ right[parts[j]]
         return out
+
+    def _add_product(self, kernel: ProductKernel, index: Index, right: Array, out: Array) -> None:
+        """Add ``K[index].T @ right[index]`` to ``out``, tile by tile: to store rows in new memory
+        takes longer than to compute them."""
+        for rows, columns, tile in kernel.tiles(self.X[index], self.others):
+            kernel.transform(tile, tile)
+            place = index[rows] - columns.start
+            own = np.flatnonzero((place >= 0) & (place < tile.shape[1]))
+            tile[own, place[own]] = self._diagonal[index[rows][own]]
+            out[columns] += tile.T @ right[index[rows]]
 
     @property
     def nbytes(self) -> int:

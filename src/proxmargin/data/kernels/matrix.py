@@ -35,8 +35,9 @@ class KernelMatrix(ABC):
     product_bytes: int  # bytes that a product of BLAS reads at a time
 
     @abstractmethod
-    def matvec(self, right: Array) -> Array:
-        """``K @ right``, (n_samples, n_outputs); rows of ``right`` that are zero cost nothing."""
+    def matvec(self, right: Array, again: NDArray[np.bool_] | None = None) -> Array:
+        """``K @ right``, (n_samples, n_outputs); rows of ``right`` that are zero cost nothing.
+        Rows of K of the samples ``again``, by default all, are worth keeping for later products."""
 
     def precise_matvec(self, right: Array) -> tuple[Array, Lost]:
         """`matvec` by compensated summation, with the error bound of the kernel values. The error

@@ -44,6 +44,7 @@ from proxmargin.solvers.loop.solver import (
     at_least_one,
     check_numbers,
 )
+from proxmargin.solvers.shared.numerical import cholesky
 
 # -- size of a block: a large one needs fewer products with the kernel, a small one less SMO
 SMALL_BLOCK = 2000  # samples up to which one block has all, and of the first blocks of more
@@ -59,6 +60,8 @@ PAIRS_PER_COORDINATE = 50  # limit of the SMO steps, per coordinate: a first blo
 WHOLE_FORCING = 1e-3  # violation left in a block that is the whole problem: about single precision
 EXACT_FORCING = 1e-12  # the same in double precision, where no step is to follow
 SINGLE_RANGE = 1e20  # of kernel values, either way from one: float32 and their products stay finite
+# violation left in a block in double precision, each time before a step on the face of free weights
+FACE_FORCINGS = (1e-2, 1e-3, 1e-4)
 DOUBLE_SAMPLES = 500  # up to which double precision is cheap: the square, 2 MB, stays in cache
 OVERSHOT = 0.6  # exact length of a step over its own, below which float32 has misled the block
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
@@ -214,16 +217,15 @@ class BlockDecomposition(Solver[Blocks]):
         value, slope = state.weights[order], gradient[order]
         whole, exact = order.size == gradient.size, square.dtype == np.float64
         least = (EXACT_FORCING if exact else WHOLE_FORCING) if whole else 1.0
-        pairs, _ = pairwise(
-            square,
-            value,
-            slope,
-            terms.low[order],
-            terms.high[order],
-            int(np.count_nonzero(terms.groups[order])),
-            min(self.forcing, least) * worst,
-            PAIRS_PER_COORDINATE * order.size,
-        )
+        split, most = int(np.count_nonzero(terms.groups[order])), PAIRS_PER_COORDINATE * order.size
+        stated = (square, value, slope, terms.low[order], terms.high[order], split)
+        tol, pairs = min(self.forcing, least) * worst, 0
+        for forcing in FACE_FORCINGS if whole and exact else ():
+            pairs += pairwise(*stated, forcing * worst, most)[0]
+            _to_minimum_on_face(*stated)
+            if pairwise(*stated, tol, 0)[1] <= tol:
+                break
+        pairs += pairwise(*stated, tol, most)[0]
         back = np.argsort(order)
         turned = None
         if whole and exact:
@@ -297,7 +299,9 @@ def _moved(
     change = np.zeros_like(gradient)
     change[block] = solved.weights - state.weights[block]
     if solved.turned is None:
-        moved = matrix.matvec(change[:, None])[:, 0]
+        weights = state.weights + change
+        inside = (weights > terms.low) & (weights < terms.high)  # these will change again
+        moved = matrix.matvec(change[:, None], inside)[:, 0]
         turned = moved + terms.curvature * change
     else:
         turned = solved.turned
@@ -316,6 +320,30 @@ def _moved(
     if travel > REFRESH_TRAVEL * float(np.abs(weights).sum()):
         return weights, matrix.matvec(weights[:, None])[:, 0], 0.0, off
     return weights, state.product + moved, travel, off
+
+
+def _to_minimum_on_face(
+    square: Array, value: Array, slope: Array, low: Array, high: Array, split: int
+) -> None:
+    """Move free weights to the minimiser on their face, or to the first bound on the way to it."""
+    free = np.flatnonzero((value > low) & (value < high))
+    if free.size < 2:
+        return
+    factor = cholesky(square[np.ix_(free, free)], overwrite=True)
+    if factor is None:
+        return
+    sums = np.column_stack((free < split, free >= split)).astype(np.float64)
+    sums = sums[:, sums.any(axis=0)]
+    solved = factor.solve(np.column_stack((-slope[free], sums)))
+    levels = np.linalg.solve(sums.T @ solved[:, 1:], sums.T @ solved[:, 0])
+    step = solved[:, 0] - solved[:, 1:] @ levels
+    if not np.isfinite(step).all():
+        return
+    room = np.where(step > 0, high[free], low[free]) - value[free]
+    length = float(np.divide(room, step, out=np.ones_like(step), where=step != 0).min())
+    step *= min(length, 1.0)
+    value[free] = np.clip(value[free] + step, low[free], high[free])
+    slope += square[: slope.size, free] @ step
 
 
 def _evenly(terms: BoxedDual, most: int) -> Index:
