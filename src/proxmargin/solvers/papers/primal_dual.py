@@ -18,7 +18,6 @@ Their rival states the budget by linear constraints, with a level for each class
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, TypeVar
@@ -86,54 +85,35 @@ class PrimalDualState(State):
     sigma: float = np.nan
 
 
-class Splitting(ABC):
-    """The dual step, and how its result maps to a dual point of the loss."""
-
-    @abstractmethod
-    def squared_norm(self, square: float) -> float:
-        """Of the linear map, from that of the data with a column of ones."""
-
-    @abstractmethod
-    def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
-        """First levels, and first dual variables, from a given dual point of the loss or zero."""
-
-    @abstractmethod
-    def levels_step(self, levels: Array, dual: Dual, tau: float) -> Array:
-        """The levels after a primal step."""
-
-    @abstractmethod
-    def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
-        """The dual variables after a step towards extrapolated scores and levels."""
-
-    @abstractmethod
-    def dual_point(self, dual: Dual) -> Array:
-        """The dual point of the loss, (n_samples, n_outputs)."""
-
-    def proof(self, dual: Dual, intercept: Penalty) -> Array:
-        """A dual point for the certificate, close to `dual_point` but with a smaller gap."""
-        return self.dual_point(dual)
-
-
-class Whole(Splitting):
-    """Algorithm 1: the loss through the prox of its conjugate, no levels."""
+class Splitting:
+    """Algorithm 1: the dual step is the prox of the conjugate of the loss, without levels."""
 
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
 
     def squared_norm(self, square: float) -> float:
+        """Of the linear map, from that of the data with a column of ones."""
         return max(square, TINY)
 
     def start(self, scores: Array, dual: Array | None) -> tuple[Array, Dual]:
+        """First levels, and first dual variables, from a given dual point of the loss or zero."""
         empty = np.zeros(0)
         return empty, Dual(np.zeros_like(scores) if dual is None else dual, empty)
 
     def levels_step(self, levels: Array, dual: Dual, tau: float) -> Array:
+        """The levels after a primal step."""
         return levels
 
     def dual_step(self, dual: Dual, scores: Array, levels: Array, sigma: float) -> Dual:
+        """The dual variables after a step towards extrapolated scores and levels."""
         return Dual(self.loss.conjugate_prox(dual.rows + sigma * scores, sigma), levels)
 
     def dual_point(self, dual: Dual) -> Array:
+        """The dual point of the loss, (n_samples, n_outputs)."""
+        return dual.rows
+
+    def proof(self, dual: Dual, intercept: Penalty) -> Array:
+        """A dual point for the certificate, close to `dual_point` but with a smaller gap."""
         return dual.rows
 
 
@@ -141,8 +121,11 @@ class Epigraphs(Splitting):
     """Algorithm 2: differences ``z_i - z_iy``, with the levels of their hinges. The map to
     differences has squared norm K, the number of classes."""
 
+    loss: CrammerSinger
+
     def __init__(self, loss: CrammerSinger, budget: float) -> None:
-        self.loss, self.budget = loss, budget
+        super().__init__(loss)
+        self.budget = budget
         self.codes, self.shares = loss.codes, loss.shares
         self.own = np.arange(loss.codes.size), loss.codes
         self.square = float(loss.shares @ loss.shares)
@@ -331,7 +314,7 @@ class PrimalDual(Solver[PrimalDualState]):
         """Algorithm 2 for the hinge of Crammer and Singer within a budget, else Algorithm 1."""
         if isinstance(loss, LevelSet) and isinstance(loss.loss, CrammerSinger):
             return Epigraphs(loss.loss, loss.budget)
-        return Whole(loss)
+        return Splitting(loss)
 
 
 @dataclass(frozen=True)

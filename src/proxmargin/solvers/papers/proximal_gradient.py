@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -45,9 +45,8 @@ class Momentum(State):
     extrapolation: float = 0.0  # the weight omega of the step to u
 
 
-@dataclass(frozen=True, eq=False)
-class _ProximalStep:
-    """A proximal step from an extrapolated point."""
+class _ProximalStep(NamedTuple):
+    """From an extrapolated point."""
 
     u: Array
     z: Array
