@@ -60,12 +60,8 @@ class PrimalForm:
     ``u`` stacks the coefficients and, as its last row, the intercept: (n_features + 1, n_outputs).
     Its forward map is the scores.
 
-    Parameters
-    ----------
-    problem : Problem
-    coordinates : StandardizedDesign, optional
-        The problem's design with another centre and scale: u then holds ``scale * coef`` and
-        ``intercept + centre' coef``.
+    With ``coordinates``, the problem's design with another centre and scale, u holds ``scale *
+    coef`` and ``intercept + centre' coef``.
     """
 
     is_linear_backward = False
@@ -155,15 +151,9 @@ class FenchelDual:
     ``u`` are the coordinates of a dual point q in the loss's `DualForm`, (n_samples,); its forward
     stacks ``-X'q`` and, as last entry, ``-1'q``: (n_features + 1, 1).
 
-    Parameters
-    ----------
-    problem : Problem
-        With one column of scores.
-    whole : bool
-        Keep the conjugate of the loss in g, through its prox. Otherwise, as in Ito et al. (2017),
-        its smooth part belongs to f and g is the indicator of its domain.
-    floor : float
-        See `Loss.dual_form`.
+    Problems have one column of scores. With ``whole`` the conjugate of the loss stays in g, through
+    its prox; otherwise, as in Ito et al. (2017), its smooth part belongs to f and g is the
+    indicator of its domain. ``floor`` is that of `Loss.dual_form`.
     """
 
     def __init__(self, problem: Problem, whole: bool, floor: float = 0.0) -> None:
@@ -269,12 +259,9 @@ def primal_form(problem: Problem) -> PrimalForm:
 
 
 def scaled_form(problem: Problem) -> PrimalForm:
-    """The primal form with features scaled to unit variance.
-
-    With a free intercept the features are centred too, to which the problem is invariant. The
-    condition number then does not depend on the units of the features. Under a penalty without a
-    prox of one step a feature they are only centred.
-    """
+    """The primal form with features scaled to unit variance, and centred with a free intercept, so
+    that the condition number does not depend on their units. Under a penalty without a prox of one
+    step a feature they are only centred."""
     return problem.remembered(_scaled_form)
 
 

@@ -104,11 +104,8 @@ class Problem(Remembers):
 
     @cached_property
     def net(self) -> Net:
-        """The penalty feature by feature, where it is an elastic net (`Trait.NET`).
-
-        Problems on one design that differ only in the loss, such as those of one-vs-rest, share its
-        arrays.
-        """
+        """The penalty feature by feature, where it is an elastic net (`Trait.NET`). Problems on one
+        design that differ only in the loss share its arrays."""
         penalty = self.penalty
         if Trait.UNIFORM_NET not in penalty.traits:
             return penalty.net(self.design.n_features)
@@ -118,11 +115,8 @@ class Problem(Remembers):
     @cached_property
     def unpenalised(self) -> NDArray[np.intp]:
         """Indices of features without penalty whose best coefficients are computed with the
-        intercept.
-
-        They must be fewer than the samples, and the loss smooth with one output
-        (`proxmargin.optimality.unpenalised`). Empty if no feature has a penalty and they are many
-        or dependent."""
+        intercept (`proxmargin.optimality.unpenalised`): fewer than the samples, of a smooth loss
+        with one output. Empty if no feature has a penalty and they are many or dependent."""
         found = self.penalty.unpenalised(self.design.n_features)
         if not found.size:
             return found
@@ -175,11 +169,8 @@ class Problem(Remembers):
 
     @cached_property
     def centred(self) -> Centred:
-        """The design, centred if the intercept is free: the problem is invariant to that shift.
-
-        Gram matrices and covariances of data with large means suffer from cancellation. A kernel
-        matrix, which has no features, stays as it is.
-        """
+        """The design, centred if the intercept is free, for Gram matrices and covariances of data
+        with large means; a kernel matrix, which has no features, stays as it is."""
         if self.intercept.is_shift_invariant and not isinstance(self.design, KernelDesign):
             design = centred(self.design, self.loss.shares)
             return Centred(design, design.centre)

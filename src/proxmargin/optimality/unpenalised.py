@@ -41,13 +41,8 @@ class DependentError(ValueError):
 
 
 def unpenalised_columns(problem: Problem) -> UnitColumns:
-    """The columns of the unpenalised features, copied once a problem.
-
-    Raises
-    ------
-    DependentError
-        The columns are dependent up to rounding: no certificate holds for their coefficients.
-    """
+    """The columns of the unpenalised features, copied once a problem. Raises DependentError: they
+    are dependent up to rounding, and no certificate holds for their coefficients."""
     return problem.remembered(_columns)
 
 
@@ -75,10 +70,8 @@ def are_separated(problem: Problem) -> bool:
 
 
 def null_point(problem: Problem) -> Point:
-    """Zero coefficients with the best intercept: where a regularisation path starts.
-
-    Unpenalised features have their best coefficients.
-    """
+    """Zero coefficients with the best intercept, and unpenalised features with their best
+    coefficients: where a regularisation path starts."""
     return problem.remembered(_null_point) if problem.unpenalised.size else _null_point(problem)
 
 
@@ -108,15 +101,9 @@ def smooth_critical_strength(problem: Problem) -> float:
 
 
 def with_optimal_unpenalised(problem: Problem, point: Point, scores: Array) -> tuple[Point, Array]:
-    """The point with the best coefficients of the unpenalised features, and its scores.
-
-    By Newton's method in these coefficients and the intercept, with bounds as an active set.
-
-    Parameters
-    ----------
-    scores : (n_samples, 1)
-        Scores of ``point``, with the best intercept.
-    """
+    """The point with the best coefficients of the unpenalised features, and its scores: by Newton's
+    method in these and the intercept, with bounds as an active set. ``scores``, (n_samples, 1), are
+    of ``point`` with the best intercept."""
     columns, index, loss = unpenalised_columns(problem), problem.unpenalised, problem.loss
     start = point.coef[index, 0] * columns.unit
     at, here, intercept, last = start, scores, point.intercept, np.inf
@@ -164,10 +151,8 @@ def _separating(
     problem: Problem, columns: UnitColumns, at: Array, bare: Array, intercept: Array
 ) -> tuple[Array, Array] | None:
     """A multiple of the coefficients that makes the loss negligible, with its intercept; or None.
-
-    Where unpenalised features separate the classes, the loss has no minimiser: it falls to zero
-    along a ray, but by a constant factor only in each step of Newton's method.
-    """
+    Where unpenalised features separate the classes, the loss falls to zero along a ray, but by a
+    constant factor only in each step of Newton's method."""
     if not np.all((columns.lower == -np.inf) & (columns.upper == np.inf)):
         return None
     along, loss, last, factor = columns.matrix @ at, problem.loss, np.inf, 1.0

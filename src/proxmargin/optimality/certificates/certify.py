@@ -85,15 +85,8 @@ def certify(
 def certify_together(
     problems: Sequence[Problem], points: Sequence[Point], duals: Sequence[Array], tol: float
 ) -> list[Gap]:
-    """`certify` for several problems on one design, by one product for all scores and one for all
-    pulled-back duals.
-
-    Parameters
-    ----------
-    points : coefficients and intercepts, one of each problem; of one output
-    duals : (n_samples, 1) each
-        Dual points to certify with.
-    """
+    """`certify` for several problems of one output on one design, with dual points (n_samples, 1):
+    by one product for all scores and one for all pulled-back duals."""
     design = problems[0].design
     # F order: the column of one problem is contiguous
     scores = np.asfortranarray(design.scores(np.column_stack([point.coef for point in points])))
@@ -154,10 +147,8 @@ class _Certifiable(NamedTuple):
 
 
 def _certifiable(problem: Problem, point: Point, scores: Array, dual: Array | None) -> _Certifiable:
-    """The point with its best intercept, the error of its scores, and the loss's part of the gap.
-
-    ``scores`` exclude the intercept, and are overwritten.
-    """
+    """The point with its best intercept, the error of its scores, and the loss's part of the gap;
+    ``scores`` exclude the intercept, and are overwritten."""
     coef, loss = point.coef, problem.loss
     intercept = loss.best_intercept(scores, problem.intercept, point.intercept)
     scores += intercept
@@ -218,11 +209,9 @@ def _precise_adjoint(design: Design, dual: Array) -> _Pulled:
 
 
 def _adjoint_differences(design: Design, dual: Array) -> _Pulled:
-    """``X'(q - q_1)``, relative to the first class, for penalties with rows that sum to zero.
-
-    They ignore what all classes have in common. That may be the larger part of the pulled-back
-    dual, with a rounding above the gap. Differences of the dual point are exact: ``high + low``.
-    """
+    """``X'(q - q_1)``, relative to the first class, for penalties with rows that sum to zero. What
+    all classes have in common, which these ignore, may have a rounding above the gap. Differences
+    of the dual point are exact: ``high + low``."""
     common = dual[:, :1]
     high = dual - common
     back = dual - high
@@ -301,10 +290,8 @@ def _gap(
 
 
 def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty, Array, Array]]:
-    """Penalty, coefficients and dual in blocks of features, which keeps temporaries small.
-
-    A single block if the penalty couples features.
-    """
+    """Penalty, coefficients and dual in blocks of features, which keeps temporaries small; a single
+    one if the penalty couples features."""
     rows = max(CACHED_ENTRIES // (4 * coef.shape[1]), 1)  # there are four temporaries
     if len(coef) <= rows or not penalty.by_features:
         return [(penalty, coef, dual)]
@@ -313,11 +300,9 @@ def _in_blocks(penalty: Penalty, coef: Array, dual: Array) -> list[tuple[Penalty
 
 
 def _can_be_refined(problem: Problem, gap: Gap, scores: Enclosed, tol: float) -> bool:
-    """Whether rounding, of products or of margins at kinks, is a substantial part of the gap.
-
-    Far from the optimum the safe multiple lowers the objective as any better length would: that is
-    suboptimality, not rounding, and is left to the solver.
-    """
+    """Whether rounding, of products or of margins at kinks, is a substantial part of the gap. Far
+    from the optimum the safe multiple lowers the objective as any better length would: that is left
+    to the solver."""
     if gap.rounding >= REFINED_FRACTION * gap.gap:
         return True
     least = max(REFINED_FRACTION * gap.gap, gap.gap - REFINABLE_GAP * tol * gap.scale)

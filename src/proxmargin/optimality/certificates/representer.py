@@ -54,19 +54,10 @@ def certify_represented(
     dual: Array | None = None,
     tol: float | None = None,
 ) -> ScoredGap:
-    """Certify weights of samples on a `KernelDesign`, as `certificate.certify` does coefficients.
-
-    Parameters
-    ----------
-    point : Point
-        Weights of samples beta, (n_samples, 1).
-    scores : (n_samples, 1), optional
-        ``K beta + intercept`` when known: no product with the kernel matrix is needed then.
-    dual : (n_samples, 1), optional
-        A multiple of beta; by default ``-l2 beta``.
-    tol : float
-        The relative gap that is to be proved, as in `represented`.
-    """
+    """Certify weights of samples beta, (n_samples, 1), on a `KernelDesign`, as `certify` does
+    coefficients. ``scores`` are ``K beta + intercept`` when known: no product with the kernel
+    matrix is needed then. ``dual`` is a multiple of beta, by default ``-l2 beta``; ``tol`` is that
+    of `represented`."""
     matrix, beta = kernel_matrix_of(problem.design), point.coef
     assert matrix is not None
     q = -problem.penalty.l2 * beta if dual is None else dual
@@ -85,24 +76,14 @@ def represented(
     product: Array | None = None,
     tol: float | None = None,
 ) -> Representer:
-    """The model of a dual point, with the best intercept.
+    """The model of a dual point (n_samples, 1), with the best intercept.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss, penalty (a ridge or a Euclidean ball) and intercept; its design is not read.
-    kernel : KernelMatrix
-        Over the training samples.
-    dual : (n_samples, 1)
-    cut : float
-        Entries of the dual point below this share of the largest become zero: those samples are
-        support vectors by rounding only.
-    product : (n_samples, 1), optional
-        ``-K dual`` when known. Making the dual point feasible changes it, which counts as an error
-        of the product: give it only for points that are feasible up to rounding.
-    tol : float >= 0
-        The relative gap to be proved: if rounding prevents it, the product is recomputed by
-        compensated sums, and `safe_multiple` moves margins off their kinks.
+    The penalty is a ridge or a Euclidean ball; the design of the problem is not read. Entries of
+    the dual point below the share ``cut`` of the largest become zero: those samples are support
+    vectors by rounding only. ``product`` is ``-K dual`` when known; making the dual point feasible
+    changes it, which counts as an error of the product: give it only for points that are feasible
+    up to rounding. If rounding prevents the relative gap ``tol``, the product is recomputed by
+    compensated sums, and `safe_multiple` moves margins off their kinks.
     """
     given = without_small_entries(dual, cut)
     dual = problem.loss.balanced(given, problem.intercept)
@@ -124,10 +105,8 @@ def represented_together(
     *,
     tol: float | None = None,
 ) -> list[Representer]:
-    """`represented` for problems on the same samples, with one product for all of them.
-
-    The cost of a product is mostly that of kernel values, which serve all columns.
-    """
+    """`represented` for problems on the same samples, with one product for all of them: its cost is
+    mostly that of kernel values, which serve all columns."""
     balanced = [
         problem.loss.balanced(dual, problem.intercept)
         for problem, dual in zip(problems, duals, strict=True)
@@ -146,14 +125,9 @@ def represented_by_few(
 ) -> Representer:
     """A model of few samples, and a bound by a dual point whose product would take too long.
 
-    Parameters
-    ----------
-    weights : (n_samples,)
-        beta, zero for most samples: only the product with these weights is computed.
-    dual : (n_samples, 1)
-        In the domain of the conjugates of the loss and of the intercept.
-    square : float
-        An upper bound of ``dual'K dual``.
+    Only the product with the weights beta, (n_samples,), zero for most samples, is computed. The
+    dual point, (n_samples, 1), is in the domain of the conjugates of the loss and of the intercept,
+    and ``dual'K dual`` at most ``square``.
     """
     loss, penalty = problem.loss, problem.penalty
     scores = kernel.matvec(weights[:, None])
@@ -195,15 +169,8 @@ def represented_by_few(
 def enclosed_model(
     kernel: KernelMatrix, weights: Array, intercept: float
 ) -> tuple[Enclosed, float]:
-    """The scores of given weights of samples, (n_samples, 1), with a bound on their rounding.
-
-    Returns
-    -------
-    scores : Enclosed
-        ``K weights + intercept``.
-    square : float
-        An upper bound of ``weights'K weights``.
-    """
+    """The scores ``K weights + intercept``, (n_samples, 1), with a bound on their rounding; and an
+    upper bound of ``weights'K weights``."""
     column, shift = weights[:, None], np.array([intercept])
     values = kernel.matvec(column)
     terms = int(np.count_nonzero(weights))
@@ -232,10 +199,8 @@ def without_small_entries(dual: Array, cut: float) -> Array:
 
 
 def _merge_cancelling(kernel: KernelMatrix, dual: Array) -> Array:
-    """The dual point with equal samples merged, if their weights cancel.
-
-    The sum of their weights may be below the rounding of the products with each of them.
-    """
+    """The dual point with equal samples merged, if their weights cancel: the sum of these may be
+    below the rounding of the products with each of them."""
     together = kernel.taken_together(dual)
     cancels = np.abs(together).sum() < CANCELLATION_SHARE * np.abs(dual).sum()
     return together if cancels else dual
@@ -304,11 +269,8 @@ def _best_multiple(problem: Problem, product: Product, *, safely: bool = False) 
 
 
 def _multiple(problem: Problem, product: Product, length: float, safely: bool) -> Representer:
-    """The model with w in the direction of v and of norm ``length``, kept within the domain.
-
-    As |v| may exceed its computed value by rounding, w is shortened by that bound, so that it lies
-    in the domain of the penalty for certain.
-    """
+    """The model with w in the direction of v and of norm ``length``. As |v| may exceed its computed
+    value by rounding, w is shortened by that bound, and lies in the domain for certain."""
     loss, penalty, dual = problem.loss, problem.penalty, product.dual
     size = np.array([[np.sqrt(product.square)]])
     factor = length / float(size[0, 0]) if size[0, 0] > 0 else 0.0
@@ -357,10 +319,8 @@ def _multiple(problem: Problem, product: Product, length: float, safely: bool) -
 
 
 def _enclosed(product: Product, factor: float, scores: Array, intercept: Array) -> Enclosed:
-    """The scores ``factor K parts + intercept`` with a bound on the rounding of values and sums.
-
-    The factor is >= 0; its sign does not matter to the bound.
-    """
+    """The scores ``factor K parts + intercept`` with a bound on the rounding of values and sums;
+    the factor is >= 0."""
     roots, shift = product.kernel.roots[:, None], np.abs(intercept)
     off = product.off if product.mass > 0 else 0.0
     error = factor * (product.errors[:, None] + roots * (product.relative * product.mass + off))

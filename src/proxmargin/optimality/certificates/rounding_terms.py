@@ -22,7 +22,8 @@ FAR_BEYOND = 1e30  # multiple of a rounding error that is outside any domain
 def rounding_of_sums(
     problem: Problem, intercept: Array, scores: Enclosed, error: Array, c: Array
 ) -> float:
-    """What it costs that the dual point q does not sum to zero, as a free intercept b requires.
+    """What it costs that the dual point q does not sum to zero, as a free intercept b requires: its
+    sums are ``-c``, with at most this ``error``, (n_outputs,) each.
 
     The sum s is rounding: floating-point numbers need not sum to zero exactly. Let (w*, b*) be an
     optimum, z* its scores and ``v = -X'q``. By the Fenchel-Young inequality
@@ -37,14 +38,6 @@ def rounding_of_sums(
     largest offset. That was found to hold once relative gaps are below 1e-6 (a law of the tests).
     Far from the optimum it may not, and a certificate may then be too small by ``|b*| |s|``, with
     ``|s|`` of some unit roundoffs of ``|q|_1``. `Certificate` states it.
-
-    Parameters
-    ----------
-    intercept : (n_outputs,)
-    error : (n_outputs,)
-        Of the sums of the dual point.
-    c : (n_outputs,)
-        Minus these sums.
     """
     reach = np.abs(intercept) + np.atleast_2d(scores.sizes).max(axis=0)
     reach += problem.loss.largest_offset + (not problem.loss.is_homogeneous)
@@ -54,11 +47,9 @@ def rounding_of_sums(
 
 
 def rounding_of_intercept(problem: Problem, point: Point, scores: Enclosed) -> float:
-    """What the rounding of the published intercept b adds to its ridge.
-
-    With centred features b is ``b_c - mean'w``, and the ridge is on b_c. The absolute terms of that
-    sum are at most the largest ones of a score.
-    """
+    """What the rounding of the published intercept b adds to its ridge. With centred features b is
+    ``b_c - mean'w``, and the ridge is on b_c; the absolute terms of that sum are at most the
+    largest ones of a score."""
     l2 = problem.intercept.l2
     if not l2 > 0:
         return 0.0
@@ -95,15 +86,9 @@ def zero_unpenalised_dual(
 
 
 def rounding_of_dual(problem: Problem, point: Point, level: float, error: Array) -> float:
-    """A bound on ``<v' - v, w - w*>`` for the rounding of the pulled-back dual, w* the optimum.
-
-    Parameters
-    ----------
-    level : float
-        An upper bound of the objective and of the negated dual value.
-    error : (n_features, n_outputs)
-        Bound on the error of the pulled-back dual.
-    """
+    """A bound on ``<v' - v, w - w*>`` for the rounding of the pulled-back dual, at most ``error``
+    (n_features, n_outputs), w* the optimum. The objective and the negated dual value are at most
+    ``level``."""
     if problem.unpenalised.size:  # `zero_unpenalised_dual` bounds their error
         error = np.array(np.broadcast_to(error, point.coef.shape))
         error[problem.unpenalised] = 0.0
@@ -115,17 +100,13 @@ def rounding_of_dual(problem: Problem, point: Point, level: float, error: Array)
 def safe_multiple(
     problem: Problem, point: Point, scores: Enclosed, least: float = 0.0
 ) -> tuple[float, float]:
-    """The factor ``1 + s`` on a point that minimises the worst-case objective, and its gain.
+    """The factor ``1 + s`` on a point that minimises the worst-case objective, and its gain; one
+    and zero where no gain is as large as ``least``.
 
     Rounding moves margins off a kink. On one side that costs the slope of the loss, which may be
     any multiple of the optimum; on the other the dual coordinates of those samples, whose sum is at
     most twice the optimum. The worst case is convex in s, which is bisected over the powers of two.
     Smooth losses gain nothing, and neither do zero coefficients, whose margins are not rounded.
-
-    Parameters
-    ----------
-    least : float >= 0
-        The least gain of interest. If none is as large, the factor may be one and the gain zero.
     """
     loss, penalty, (coef, intercept, *_) = problem.loss, problem.penalty, point
     if Trait.SMOOTH in loss.traits or loss.is_homogeneous or not coef.any():
@@ -157,15 +138,8 @@ def safe_multiple(
 
 
 def is_dual_rounding(problem: Problem, gap: Gap, tol: float, most: float) -> bool:
-    """Whether rounding the dual point to float64 costs more than ``tol`` and most of the gap.
-
-    Parameters
-    ----------
-    tol : float
-        Relative gap.
-    most : float
-        Largest ratio of the gap to that cost.
-    """
+    """Whether rounding the dual point to float64 costs more than the relative gap ``tol``, and the
+    gap is at most so many times that cost."""
     cost = _cost(problem, gap)
     return gap.gap <= most * cost and tol * gap.scale < cost
 
