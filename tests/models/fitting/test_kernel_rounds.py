@@ -176,6 +176,19 @@ def test_newton_on_the_kernel_takes_the_place_of_a_large_factor(intercept: bool)
 
 
 @pytest.mark.usefixtures("few_columns")
+def test_decomposition_takes_the_place_of_a_factor_that_is_too_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = moons(150)
+    exact = L2SVC(C=20.0, kernel="rbf", gamma=1.0).fit(X, y).certificate_
+    monkeypatch.setattr(L2SVC, "_most_decomposed", 0)
+    found = L2SVC(C=20.0, kernel="rbf", gamma=1.0).fit(X, y).certificate_
+    assert found.converged
+    assert found.solver == "decomposition"
+    assert found.primal == pytest.approx(exact.primal, rel=2e-6)
+
+
+@pytest.mark.usefixtures("few_columns")
 def test_newton_on_the_kernel_takes_the_classes_that_need_it() -> None:
     X, y = moons(150, classes=3)
     model = LogisticRegression(C=20.0, kernel="rbf", gamma=1.0).fit(X, y)

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, NuSVC
+from proxmargin.models.classifiers import kernel_machine
 from proxmargin.paths import fitted_grid
 
 
@@ -21,6 +22,9 @@ from proxmargin.paths import fitted_grid
         (NuSVC(), [{"nu": nu} for nu in ("auto", "0.5max")]),
         (L2SVC(), [{"standardize": flag, "C": 0.1} for flag in (True, False)]),
         (SVC(kernel="rbf"), [{"C": C} for C in (0.1, 1.0)]),
+        (NuSVC(kernel="rbf", standardize=True), [{"nu": nu} for nu in (0.2, 0.4)]),
+        (LogisticRegression(kernel="rbf"), [{"C": C} for C in (0.1, 1.0)]),
+        (SVC(kernel="rbf"), [{"C": 1.0, "gamma": gamma} for gamma in (0.1, 1.0)]),
     ],
     ids=lambda case: type(case).__name__,
 )
@@ -51,3 +55,24 @@ def test_a_grid_checks_every_setting() -> None:
     assert next(models).certificate_.converged
     with pytest.raises(ValueError, match="C must be"):
         next(models)
+
+
+def test_the_strengths_of_a_kernel_machine_share_its_kernel_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    made, whole = [], kernel_machine.kernel_matrix
+
+    def counted(*arguments, **options):
+        made.append(whole(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(kernel_machine, "kernel_matrix", counted)
+    model = SVC(kernel="rbf", standardize=True)
+    settings = [{"C": C} for C in (0.1, 1.0, 10.0)]
+    models = list(fitted_grid(model, settings, X[:100], y[:100]))
+    assert len(made) == 1
+    assert made[0].counter.passes <= 1.0
+    assert [each.C for each in models] == [0.1, 1.0, 10.0]
+    with pytest.raises(ValueError, match="C must be"):
+        list(fitted_grid(model, [{"C": 1.0}, {"C": -1.0}], X[:100], y[:100]))

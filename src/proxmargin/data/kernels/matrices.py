@@ -159,7 +159,7 @@ class ComputedKernel(KernelMatrix):
     def block(self, rows: Index, columns: Index) -> Array:
         self.counter.add(rows.size * columns.size / max(self.n_samples, 1) ** 2)
         values = np.empty((rows.size, columns.size))
-        self.kernel.fill(self.X[rows], self._others_of(columns), values)
+        self.kernel.fill(self.X[_run(rows)], self._others_of(_run(columns)), values)
         place = np.full(self.n_samples, -1)
         place[columns] = np.arange(columns.size)
         own = np.flatnonzero(place[rows] >= 0)
@@ -269,6 +269,13 @@ class ComputedKernel(KernelMatrix):
         self.kernel.fill(self.X[index], self.others, values)
         values[np.arange(index.size), index] = self._diagonal[index]
         return values
+
+
+def _run(index: Index) -> Index | slice:
+    """The slice that takes these samples without a copy, where they follow each other."""
+    first = int(index[0]) if index.size else 0
+    follow = np.array_equal(index, np.arange(first, first + index.size))
+    return slice(first, first + index.size) if follow else index
 
 
 class RowCache:

@@ -62,6 +62,16 @@ class Finish(NamedTuple):
     intercept: Array
 
 
+class KernelData(NamedTuple):
+    """Training samples and their kernel matrix, which models of several strengths share."""
+
+    X: Any  # in the units of the kernel
+    targets: Targets
+    numbers: Index  # (n_samples,), those of the samples among all that were given
+    kernel: Kernel
+    matrix: KernelMatrix
+
+
 class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
     """Base of the models that use the samples through inner products only.
 
@@ -99,7 +109,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         if self._is_linear:
             super()._fit_recorded(X, targets, context)
             return
-        self._fit_kernel(*self._with_weight(X, targets), context)
+        self._fit_kernel(self._kernel_data(X, targets, context.stop), context)
         if interrupts.pending:
             raise KeyboardInterrupt
 
@@ -255,14 +265,20 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _fit_kernel(self, X: Any, targets: Targets, numbers: Index, context: FitContext) -> None:
-        """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
+    def _kernel_data(self, X: Any, targets: Targets, stop: Stop) -> KernelData:
+        """The samples with positive weight and their kernel matrix, of validated data."""
+        X, targets, numbers = self._with_weight(X, targets)
         X, kernel = self._kernel_of(X, targets)
-        self._check_before_kernel(X, kernel, targets, context.stop)
+        self._check_before_kernel(X, kernel, targets, stop)
         matrix = kernel_matrix(kernel, X, cache_bytes=int(1e6 * self.cache_size))
         check_digits(matrix)
+        check_size(matrix.diagonal())
+        return KernelData(X, targets, numbers, kernel, matrix)
+
+    def _fit_kernel(self, data: KernelData, context: FitContext) -> None:
+        """Solve on the exact kernel by decomposition, or on low-rank factors of it."""
+        X, targets, numbers, kernel, matrix = data
         lengths = matrix.diagonal()
-        check_size(lengths)
         problems = self._problems(targets, KernelDesign(matrix), context)
         solver = _KernelSolver(self, targets, context, matrix)
         decomposes = self._decomposes(problems, context.stop)
@@ -325,13 +341,14 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             return True
         return affordable(sum(map(solver.start_work, problems)), stop.deadline, share=1.0)
 
-    def _fits_newton(self, problems: Sequence[Problem]) -> bool:
-        """Whether Newton's method on the exact kernel may take the place of large factors."""
+    def _fits_exactly(self, problems: Sequence[Problem]) -> bool:
+        """Whether a solver of the exact kernel may take the place of large factors."""
         if self.solver != "auto" or self.rank is not None:
             return False
-        matrix, newton = kernel_matrix_of(problems[0].design), RidgeNewton()
-        definite = matrix is not None and matrix.is_definite
-        return definite and not any(newton.objection(problem) for problem in problems)
+        matrix = kernel_matrix_of(problems[0].design)
+        exact = (DECOMPOSITION, RidgeNewton())
+        fits = any(not any(map(solver.objection, problems)) for solver in exact)
+        return fits and matrix is not None and matrix.is_definite
 
     def _picked(self, X: Any, index: Index) -> Any:
         """Some of the training samples; of a precomputed kernel the same columns too."""
@@ -418,7 +435,7 @@ class _KernelSolver:
 
     def factored(self, problems: Sequence[Problem]) -> list[tuple[Solution, Representer]]:
         """On factors, that are refined until the certificate for the exact kernel is met."""
-        exactly = self.exactly if self.model._fits_newton(problems) else None
+        exactly = self.exactly if self.model._fits_exactly(problems) else None
         scale, stop, rank = self.model._objective_scale, self.context.stop, self.model.rank
         rounds = Rounds(self.matrix, problems, self.on_factor, scale, stop, rank, exactly)
         return [(one.solution, one.model) for one in rounds.run()]

@@ -100,7 +100,7 @@ class Rounds:
     stop: Stop  # limits of the fit, whose time has started
     rank: int | None = None  # largest number of columns of a factor
     # `solve` for the problems with the exact kernel: used once, in place of a factor whose rank
-    # would be more than half the number of samples
+    # would be more than half the number of samples, or, of a sparse dual, beyond the first one
     solve_exactly: Solve | None = None
 
     def run(self) -> list[RoundResult]:
@@ -236,7 +236,9 @@ class Rounds:
             return False
         spent = self._remaining_limits(found, end).max_iter == 0
         stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
-        return 2 * factor.rank > ALL_SHARE * self.matrix.n_samples and not (spent or stopped)
+        large = 2 * factor.rank > ALL_SHARE * self.matrix.n_samples
+        sparse = all(problem.loss.box is not None for problem in self.problems)
+        return (large or sparse) and not (spent or stopped)
 
     def _round_on_kernel(self, known: Sequence[RoundResult], end: float) -> list[RoundResult]:
         """Solve the unfinished problems with the exact kernel, from the models so far."""

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.data.inputs.parameters import check_number
+from proxmargin.models.classifiers.kernel_machine import KernelData
 from proxmargin.models.classifiers.nu_dwd import NuSVC
 from proxmargin.models.fitting.admissible import OfMax
 from proxmargin.models.fitting.assembly import Assembly
@@ -165,10 +166,10 @@ def fitted_grid(
 ) -> Iterator[Any]:
     """A fitted copy of the estimator for each of the settings, in their order.
 
-    For a linear model whose settings are those of the loss and the penalty the data are checked
-    and standardised once, and what solvers compute from the data alone (inner products of the
-    samples, their factors) serves all fits; each fit starts from the previous solution. Other
-    models are fitted independently.
+    Where the settings are those of the loss and the penalty the data are checked and standardised
+    once, and what solvers compute from the data alone (inner products or kernel values of the
+    samples, their factors) serves all fits; each fit of a linear model starts from the previous
+    solution. Other models are fitted independently.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def fitted_grid(
     >>> [round(model.nu_, 3) for model in models]
     [0.5, 0.3]
     """
-    assembly, before = None, estimator
+    assembly, kernel, before = None, None, estimator
     shift = {} if offset is None else {"offset": offset}
     for each in settings:
         model = clone(estimator).set_params(**each)
@@ -200,11 +201,14 @@ def fitted_grid(
             yield model.fit(X, y, sample_weight=sample_weight, **shift)
             continue
         with interrupts:
-            if assembly is None:
+            if assembly is not None or kernel is not None:
+                model = copy(before).set_params(**model.get_params(deep=False))
+            if not getattr(model, "_is_linear", True):
+                kernel = _fit_kernel(model, kernel, (X, y, sample_weight, offset))
+            elif assembly is None:
                 assembly = model._assemble(X, y, sample_weight, offset)
                 _fit(model, assembly, model._starts(assembly))
             else:
-                model = copy(before).set_params(**model.get_params(deep=False))
                 assembly = refitted(model, assembly)
         before = model
         yield copy(model)
@@ -229,8 +233,23 @@ def _fit(model: MarginEstimator, assembly: Assembly, starts: Sequence[Point | No
         raise KeyboardInterrupt
 
 
+def _fit_kernel(model: Any, known: KernelData | None, given: Sequence[Any]) -> KernelData:
+    """Fit a kernel machine; ``known`` are its data, if an earlier fit has computed them from X, y,
+    sample_weight and offset. Returns the data."""
+    stop = model._started()
+    if known is None:
+        known = model._kernel_data(*model._checked(*given), stop)
+    else:
+        model._check_parameters()
+        model._check_model()
+    model._fit_kernel(known, FitContext(model._bounded(stop, *known.X.shape[:2])))
+    if interrupts.pending:
+        raise KeyboardInterrupt
+    return known
+
+
 def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:
     """Whether a fit with this setting can use the data as they were assembled for another one."""
-    linear = isinstance(model, MarginEstimator) and getattr(model, "_is_linear", True)
     # the number for nu='auto' comes from fits of its own
-    return linear and OF_THE_PROBLEM.issuperset(setting) and getattr(model, "nu", 0) != "auto"
+    ours = isinstance(model, MarginEstimator)
+    return ours and OF_THE_PROBLEM.issuperset(setting) and getattr(model, "nu", 0) != "auto"

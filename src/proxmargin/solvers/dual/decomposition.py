@@ -335,8 +335,10 @@ def _to_minimum_on_face(
     sums = np.column_stack((free < split, free >= split)).astype(np.float64)
     sums = sums[:, sums.any(axis=0)]
     solved = factor.solve(np.column_stack((-slope[free], sums)))
-    levels = np.linalg.solve(sums.T @ solved[:, 1:], sums.T @ solved[:, 0])
-    step = solved[:, 0] - solved[:, 1:] @ levels
+    of_sums = cholesky(sums.T @ solved[:, 1:])
+    if of_sums is None:
+        return
+    step = solved[:, 0] - solved[:, 1:] @ of_sums.solve(sums.T @ solved[:, 0])
     if not np.isfinite(step).all():
         return
     room = np.where(step > 0, high[free], low[free]) - value[free]
