@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import KFold, cross_val_score
+from sklearn.svm import LinearSVC
 
 from proxmargin import (
     DWD,
@@ -23,6 +25,9 @@ from proxmargin import (
     MarginFDA,
     MulticlassSVC,
     SparseLogisticRegression,
+    StabilitySelection,
+    alpha_max,
+    compare,
     margin_path,
 )
 
@@ -58,8 +63,9 @@ def test_labels_that_y_lacks_change_nothing(model: Any) -> None:
     assert np.array_equal(found.predict(X), expected.predict(X))
     if hasattr(found, "decision_function"):
         assert np.array_equal(found.decision_function(X), expected.decision_function(X))
-    with pytest.raises(ValueError, match=r"names \['yse'\], none of which .* y: 'no', 'yes'"):
-        with_weights(model, {"yse": 2.0}).fit(X, labels)
+    for misspelt in ({"yse": 2.0}, {"no": 1.0, "yse": 2.0}):
+        with pytest.raises(ValueError, match=r"names \['yse'\], none of which .* y: 'no', 'yes'"):
+            with_weights(model, misspelt).fit(X, labels)
 
 
 def test_labels_without_weight_are_labels() -> None:
@@ -81,6 +87,23 @@ def test_parts_of_a_study_may_lack_a_class() -> None:
     path = margin_path(HuberizedSVC(class_weight=weights), *pair, n_alphas=3)
     assert len(path) == 3
     assert HuberizedSVC(class_weight={}).fit(*pair).certificate_.converged
+
+
+@pytest.mark.parametrize("weights", [{0: 1.0, 7: 2.0}, {0: 1.0, 1: 1.0, "2": 5.0}], ids=str)
+def test_a_misspelt_label_is_refused_by_whatever_takes_all_data(weights: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    ovr = HuberizedSVC(alpha=0.1, multi_class="ovr", class_weight=weights)
+    for takes in (
+        ovr.fit,
+        SVC(kernel="rbf", class_weight=weights).fit,
+        DDAGClassifier(LinearSVC(class_weight=weights)).fit,
+        partial(margin_path, ovr),
+        partial(alpha_max, ovr),
+        StabilitySelection(ovr, n_pairs=2, pfer=1, q=2).fit,
+        partial(compare, models={"own": ovr}, cv=2, progress=False),
+    ):
+        with pytest.raises(ValueError, match=r"none of which .* y: 0, 1, 2"):
+            takes(X, y)
 
 
 @pytest.mark.parametrize("weight", ["x", None, [1, 2]], ids=str)

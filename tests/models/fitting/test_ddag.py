@@ -294,9 +294,10 @@ def test_each_pair_gets_the_class_weights_of_its_labels(make: Any) -> None:
         part = {label: weights.get(label, 1.0) for label in (i, j)}
         alone = make(kernel="linear", class_weight=part).fit(X[rows], y[rows])
         np.testing.assert_array_equal(judge.coef_, alone.coef_)
-    DDAGClassifier(make(class_weight={0: 2.0, 7: 1.0})).fit(X, y)
-    with pytest.raises(ValueError, match=r"class_weight names \[7\], none of which is among"):
-        DDAGClassifier(make(class_weight={7: 1.0})).fit(X, y)
+    DDAGClassifier(make(class_weight={0: 2.0, 1: 1.0, 2: 1.0, 7: 1.0})).fit(X, y)
+    for misspelt in ({7: 1.0}, {0: 2.0, 7: 1.0}):
+        with pytest.raises(ValueError, match=r"class_weight names \[7\], none of which is among"):
+            DDAGClassifier(make(class_weight=misspelt)).fit(X, y)
 
 
 def test_a_single_class_is_named() -> None:

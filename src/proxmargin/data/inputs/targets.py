@@ -49,8 +49,8 @@ class Targets:
     def encode(
         cls, y: NDArray[Any], sample_weight: Array | None, class_weight: ClassWeight
     ) -> Targets:
-        """Encode ``y``; raises ValueError unless two classes have positive weight, and for a
-        mapping of class weights of which no label is in ``y``."""
+        """Encode ``y``; raises ValueError unless two classes have positive weight, and for class
+        weights of labels that are not in ``y`` while some that are have none."""
         y = np.asarray(y)
         if isinstance(class_weight, Mapping):
             _check_labels_of(class_weight, y)
@@ -139,11 +139,14 @@ def _class_factors(
 
 
 def _check_labels_of(class_weight: Mapping[Any, float], y: NDArray[Any]) -> None:
-    """Raise if no label of the mapping is in ``y``; some may be absent from a part of the data."""
+    """Raise for labels that ``y`` lacks, beside one of ``y`` without a weight: it is misspelt. With
+    weights for all of ``y`` the data may be a part that lacks a class."""
     known = [_plain(label) for label in np.unique(y)]
-    if class_weight and not any(label in known for label in map(_plain, class_weight)):
+    given = [*map(_plain, class_weight)]
+    unknown = [label for label in given if label not in known]
+    if unknown and any(label not in given for label in known):
         raise ValueError(
-            f"class_weight names {[*class_weight]}, none of which is among the labels in y: "
+            f"class_weight names {unknown}, none of which is among the labels in y: "
             f"{', '.join(map(repr, known[:SHOWN]))}{', ...' if known[SHOWN:] else ''}"
         )
 
