@@ -4,6 +4,7 @@ weights, offsets and groups by the index of the samples."""
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,50 @@ def test_bounds_by_name_hold_for_their_features(frame: Frame) -> None:
     sides = (None, {name: 0.0}) if sign > 0 else ({name: 0.0}, None)
     series = pd.Series(sign * np.inf, index=NAMES[::-1])
     series[name] = 0.0
-    for bounds in (sides, (None, series) if sign > 0 else (series, None)):
+    pair = (None, 0.0) if sign > 0 else [0.0, None]
+    for bounds in (sides, (None, series) if sign > 0 else (series, None), {name: pair}):
         bounded = HuberizedSVC(alpha=0.01, bounds=bounds).fit(*frame)
         assert bounded.coef_[0, largest] == 0.0
         assert len(used(bounded)) == 5
+
+
+def test_pairs_of_bounds_by_name_are_those_of_arrays(frame: Frame, tmp_path: Path) -> None:
+    X, y = frame
+    named: Any = {"g4": (0, 0), "g1": (-0.01, 0.2), "g0": (None, 0.1)}
+    lower, upper = np.full(6, -np.inf), np.full(6, np.inf)
+    lower[[1, 4]], upper[[0, 1, 4]] = (-0.01, 0.0), (0.1, 0.2, 0.0)
+    model = HuberizedSVC(alpha=0.01, bounds=named).fit(X, y)
+    same = HuberizedSVC(alpha=0.01, bounds=(lower, upper)).fit(X, y)
+    assert np.array_equal(model.coef_, same.coef_)
+    assert model.coef_[0, 4] == 0.0
+    save_model(model, tmp_path / "model.pmz")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.pmz").bounds, (lower, upper))
+    search = HuberizedSVCCV([0.1, 0.01, 0.001], bounds=named, cv=3).fit(X, y)
+    same_search = HuberizedSVCCV([0.1, 0.01, 0.001], bounds=(lower, upper), cv=3).fit(X, y)
+    assert np.array_equal(search.cv_scores_, same_search.cv_scores_)
+    numbered = {NAMES.index(name): pair for name, pair in named.items()}
+    without = HuberizedSVC(alpha=0.01, bounds=numbered).fit(X.to_numpy(), y)
+    assert np.array_equal(without.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [
+        ({"age": (0, None)}, "bounds: lower names 'age', which is no feature of X: X has 'g0'"),
+        ({"age": (None, None)}, "bounds: lower names 'age', which is no feature of X: X has 'g0'"),
+        ({"g0": 1.0}, r"bounds\['g0'\] must be a pair .* got 1.0: \(0, None\) for"),
+        ({"g0": (0.5, 1.0)}, r"bounds: lower must be <= 0, got 0.5"),
+        (1.0, r"or a dict of such pairs of numbers by feature, \{'age': \(0, None\)\}, got 1.0"),
+    ],
+)
+def test_pairs_of_bounds_that_do_not_fit_say_what_would(
+    frame: Frame, bounds: Any, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        HuberizedSVC(bounds=bounds).fit(*frame)
+    if isinstance(bounds, dict) and "age" in bounds:
+        with pytest.raises(ValueError, match=r"X has no feature names.*give X as a data frame"):
+            HuberizedSVC(bounds=bounds).fit(frame[0].to_numpy(), frame[1])
 
 
 def test_groups_by_name_are_those_of_their_features(frame: Frame) -> None:

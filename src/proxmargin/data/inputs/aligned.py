@@ -73,13 +73,26 @@ def _are_numbers(X: Any) -> bool:
     return values.ndim == 2
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise ValueError for a masked entry of a masked array, whose mask nothing else reads."""
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return
+    row, *column = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+    where = f"{row}, column {column[0]}" if column else f"{row}"
+    raise ValueError(
+        f"{name} has a masked entry in row {where} (counted from 0): leave such rows out, or give "
+        f"{name}.filled(value)"
+    )
+
+
 def by_sample(name: str, values: Any, X: Any) -> Any:
     """Values of the samples in the order of the rows of ``X``; ``name`` is that of the argument.
 
     A pandas object with another index than ``X`` is put into its order; all others are in it
     already, and so are all if ``X`` has no index. Raises ValueError with the label of a row of
-    ``X`` without an entry, or of a repeated one.
+    ``X`` without an entry, or of a repeated one, and for a masked entry.
     """
+    refuse_masked(name, values)
     given, rows = _index_of(values), _index_of(X)
     if given is None or rows is None or len(given) != len(rows) or given.equals(rows):
         return values  # other lengths are refused with both numbers

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from proxmargin.data.datasets.dataset import Arrays, CompressedRows, Dataset, NpyRows, Source
 from proxmargin.data.datasets.parquet import ParquetRows
+from proxmargin.data.inputs.aligned import refuse_masked
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import errors_named, unpacked_bytes
 
@@ -100,6 +101,8 @@ def open_dataset(
         whole = isinstance(chunk_rows, Integral) and not isinstance(chunk_rows, bool)
         if not whole or chunk_rows < 1:
             raise ValueError(f"chunk_rows must be an integer >= 1 or None, got {chunk_rows!r}")
+    for name, given in (("path", path), ("target", target), ("weight", weight)):
+        refuse_masked(name, given)
     source = _source(path, target, weight, columns, filters)
     if source.n_rows == 0:
         raise ValueError(f"{path} holds no rows" + (" that pass the filters" if filters else ""))

@@ -21,6 +21,7 @@ from proxmargin.data.inputs.aligned import (
     as_objects,
     check_objects,
     needs_numbers,
+    refuse_masked,
 )
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.runtime.brief import shown
@@ -69,6 +70,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+    refuse_masked("X", X)
     y = y if isinstance(y, np.ndarray) else in_memory(y)
     _check_lengths(X, y)
     check_labels(y)
@@ -122,7 +124,8 @@ def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray
 
 
 def check_labels(y: Any) -> None:
-    """Raise ValueError for a label that is missing (None, NaN), with its row."""
+    """Raise ValueError for a label that is missing (None, NaN, masked), with its row."""
+    refuse_masked("y", y)
     column = np.asarray(y)
     if column.dtype.kind not in "fO" or column.ndim not in (1, 2):
         return
@@ -168,6 +171,7 @@ def magnitudes_for(estimator: Any) -> Magnitudes:
 
 def validated_features(estimator: Any, X: Any) -> Any:
     """Validated features for a prediction by a fitted estimator."""
+    refuse_masked("X", X)
     if takes_objects(estimator) and not hasattr(estimator, "n_features_in_"):
         objects = as_objects(X)
         if objects is None:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import TINY
-from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.aligned import by_sample, refuse_masked
 from proxmargin.data.inputs.parameters import check_threads
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_features
@@ -167,6 +167,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
+        refuse_masked("y", y)
         return float(super().score(X, y, by_sample("sample_weight", sample_weight, X)))
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -158,7 +158,8 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         features = self.n_features_in_, feature_labels(self)
         if is_labelled(self.penalty_factor):
             found["penalty_factor"] = checked_factors(self.penalty_factor, *features)
-        if isinstance(self.bounds, list | tuple) and any(map(is_labelled, self.bounds)):
+        sides = self.bounds if isinstance(self.bounds, list | tuple) else (self.bounds,)
+        if any(map(is_labelled, sides)):
             found["bounds"] = checked_bounds(self.bounds, *features)
         return found
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 _SOLVING = """class_weight : None, 'balanced' or dict
-        Multiplies the sample weights. Labels of a dict may be absent from y, but not all of them.
+        Multiplies the sample weights. A dict names labels of y (others only where each of y has its
+        weight: the data may be a part that lacks a class), and the rest count once.
     solver : str or Solver, default 'auto'
         'auto', {solvers}, or a solver object.
     solver_options : dict, optional
@@ -54,11 +55,11 @@ _FEATURES = """penalty_factor : (n_features,) array >= 0, or dict, optional
         is: glmnet divides its factors by their mean. A dict (1 for features that it leaves out) or
         a pandas Series has them by the names of the features, or their numbers if they have none;
         a Series numbered from 0 is in the order of the columns.
-    bounds : pair (lower, upper), optional
+    bounds : pair (lower, upper), or dict of such pairs, optional
         Each a number, an array with one number a feature, a dict or Series as above (without
         bounds for features that it leaves out), or None, with ``lower <= 0 <= upper``:
         ``lower <= coef_ <= upper``, in the units of the data; ``(0, None)`` for coefficients that
-        are not negative.
+        are not negative, ``{{"age": (0, None)}}`` for that of one feature.
     """
 
 JOINT_PARAMETERS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,10 +79,13 @@ def checked_bounds(
     """
     if bounds is None:
         return None
+    if isinstance(bounds, Mapping):
+        bounds = _sides(bounds)
     if not (isinstance(bounds, list | tuple) and len(bounds) == 2):
         raise ValueError(
             "bounds must be a pair (lower, upper) of numbers, arrays with one number a feature or "
-            f"None, got {shown(bounds)}"
+            "None, or a dict of such pairs of numbers by feature, {'age': (0, None)}, got "
+            f"{shown(bounds)}"
         )
     lower = _one_side("bounds: lower", bounds[0], -np.inf, n_features, labels)
     upper = _one_side("bounds: upper", bounds[1], np.inf, n_features, labels)
@@ -91,6 +94,20 @@ def checked_bounds(
     if not np.all(upper >= 0):
         raise ValueError(f"bounds: upper must be >= 0, got {_first(upper, ~(upper >= 0))}")
     return lower, upper
+
+
+def _sides(bounds: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """The lower and the upper bounds by feature, of pairs by feature."""
+    for name, pair in bounds.items():
+        if not (isinstance(pair, list | tuple) and len(pair) == 2):
+            raise ValueError(
+                f"bounds[{name!r}] must be a pair (lower, upper) of numbers or None, got "
+                f"{shown(pair)}: (0, None) for a coefficient that is not negative"
+            )
+    return (
+        {name: -np.inf if low is None else low for name, (low, _) in bounds.items()},
+        {name: np.inf if high is None else high for name, (_, high) in bounds.items()},
+    )
 
 
 def unbounded(n_features: int) -> Bounds:

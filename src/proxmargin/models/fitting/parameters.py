@@ -68,7 +68,7 @@ class FeatureParameters:
     """Of the penalty of each feature."""
 
     penalty_factor: ByFeature = None
-    bounds: Sequence[ByFeature] | None = None
+    bounds: Sequence[ByFeature] | Mapping[Any, Sequence[float | None]] | None = None
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.data.datasets import Chunk, Dataset
 from proxmargin.data.designs import as_design
 from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
-from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.aligned import by_sample, refuse_masked
 from proxmargin.data.inputs.beyond_memory import (
     is_beyond_memory,
     is_dask,
@@ -132,6 +132,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         if is_beyond_memory(X):
             check_is_fitted(self)
             return _accuracy_beyond_memory(self, X, y, sample_weight, offset)
+        refuse_masked("y", y)
         weights = by_sample("sample_weight", sample_weight, X)
         predicted = self.predict(X, **offset_argument(offset))
         return float(accuracy_score(y, predicted, sample_weight=weights))

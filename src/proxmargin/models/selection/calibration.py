@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.aligned import by_sample, refuse_masked
 from proxmargin.data.inputs.parameters import (
     check_choice,
     check_number,
@@ -171,6 +171,8 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         sample_weight = by_sample("sample_weight", sample_weight, X)
         params = {name: by_sample(name, each, X) for name, each in params.items()}
+        refuse_masked("X", X)
+        refuse_masked("y", y)
         X, y = in_memory(X), in_memory(y)
         X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
         check_classification_targets(y)
@@ -371,6 +373,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         kept = ~np.ma.getmaskarray(predicted)
         if not kept.any():
             return float("nan")
+        refuse_masked("y", y)
         weights = by_sample("sample_weight", sample_weight, X)
         weights = None if weights is None else np.asarray(weights)[kept]
         right = np.ma.getdata(predicted)[kept] == np.asarray(y)[kept]

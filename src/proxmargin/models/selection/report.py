@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from proxmargin.data.designs import Design, as_design, moments
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.parameters import check_number
-from proxmargin.data.inputs.validation import validated_features, validated_weights
+from proxmargin.data.inputs.validation import check_labels, validated_features, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.selection.scoring import splitter_of
 from proxmargin.models.selection.stability.selector import StabilitySelection
@@ -164,6 +164,7 @@ class _Data:
             raise TypeError(f"{name} has no coefficients: a report needs a linear classifier")
         sample_weight = by_sample("sample_weight", sample_weight, X)
         groups = by_sample("groups", groups, X)
+        check_labels(y)
         given = validated_features(estimator, X)
         labels, weights = np.asarray(y), validated_weights(sample_weight, given)
         if labels.shape != (given.shape[0],):
