@@ -311,5 +311,8 @@ def test_a_nu_that_one_pair_does_not_admit_is_refused_before_any_fit() -> None:
             pytest.fail("a pair was fitted")
 
     X, y = np.zeros((50, 2)), np.repeat([0, 1, 2], [24, 24, 2])
-    with pytest.raises(ValueError, match=r"nu=0.5 is above nu_max=0.153846 .* for class '2'"):
+    with pytest.raises(ValueError, match=r"nu=0.5 is above nu_max=0.153846 .* of 3, of class '2'"):
         DDAGClassifier(Untouched(nu=0.5)).fit(X, y)
+    uneven = np.repeat(["a", "b", "c"], [30, 15, 5])  # two pairs refuse it, and one names the least
+    with pytest.raises(ValueError, match=r"nu_max=0.285714 .* of class 'c' against 'a': choose"):
+        DDAGClassifier(Untouched(nu=0.6)).fit(X, uneven)

@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from proxmargin import MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
+from proxmargin import DWD, MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
 from proxmargin.models.classifiers import nu_dwd
 from proxmargin.models.limits import kappa as limits
 from proxmargin.models.limits.nu import ProgramTooLargeError
@@ -30,6 +30,27 @@ def test_a_nu_above_the_largest_is_refused_with_the_largest(kernel: str) -> None
         NuSVC(nu=0.9, kernel=kernel).fit(X, y)
     assert nu_range(X, y)[1] == pytest.approx(0.8)
     assert NuSVC(nu=0.8, kernel=kernel).fit(X, y).certificate_.converged
+
+
+@every_kernel
+def test_of_more_classes_the_largest_nu_is_that_of_all(kernel: str) -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.repeat([0, 1, 2], [30, 24, 6])
+    told = r"nu_max=0\.2 = .*, the least of 3, of class '2' against the others: choose"
+    with pytest.raises(ValueError, match=told):
+        NuSVC(nu=0.9, kernel=kernel).fit(X, y)
+    NuSVC(nu=1.0, kernel=kernel, fit_intercept=False).fit(X, y)
+    with pytest.raises(ValueError, match=r"nu=1\.1 is above nu_max=1, the largest without an"):
+        NuSVC(nu=1.1, kernel=kernel, fit_intercept=False).fit(X, y)
+
+
+@every_kernel
+@pytest.mark.parametrize("nu", [0.2, 0.3, 0.5, 0.7])
+def test_a_given_nu_is_published_as_it_is(kernel: str, nu: float) -> None:
+    X, y = clouds()
+    assert NuSVC(nu=nu, kernel=kernel).fit(X, y).nu_ == nu
+    assert DWD(nu=nu, kernel=kernel).fit(X, y).nu_ == nu
+    three = np.arange(len(y)) % 3
+    assert DWD(nu=nu, kernel=kernel).fit(X, three).nu_.tolist() == [nu] * 3
 
 
 def test_a_nu_below_the_least_is_refused_with_the_least() -> None:

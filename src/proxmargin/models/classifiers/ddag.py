@@ -124,8 +124,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
             Targets.encode(y, weights, pairs.class_weight)
         self.pairs_ = list(combinations(range(self.classes_.size), 2))
         members = [y == label for label in self.classes_]
-        for i, j in self.pairs_:
-            pairs.check(y, weights, members[i] | members[j])
+        pairs.check(y, weights, [members[i] | members[j] for i, j in self.pairs_])
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(pairs.fit)(X, y, weights, members[i] | members[j], part)
             for (i, j), part in zip(self.pairs_, self._times(estimator, begun), strict=True)
@@ -327,13 +326,20 @@ class _PairFits:
             model.training_rows_ = rows
         return model, str(short[0].message) if short else None
 
-    def check(self, y: NDArray[Any], weights: Any, pair: NDArray[np.bool_]) -> None:
+    def check(self, y: NDArray[Any], weights: Any, pairs: Sequence[NDArray[np.bool_]]) -> None:
         """Raise ValueError for a parameter that the classes of a pair do not admit."""
-        if self.ours:
-            model, weights = self._fresh(y[pair]), None if weights is None else weights[pair]
-            model._check_parameters()
-            model._check_model()
-            model._check_targets(Targets.encode(y[pair], weights, model.class_weight))
+        if not self.ours:
+            return
+        self.estimator._check_parameters()
+        self.estimator._check_model()
+        self.estimator._check_targets(
+            Targets.encode(
+                y[pair],
+                None if weights is None else weights[pair],
+                self._fresh(y[pair]).class_weight,
+            )
+            for pair in pairs
+        )
 
     def _fresh(self, labels: NDArray[Any]) -> Any:
         """A classifier to be fitted to these labels."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,28 +168,40 @@ class NuSVC(_NuMachine):
     ) -> Sequence[Loss]:
         shares, total, free = targets.shares, targets.total, self.fit_intercept
         losses = []
+        self._check_targets([targets])
         for positive in each_class(targets):
             signs = targets.signs(positive)[:, 0]
-            nu = context.nus.get(signs.tobytes()) or self._nu_of(targets, positive)
+            nu = context.nus.get(signs.tobytes()) or self._nu_of(signs, shares)
             losses.append(TailMean(signs, shares, nu, total, free_intercept=free))
         return losses
 
-    def _check_targets(self, targets: Targets) -> None:
-        for positive in each_class(targets):
-            self._nu_of(targets, positive)
-
-    def _nu_of(self, targets: Targets, positive: int) -> float:
-        """The nu of the problem of a class. Raises ValueError if it has no dual point."""
-        signs, nu = targets.signs(positive)[:, 0], self._asked
-        most = largest_nu(signs, targets.shares) if self.fit_intercept else 1.0
-        chosen = nu.of(most) if isinstance(nu, OfMax) else nu
-        if chosen > most * (1 + NU_ROUNDING):
+    def _check_targets(self, fits: Iterable[Targets]) -> None:
+        nu = self._asked
+        if isinstance(nu, OfMax):
+            return
+        if not self.fit_intercept:
+            if nu > 1.0:
+                raise ValueError(f"nu={nu:g} is above nu_max=1, the largest without an intercept")
+            return
+        limits = [
+            (largest_nu(targets.signs(k)[:, 0], targets.shares), targets.classes, k)
+            for targets in fits
+            for k in each_class(targets)
+        ]
+        most, classes, k = min(limits, key=itemgetter(0))
+        if nu > most * (1 + NU_ROUNDING):
+            named = [str(label) for label in classes]
+            against = "the others" if len(named) > 2 else repr(named[0])
+            told = f"the least of {len(limits)}, " if len(limits) > 1 else ""
             raise ValueError(
-                f"nu={chosen:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S for class "
-                f"{str(targets.classes[positive])!r}: choose a smaller nu, or a share such as "
-                "'0.5max'"
+                f"nu={nu:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S, {told}of class "
+                f"{named[k]!r} against {against}: choose a smaller nu, or a share such as '0.5max'"
             )
-        return min(chosen, most)
+
+    def _nu_of(self, signs: Array, shares: Array) -> float:
+        """The nu of a problem that `_check_targets` admits."""
+        most = largest_nu(signs, shares) if self.fit_intercept else 1.0
+        return min(self._asked.of(most) if isinstance(self._asked, OfMax) else self._asked, most)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
@@ -399,6 +412,8 @@ class DWD(_NuMachine):
         return problem.loss.sample_count / _threshold(problem)
 
     def _chosen(self, problem: Problem) -> float:
+        if self.nu != "auto":
+            return float(self.nu)
         return _threshold(problem) ** 2 / problem.loss.sample_count
 
 

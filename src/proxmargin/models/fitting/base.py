@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -144,8 +144,9 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     def _check_model(self) -> None:
         """Raise ValueError for an invalid parameter of the model itself."""
 
-    def _check_targets(self, targets: Targets) -> None:
-        """Raise ValueError for a parameter that these classes do not admit, before any work."""
+    def _check_targets(self, fits: Iterable[Targets]) -> None:
+        """Raise ValueError for a parameter that the classes of a fit do not admit, before any
+        work; ``fits``: the targets of each of several fits."""
 
     @abstractmethod
     def _losses(
