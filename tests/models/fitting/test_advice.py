@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 import proxmargin
 from proxmargin import (
@@ -75,6 +78,18 @@ def test_one_entry_beyond_what_standardising_takes_decides() -> None:
     assert STANDARDIZE not in refusal(proxmargin.SVC(), X, y)
     X[7, 2] = np.inf
     assert STANDARDIZE not in refusal(proxmargin.SVC(), X, y)
+
+
+@pytest.mark.parametrize("model", [proxmargin.MulticlassSVC("l1"), proxmargin.L2SVC()], ids=repr)
+def test_a_fit_that_fails_for_the_units_of_its_features_says_so(model: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match=r"entries of up to 7.9e\+12, .* standardize=True"):
+        model.fit(1e12 * X, y)
+    scaled = clone(model).set_params(standardize=True).fit(1e12 * X, y)
+    assert scaled.certificate_.converged
+    with pytest.warns(ConvergenceWarning) as caught:
+        clone(model).set_params(tol=0.0, max_iter=2).fit(X, y)
+    assert "entries of up to" not in str(caught[0].message)
 
 
 FREE = [0.0, 1.0, 1.0, 1.0]

@@ -44,6 +44,7 @@ class Targets:
     codes: NDArray[np.intp]  # (n_samples,) integers in [0, n_classes)
     weights: Array  # (n_samples,); sample weight times class weight
     offset: Array | None = None  # (n_samples,), added to the scores
+    margins: Array | None = None  # (n_samples,), by which the own class has to lead
 
     @classmethod
     def encode(
@@ -83,14 +84,18 @@ class Targets:
 
     def picked(self, index: NDArray[np.intp]) -> Targets:
         """The targets of some of the samples, with all classes."""
-        offset = None if self.offset is None else self.offset[index]
-        return Targets(self.classes, self.codes[index], self.weights[index], offset)
+        each = {name: None if one is None else one[index] for name, one in self._extras.items()}
+        return Targets(self.classes, self.codes[index], self.weights[index], **each)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The arrays with one entry a sample: codes, weights and the offset if there is one."""
-        known = (self.codes, self.weights)
-        return known if self.offset is None else (*known, self.offset)
+        """The arrays with one entry a sample: codes, weights, offset and margins if given."""
+        extras = (each for each in self._extras.values() if each is not None)
+        return (self.codes, self.weights, *extras)
+
+    @property
+    def _extras(self) -> dict[str, Array | None]:
+        return {"offset": self.offset, "margins": self.margins}
 
     @property
     def total(self) -> float:

@@ -283,6 +283,10 @@ class Wrapped(Loss):
         return self.loss.shares
 
     @property
+    def compares_classes(self) -> bool:  # type: ignore[override]
+        return self.loss.compares_classes
+
+    @property
     def dual_support(self) -> NDArray[np.bool_]:
         return self.loss.dual_support
 

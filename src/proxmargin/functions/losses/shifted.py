@@ -229,10 +229,6 @@ class LevelSet(Wrapped):
         kept = Trait.SINGLE_OUTPUT | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX
         return self.loss.traits & kept | Trait.BUDGET
 
-    @property
-    def compares_classes(self) -> bool:  # type: ignore[override]
-        return self.loss.compares_classes
-
     def excess(self, scores: Array) -> float:
         """``L(Z) - budget``: negative within the budget, zero where the difference is rounding."""
         return self._excess_of_value(self.loss.value(scores))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import Design
@@ -16,12 +16,14 @@ from proxmargin.data.inputs.aligned import by_feature, feature_labels, is_labell
 from proxmargin.data.inputs.kinds import Labels
 from proxmargin.data.inputs.parameters import check_choice, check_number, check_strength
 from proxmargin.data.inputs.targets import Targets, total_price
+from proxmargin.data.inputs.validation import LARGEST_OFFSET
 from proxmargin.functions.losses import (
     CrammerSinger,
     Hinge,
     Loss,
     Multinomial,
     PairwiseSquaredHinge,
+    Shifted,
     wrong_classes,
 )
 from proxmargin.functions.penalties import ElasticNet, GroupL2, GroupLinf, Groups, Penalty
@@ -107,6 +109,12 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         'multinomial' the same without the margin of 1, the loss of `SparseLogisticRegression`; or
         ``sum_{k != y} [1 + z_k]_+``, that of Lee, Lin and Wahba, with coefficients and intercepts
         that sum to zero over the classes.
+    margins : float >= 0, (n_samples,) or (n_classes, n_classes), default 1.0
+        In place of each 1 in the loss, the mu of Chierchia et al.: a number, one for each sample of
+        `fit`, or one for each true class (row) and wrong class (column, in the order of
+        ``classes_``; the diagonal does not count), larger for worse mistakes. 'multinomial' has
+        none. Other margins than 1 take 'linear-program', 'ssnal', 'fbpd', and those for smooth
+        losses.
     <shared>
 
     <attributes>
@@ -130,6 +138,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     l1_ratio: float = 0.5
     groups: Labels | Mapping[Any, Any] | None = None
     loss: JointLoss = "hinge"
+    margins: ArrayLike = 1.0
 
     def _check_model(self) -> None:
         check_choice("penalty", self.penalty, (*NETS, *GROUP_NORMS))
@@ -151,11 +160,56 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             wanted = "needs groups" if self.groups is None else "takes no groups"
             raise ValueError(f"penalty={self.penalty!r} {wanted}, got groups={shown(self.groups)}")
 
+        margins = self._checked_margins()
+        if self.loss == "multinomial" and np.any(margins != 1.0):
+            raise ValueError(
+                "margins are not for loss='multinomial', which has none: loss='logistic' has"
+            )
+
+    def _checked_margins(self) -> Array:
+        try:
+            margins = np.asarray(self.margins, dtype=np.float64)
+        except (TypeError, ValueError):
+            margins = np.full(1, np.nan)
+        if margins.ndim > 2 or not np.all((margins >= 0.0) & (margins <= LARGEST_OFFSET)):
+            raise ValueError(
+                "margins must be a number >= 0, one a sample, or a matrix of one for each true "
+                f"class (row) and wrong class (column), got {shown(self.margins)}"
+            )
+        return margins
+
+    def _encoded(self, y: NDArray[Any], weights: Array | None) -> Targets:
+        targets, margins = super()._encoded(y, weights), self._checked_margins()
+        count = targets.classes.size
+        if margins.ndim == 2 and margins.shape != (count, count):
+            raise ValueError(
+                f"margins must have a row and a column for each of the {count} classes, got shape "
+                f"{margins.shape}"
+            )
+        if margins.ndim != 1:
+            return targets
+        if margins.shape != targets.codes.shape:
+            raise ValueError(
+                f"margins must be one a sample, ({targets.codes.size},) here, got {margins.shape}: "
+                "a number, or a matrix by class, fits any rows"
+            )
+        return replace(targets, margins=margins)
+
     def _losses(
         self, targets: Targets, design: Design, joint: bool, context: FitContext
     ) -> Sequence[Loss]:
         count = targets.classes.size
-        return [LOSSES[self.loss](targets.codes, targets.shares, count, targets.total)]
+        loss = LOSSES[self.loss](targets.codes, targets.shares, count, targets.total)
+        margins = self._checked_margins()
+        if np.all(margins == 1.0):
+            return [loss]
+        if targets.margins is not None:
+            margins = targets.margins[:, None]
+        elif margins.ndim == 2:
+            margins = margins[targets.codes]
+        # a margin mu instead of 1 is the constant mu - 1 in the scores of the wrong classes
+        wrong = targets.codes[:, None] != np.arange(count)
+        return [Shifted(loss, np.where(wrong, margins - 1.0, 0.0))]
 
     @property
     def norm_share(self) -> float:
@@ -176,7 +230,10 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         return by_feature("groups", self.groups, self.n_features_in_, feature_labels(self))
 
     def _in_order(self) -> dict[str, Any]:
-        return {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
+        found = {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
+        if isinstance(self.margins, np.ndarray):  # files hold lists of lists
+            found["margins"] = self.margins.tolist()
+        return found
 
     def _problems(
         self, targets: Targets, design: Design, context: FitContext | None = None

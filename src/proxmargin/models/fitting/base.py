@@ -229,7 +229,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             self._check_parameters()
             self._check_model()
             X = validated_part(self, X)
-            targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+            targets = self._encoded(y, validated_weights(sample_weight, X))
             self._fit_targets(X, targets, stop, journal)
         return self
 
@@ -273,10 +273,14 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             X, y, sample_weight = opened(self, X, y, sample_weight)
         else:
             X, y = validated(self, X, y)
-        targets = Targets.encode(y, validated_weights(sample_weight, X), self.class_weight)
+        targets = self._encoded(y, validated_weights(sample_weight, X))
         targets = targets.mapped if in_passes else targets
         self.__dict__.pop("largest_offset_", None)
         return X, targets if offset is None else self._with_offset(targets, offset, X)
+
+    def _encoded(self, y: NDArray[Any], weights: Array | None) -> Targets:
+        """The targets of validated labels and weights."""
+        return Targets.encode(y, weights, self.class_weight)
 
     def _assembled(self, X: Any, targets: Targets, context: FitContext | None = None) -> Assembly:
         X, targets, numbers = self._with_weight(X, targets)

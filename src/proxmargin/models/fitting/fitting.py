@@ -58,6 +58,7 @@ VECTORS = 20  # with an entry a row, that one problem holds at a time: pass-newt
 MATRICES = 6  # of the features, or of the active ones, that it holds
 MOST_ACTIVE = 2000  # features of these matrices
 MOST_AT_ONCE = 100  # problems, each of which has a thread
+LARGE_UNITS = 1e6  # of an entry, from which on a fit that missed its tolerance is told to rescale
 
 
 class _EndOfFit(KeyboardInterrupt):
@@ -255,6 +256,14 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
             self.feature_scale_ = assembly.scale
         certificates = map(attrgetter("certificate"), solutions)
         self.certificate_ = combined([*certificates], self.classes_)
+        if unmet(solutions) and not self.standardize:
+            largest = float(assembly.problems[0].design.column_bounds().max(initial=0.0))
+            if largest > LARGE_UNITS:
+                told = (
+                    f"; X has entries of up to {largest:.3g}, against which any penalty is weak: "
+                    "set standardize=True, or give the features other units"
+                )
+                context = replace(context, hint=context.hint + told)
         self._note_run(solutions, context)
 
     def _published(

@@ -23,7 +23,7 @@ from proxmargin.data.inputs.parameters import (
     check_threads,
     is_number_of_folds,
 )
-from proxmargin.data.inputs.targets import Targets, refuse_small_classes
+from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
@@ -183,7 +183,7 @@ class CrossValidated(
         template = self._template()
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
-        targets = Targets.encode(y, weights, self.class_weight)
+        targets = template._encoded(y, weights)
         if offset is not None:
             targets = template._with_offset(targets, offset, X)
         data = ValidatedRows(

@@ -293,6 +293,7 @@ class MulticlassSVCCV(_SparseCrossValidated, _CsOfNets):
     penalty: Norm = "l1"
     groups: Labels | Mapping[Any, Any] | None = None
     loss: JointLoss = "hinge"
+    margins: ArrayLike = 1.0
 
 
 @documented

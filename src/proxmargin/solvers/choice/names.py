@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -277,7 +276,7 @@ def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
 # by the first method; after FBPD, Newton steps are only worth it close to the solution
 _RELAYS = {
     "fapg": Relay(),
-    "fbpd": Relay(PrimalDual(restarts=True, relaxation=1.8), far_steps=math.inf),
+    "fbpd": Relay(PrimalDual(restarts=True, relaxation=1.8)),
 }
 
 

@@ -105,12 +105,10 @@ class HingeRows:
 def hinge_rows(loss: Loss) -> HingeRows | None:
     """The rows of a loss that is a sum of hinges; None for another loss."""
     bare = loss.unshifted
-    if isinstance(bare, CrammerSinger) and not loss.offset.any():
-        shape = bare.codes.size, bare.n_outputs
-        wrong = bare.codes[:, None] != np.arange(shape[1])
-        exists = wrong & (bare.shares > 0)[:, None]
-        ones = np.ones(shape)
-        return HingeRows(bare.shares, ones, -ones, exists, bare.codes)
+    if isinstance(bare, CrammerSinger):
+        exists = (bare.margins > 0) & (bare.shares > 0)[:, None]
+        goals = 1.0 + loss.offset - np.take_along_axis(loss.offset, bare.codes[:, None], axis=1)
+        return HingeRows(bare.shares, goals, -np.ones(goals.shape), exists, bare.codes)
     if isinstance(bare, MarginSum) and bare.phi.is_hinge:
         goals = 1.0 - bare.signs * loss.offset
         return HingeRows(bare.weights.ravel(), goals, bare.signs, bare.weights > 0)

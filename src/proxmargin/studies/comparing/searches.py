@@ -260,7 +260,6 @@ class _Path:
     def tried(
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
     ) -> SearchPredictions:
-        from proxmargin.data.inputs.targets import Targets
         from proxmargin.models.paths.grid import unfitted
         from proxmargin.models.selection import folds as engine
 
@@ -268,7 +267,7 @@ class _Path:
         for template in templates:
             template._check_parameters()
             template._check_model()
-        targets = Targets.encode(data.y, data.weights, templates[0].class_weight)
+        targets = templates[0]._encoded(data.y, data.weights)
         rows = engine.ValidatedRows(data.prepared()[0].X, targets, data.weights, {})
         first = templates[0]._assembled(rows.design, targets)
         grids = [self.grid(each, each._reassembled(first)) for each in templates]

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
 from proxmargin.data.inputs.parameters import check_number, check_threads, check_verbose
-from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.bases import MetaEstimatorMixin
@@ -216,7 +215,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
         if X.shape[1] < 2:
             raise ValueError("a selection needs at least 2 features, got 1 (n_features = 1)")
         weights = validated_weights(sample_weight, X)
-        targets = Targets.encode(y, weights, template.class_weight)
+        targets = template._encoded(y, weights)
         shift = template._checked_offset(offset, X, targets.classes)
         own = np.ones(targets.codes.size) if weights is None else weights
         names = template._without_names().get("feature_names_in_")
