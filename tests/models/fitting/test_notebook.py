@@ -140,7 +140,7 @@ def test_a_path_shows_some_strengths_with_features_and_gaps(iris) -> None:
     assert "25 alphas from" in Line(html).text
     assert html.count("<tr>") == 11
     assert f"<td>{path.certificates[-1].relative_gap:.1e}</td>" in html
-    assert path.picked(np.array([], int))._repr_html_().count("<tr>") == 1
+    assert path._picked(np.array([], int))._repr_html_().count("<tr>") == 1
 
 
 def test_a_permutation_test_shows_its_answer_and_not_its_null(iris) -> None:

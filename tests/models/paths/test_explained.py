@@ -103,7 +103,7 @@ def test_a_part_of_a_path_and_a_pickled_one_keep_it():
     path = pm.margin_path(pm.SparseLogisticRegression(l1_ratio=1.0), X, Y, n_alphas=5)
     back = pickle.loads(pickle.dumps(path))
     np.testing.assert_array_equal(back.deviance_ratio, path.deviance_ratio)
-    part = path.picked(np.array([3, 1]))
+    part = path._picked(np.array([3, 1]))
     np.testing.assert_array_equal(part.deviance_ratio, path.deviance_ratio[[3, 1]])
 
 

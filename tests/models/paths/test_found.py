@@ -42,7 +42,7 @@ def test_a_certificate_is_made_once(path: Path) -> None:
 def test_copies_have_the_certificates(path: Path) -> None:
     for other in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path)):
         assert list(other.certificates) == list(path.certificates)
-        back = other.picked(np.arange(len(path))[::-1])
+        back = other._picked(np.arange(len(path))[::-1])
         assert list(back.certificates) == list(path.certificates)[::-1]
 
 

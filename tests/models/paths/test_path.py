@@ -155,7 +155,7 @@ def test_a_frame_has_one_row_for_each_nonzero_coefficient():
 def test_a_path_that_was_interrupted_at_once_can_be_shown() -> None:
     X, y = load_wine(return_X_y=True)
     path = margin_path(SquaredHingeSVC(standardize=True), X, y, n_alphas=2)
-    empty = path.picked(np.arange(0))
+    empty = path._picked(np.arange(0))
     assert repr(empty) == "<Path of SquaredHingeSVC: no alphas>"
     assert empty.n_nonzero.dtype == path.n_nonzero.dtype
     assert len(empty.to_frame()) == 0

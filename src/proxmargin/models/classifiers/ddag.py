@@ -312,7 +312,7 @@ class _PairFits:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             if self.ours:
-                model.fit_part(part, labels, None if weights is None else weights[rows])
+                model._fit_part(part, labels, None if weights is None else weights[rows])
             else:
                 weighted = {} if weights is None else {"sample_weight": weights[rows]}
                 model.fit(part, labels, **weighted)

@@ -222,7 +222,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             self._fit_targets(X, targets, stop, journal)
         return self
 
-    def fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
+    def _fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
         """`fit` to some of the samples that another estimator has validated."""
         with interrupts, journal_of(self.callbacks, None) as journal:
             stop = self._started()

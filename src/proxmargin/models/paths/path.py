@@ -191,7 +191,7 @@ class Path:
             raise AttributeError(f"this is a path in {own}: it has {own}s and no {name}s")
         return self.strengths
 
-    def picked(self, index: NDArray[np.intp]) -> Path:
+    def _picked(self, index: NDArray[np.intp]) -> Path:
         """The path of some of its strengths, in their order."""
         rows = (index[:, None] * self._rows + np.arange(self._rows)).ravel()
         return replace(
@@ -314,10 +314,10 @@ class Path:
         offset = by_sample("offset", offset, X)
         X = validated_features(self.template, X)
         offset = self.template._predicting_offset(offset, X, self.classes)
-        scores = self.scores_of(X)
+        scores = self._scores_of(X)
         return scores if offset is None else scores + offset
 
-    def scores_of(self, X: Any, rows: NDArray[np.intp] | None = None) -> Array:
+    def _scores_of(self, X: Any, rows: NDArray[np.intp] | None = None) -> Array:
         """`scores` of validated samples, or of some ``rows`` of them, without offset."""
         design, stacked = as_design(X), self.stacked
         used, places = listed(stacked.indices, design.n_features)
@@ -535,7 +535,7 @@ def _in_given_order(path: Path, order: NDArray[np.intp]) -> Path:
     short, name = unmet_of(path.certificates), type(path.template).__name__
     warn_of_unmet(f"the {name} path", path.template.tol, len(path), short)
     taken = order[: len(path)]
-    return path if np.all(taken[1:] > taken[:-1]) else path.picked(np.argsort(taken))
+    return path if np.all(taken[1:] > taken[:-1]) else path._picked(np.argsort(taken))
 
 
 def compute_path(

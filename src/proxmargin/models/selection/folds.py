@@ -344,7 +344,7 @@ def path_models(plan: Plan, data: ValidatedRows, fold: Fold, notify: Notify) -> 
         own = assembly if template is first else template._reassembled(assembly)
         path = compute_path(template, own, grid, notify=notify)
         for share, mixed in zip(plan.shares, mixed_paths(path, own, plan.shares), strict=True):
-            decisions = mixed.path.scores_of(data.design, fold.test)
+            decisions = mixed.path._scores_of(data.design, fold.test)
             yield Scored(mixed.path, decisions, mixed.exists, share == plan.shares[0])
 
 

@@ -108,7 +108,7 @@ class PathDisplay:
         """
         check_number("n_names", n_names, low=0, integer=True)
         order = self.path.strength.order(self.path.strengths)
-        path = self.path.picked(order[drawable(self.path.strengths[order])])
+        path = self.path._picked(order[drawable(self.path.strengths[order])])
         values = self._values(path, label)
         ax = axes_for(ax)
         used = np.flatnonzero(values.any(axis=0))
