@@ -17,21 +17,15 @@ Array = NDArray[np.float64]
 
 
 class NotFiniteError(ValueError):
-    """Entries are NaN or infinite: there is no nearest point.
-
-    Solvers whose iterates diverge get here; `proxmargin.solvers.loop.minimize` reports divergence
-    instead.
-    """
+    """Entries are NaN or infinite: there is no nearest point. Solvers whose iterates diverge get
+    here; `proxmargin.solvers.loop.minimize` reports divergence instead."""
 
 
 def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
     """The nearest ``y_i`` to each row with ``y_i >= 0`` and ``sum(y_i) = sizes_i``, (n, K); each
-    sum has the digits of its size.
-
-    It gives the prox of ``z -> size max_k z_k`` (Chierchia et al. 2015, Prop. 3.1). An entry of
-    -inf becomes zero. Raises ValueError: other shapes, sizes that are negative, or entries that are
-    no numbers.
-    """
+    sum has the digits of its size. It gives the prox of ``z -> size max_k z_k`` (Chierchia et al.
+    2015, Prop. 3.1). An entry of -inf becomes zero. Raises ValueError: other shapes, sizes that are
+    negative, or entries that are no numbers."""
     matrix = np.ascontiguousarray(rows, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ValueError(f"rows have shape {np.shape(rows)}; give a matrix with columns")
@@ -47,12 +41,9 @@ def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
 
 def transport(rows: Array, row_sums: Array, column_sums: Array) -> Array:
     """The nearest non-negative matrix to ``rows``, (n, K), with these row and column sums, to
-    rounding.
-
-    Its rows are projections of ``rows_i + shift`` onto simplices (`column_shift`); the error in the
-    column sums after Newton's method is corrected by `transport_rounded`, so that the result is
-    feasible for any rows.
-    """
+    rounding. Its rows are projections of ``rows_i + shift`` onto simplices (`column_shift`); the
+    error in the column sums after Newton's method is corrected by `transport_rounded`, so that the
+    result is feasible for any rows."""
     start = np.zeros(column_sums.size)
     matrix, _ = column_shift(rows, row_sums, column_sums, start)
     return transport_rounded(matrix, row_sums, column_sums)
@@ -174,12 +165,9 @@ def _unit(sizes: Array, radius: float, p: float) -> Array:
 
 def hinge_epigraphs(rows: ArrayLike, levels: ArrayLike, codes: ArrayLike) -> tuple[Array, Array]:
     """The nearest ``(p_i, theta_i)`` to each row and level with ``h_i(p_i) <= theta_i``, (n, K) and
-    (n,).
-
-    ``h_i(y) = max_k y_k + [k != codes_i]``: for ``y_k = z_k - z_own`` it is the hinge of Crammer
-    and Singer (Chierchia et al. 2015, Prop. 3.3). Raises ValueError: other shapes, classes that do
-    not exist, or entries that are not finite.
-    """
+    (n,). ``h_i(y) = max_k y_k + [k != codes_i]``: for ``y_k = z_k - z_own`` it is the hinge of
+    Crammer and Singer (Chierchia et al. 2015, Prop. 3.3). Raises ValueError: other shapes, classes
+    that do not exist, or entries that are not finite."""
     matrix = np.ascontiguousarray(rows, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ValueError(f"rows have shape {np.shape(rows)}; give a matrix with columns")

@@ -7,10 +7,8 @@ from functools import cache
 
 
 class Trait(Flag):
-    """Properties declared by losses, penalties, intercepts and designs.
-
-    A solver declares the traits it needs; a missing one is reported before any work starts.
-    """
+    """Properties declared by losses, penalties, intercepts and designs. A solver declares the
+    traits it needs; a missing one is reported before any work starts."""
 
     NONE = 0
     SMOOTH = auto()

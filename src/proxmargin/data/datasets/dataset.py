@@ -163,9 +163,7 @@ def column_of(values: Any, name: str, n_rows: int) -> NDArray[Any]:
 
 class NpyRows:
     """The rows of an ``.npy`` file, read where they are needed; a file in Fortran order is mapped.
-
-    Mapped files would count towards limits of a process on its address space.
-    """
+    Mapped files would count towards limits of a process on its address space."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -207,12 +207,9 @@ class Design(Remembers, ABC):
 
     def spread(self, shares: Array) -> float:
         """Root mean square distance of the samples, with these shares, from their mean, had all
-        features the lower decile of their variances.
-
-        Features in large units do not change it, though they dominate all distances: the margin may
-        lie in the others. Variances that are rounding of a constant feature are left out; 1 if none
-        varies.
-        """
+        features the lower decile of their variances. Features in large units do not change it,
+        though they dominate all distances: the margin may lie in the others. Variances that are
+        rounding of a constant feature are left out; 1 if none varies."""
         mean, variance = self.mean_and_variance(shares)
         varying = variance[variance > CONSTANT_VARIANCE * mean**2]
         if not varying.size:

@@ -86,12 +86,10 @@ def refuse_masked(name: str, values: Any) -> None:
 
 
 def by_sample(name: str, values: Any, X: Any) -> Any:
-    """Values of the samples in the order of the rows of ``X``; ``name`` is that of the argument.
-
-    A pandas object with another index than ``X`` is put into its order; all others are in it
-    already, and so are all if ``X`` has no index. Raises ValueError with the label of a row of
-    ``X`` without an entry, or of a repeated one, and for a masked entry.
-    """
+    """Values of the samples in the order of the rows of ``X``; ``name`` is that of the argument. A
+    pandas object with another index than ``X`` is put into its order; all others are in it already,
+    and so are all if ``X`` has no index. Raises ValueError with the label of a row of ``X`` without
+    an entry, or of a repeated one, and for a masked entry."""
     refuse_masked(name, values)
     given, rows = _index_of(values), _index_of(X)
     if given is None or rows is None or len(given) != len(rows) or given.equals(rows):

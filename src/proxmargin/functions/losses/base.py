@@ -18,12 +18,10 @@ Array = NDArray[np.float64]
 
 
 class Box(NamedTuple):
-    """``min over rho  pull rho + sum_i max {a (target_i + rho - y_i z_i) - curvature_i a^2 / 2}``.
-
+    """``min over rho pull rho + sum_i max {a (target_i + rho - y_i z_i) - curvature_i a^2 / 2}``.
     The maximum is over the dual coordinate a in ``0 <= a <= upper_i``; ``curvature_i`` is that of
     its term, zero for a hinge, and ``target_i + rho`` the margin from which on it is zero. With
-    ``pull = 0`` there is no threshold ``rho``. All arrays are (n_samples,).
-    """
+    ``pull = 0`` there is no threshold ``rho``. All arrays are (n_samples,)."""
 
     signs: Array
     upper: Array

@@ -105,10 +105,8 @@ class EllipsoidLoss(SupportLoss):
 
     def nearest_scores(self, scores: Array) -> tuple[float, float]:
         """The scores of the points of the two ellipsoids that are nearest to the other class.
-
         ``mean_+ z - kappa |v_+|^2 / |v_k|`` and ``mean_- z + kappa |v_-|^2 / |v_k|``, with k the
-        block of the class; their difference is minus the loss.
-        """
+        block of the class; their difference is minus the loss."""
         z = np.ravel(scores)
         v, found = self.form.deviations(z), []
         for one, mean, towards in zip(

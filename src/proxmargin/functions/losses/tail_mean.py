@@ -186,11 +186,9 @@ class TailMean(SupportLoss):
 
 
 class CappedSimplexDual(IndicatorDual):
-    """``q_i = -y_i r_i u_i`` with ``r_i = sqrt(s_i n)``, n the effective number of samples.
-
-    For equal weights r is 1 and u are the a. Each group of samples has a capped simplex
-    ``0 <= u_i <= cap_i / r_i``, ``sum_i r_i u_i = total``.
-    """
+    """``q_i = -y_i r_i u_i`` with ``r_i = sqrt(s_i n)``, n the effective number of samples. For
+    equal weights r is 1 and u are the a. Each group of samples has a capped simplex ``0 <= u_i <=
+    cap_i / r_i``, ``sum_i r_i u_i = total``."""
 
     def __init__(self, loss: TailMean, groups: list[tuple[NDArray[np.intp], float]]) -> None:
         shares = loss.shares

@@ -257,10 +257,8 @@ class OwnPenalty(Penalty):
         return low
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
-        """The sum is that of three numbers which cancel: a bound on their rounding is added.
-
-        It is shared evenly by the features.
-        """
+        """The sum is that of three numbers which cancel: a bound on their rounding is added. It is
+        shared evenly by the features."""
         value = self.value(coef)
         other = 0.0 if self.own.has_dual_norm else self.conjugate(dual)
         product, size = float(np.vdot(dual, coef)), float(np.vdot(np.abs(dual), np.abs(coef)))

@@ -115,12 +115,10 @@ class ProxJacobian:
 
 
 class Root:
-    """R with ``R R' = diag(diagonal) + sign sum_g a_g a_g'`` and as many columns as its rank.
-
-    (One more a group where that is singular.) On a group with diagonal c > 0 it is the square root
+    """R with ``R R' = diag(diagonal) + sign sum_g a_g a_g'`` and as many columns as its rank. (One
+    more a group where that is singular.) On a group with diagonal c > 0 it is the square root
     ``sqrt(c) I + rho a a'``, on one without diagonal it is a alone. ``codes`` are the groups of
-    entries.
-    """
+    entries."""
 
     def __init__(self, diagonal: Array, vector: Array, codes: Index, sign: float) -> None:
         self.entries = diagonal.size
@@ -209,13 +207,10 @@ class BlockRoot:
 
 @dataclass(frozen=True, eq=False)
 class BalancedJacobian(ProxJacobian):
-    """``J = diag(a) + sum_gk b_gk b_gk'``, constrained to directions that sum to zero.
-
-    For one group the matrices ``J_k = a_k I + b_k b_k'`` of the classes are d x d, and with their
-    sum ``H = sum_k J_k`` the constrained matrix is ``J - [J_1, ...]' H^-1 [J_1, ...]``. Parameters
-    are those of `ProxJacobian` with groups within classes; the diagonal is one number a group and
-    class.
-    """
+    """``J = diag(a) + sum_gk b_gk b_gk'``, constrained to directions that sum to zero. For one
+    group the matrices ``J_k = a_k I + b_k b_k'`` of the classes are d x d, and with their sum ``H =
+    sum_k J_k`` the constrained matrix is ``J - [J_1, ...]' H^-1 [J_1, ...]``. Parameters are those
+    of `ProxJacobian` with groups within classes; the diagonal is one number a group and class."""
 
     @property
     def across(self) -> bool:

@@ -135,10 +135,8 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         return self
 
     def _times(self, estimator: Any, begun: float) -> Iterator[float | None]:
-        """Seconds for each pair, computed when its fit begins; None without a limit.
-
-        Pairs that are fitted in parallel get equal times: unused time is not passed on.
-        """
+        """Seconds for each pair, computed when its fit begins; None without a limit. Pairs that are
+        fitted in parallel get equal times: unused time is not passed on."""
         pairs, jobs = len(self.pairs_), effective_n_jobs(self.n_jobs)
         limit = estimator.get_params(deep=False).get("time_limit")
         seconds = float(limit) if isinstance(limit, Real) else np.inf
@@ -191,8 +189,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
     def _eliminate(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
         """Index of the class that remains for each sample, and the scores of all classes.
-        ``margin(model, rows, later)`` is positive for samples that go to the class
-        ``later``."""
+        ``margin(model, rows, later)`` is positive for samples that go to the class ``later``."""
         check_is_fitted(self)
         X = validated_features(self, X)
         classes = self.classes_.size

@@ -147,9 +147,8 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     def _finish(self, problem: Problem, scores: Callable[[], Enclosed], intercept: Array) -> Finish:
         """Factor and intercept of the published model, from the scores of the training samples.
-
-        ``scores`` computes them, (n_samples, 1), with the certified intercept and their rounding.
-        """
+        ``scores`` computes them, (n_samples, 1), with the certified intercept and their
+        rounding."""
         return Finish(1.0, intercept)
 
     def _is_futile(self, problem: Problem, gap: Gap) -> bool:
@@ -324,11 +323,9 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         return self._losses(targets, design, False, FitContext())
 
     def _decomposes(self, problems: Sequence[Problem], stop: Stop) -> bool:
-        """Whether to solve with the exact kernel by decomposition.
-
-        Where its starts alone would take the whole time, factors get further (a nu-SVM starts from
-        weights that are not zero, whose scores are a product with the kernel for each class).
-        """
+        """Whether to solve with the exact kernel by decomposition. Where its starts alone would
+        take the whole time, factors get further (a nu-SVM starts from weights that are not zero,
+        whose scores are a product with the kernel for each class)."""
         fits = problems[0].design.n_samples <= self._most_decomposed
         chosen = fits and self.solver == "auto" and self.rank is None
         asked = self.solver == "decomposition" or isinstance(self.solver, BlockDecomposition)
@@ -377,12 +374,9 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         return StandardizedDesign(design, self.feature_centre_, self.feature_scale_)
 
     def _prepared(self, X: Any, *, dense: bool) -> Any:
-        """Samples in the units of the kernel: dense, centred and scaled.
-
-        Sparse training samples, and all samples compared with them, are centred in `far_columns`
-        only, before they are scaled; the kernel subtracts the rest (`_standardized_kernel`), so
-        that they stay sparse.
-        """
+        """Samples in the units of the kernel: dense, centred and scaled. Sparse training samples,
+        and all samples compared with them, are centred in `far_columns` only, before they are
+        scaled; the kernel subtracts the rest (`_standardized_kernel`), so that they stay sparse."""
         if not self.standardize:
             return X
         point = self.feature_centre_ if dense else self.feature_centre_ - self._rest

@@ -176,11 +176,9 @@ class Rounds:
         solutions: Sequence[Solution],
         models: Sequence[Representer],
     ) -> list[Representer]:
-        """The models, or, where the gap is too large and theirs is smaller, those of the pivots.
-
-        Of a kernel of low numerical rank the weights of a dual point largely cancel: its
-        coefficients are further from the optimum than those that the solver found on the factor.
-        """
+        """The models, or, where the gap is too large and theirs is smaller, those of the pivots. Of
+        a kernel of low numerical rank the weights of a dual point largely cancel: its coefficients
+        are further from the optimum than those that the solver found on the factor."""
         tol, chosen = self.stop.tol, list(models)
         if not factor.is_complete or factor.pivots.size < factor.rank:
             return chosen
@@ -268,10 +266,7 @@ class Rounds:
         self, problems: Sequence[Problem], solutions: Sequence[Solution]
     ) -> list[Representer]:
         """The kernel models of solutions on a factor, certified by one product with the kernel for
-        all.
-
-        If the entries cut from a dual point may explain its gap, fewer are cut.
-        """
+        all. If the entries cut from a dual point may explain its gap, fewer are cut."""
         duals = [solution.gap.dual_point for solution in solutions]
         cuts = [
             SUPPORT_CUTS if is_interior(problem, dual) else SUPPORT_CUTS[-1:]
@@ -406,11 +401,9 @@ def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) 
 
 
 def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
-    """A bound on the part of a model's relative gap that cutting its dual point causes.
-
-    Scores change by at most the sum of the cut entries times the largest kernel value. That holds
-    if the cut is small compared with the model; otherwise the bound is infinite.
-    """
+    """A bound on the part of a model's relative gap that cutting its dual point causes. Scores
+    change by at most the sum of the cut entries times the largest kernel value. That holds if the
+    cut is small compared with the model; otherwise the bound is infinite."""
     sizes = np.abs(dual)
     mass = float(sizes[sizes <= cut * sizes.max()].sum())
     largest = float(np.abs(matrix.diagonal()).max(initial=0.0))

@@ -242,14 +242,10 @@ SHARE_ROUNDING = 1e-12  # difference of training errors that is rounding of sums
 
 
 def training_error(loss: Minimax, scores: Enclosed) -> float:
-    """The intercept with the least weighted training error ((26) of Ito et al. 2017).
-
-    Thresholds are midpoints of two neighbouring scores that differ by more than their rounding, so
-    that they never part identical samples, or lie beyond all scores; among those with the least
-    error the one in the widest interval is taken.
-
-    ``scores``: those without an intercept, (n_samples, 1).
-    """
+    """The intercept with the least weighted training error ((26) of Ito et al. 2017). Thresholds
+    are midpoints of two neighbouring scores that differ by more than their rounding, so that they
+    never part identical samples, or lie beyond all scores; among those with the least error the one
+    in the widest interval is taken. ``scores``: those without an intercept, (n_samples, 1)."""
     signs, shares = loss.signs, loss.shares
     live = np.flatnonzero(shares > 0)
     found = scores.values[live, 0]

@@ -358,12 +358,9 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
 
 
 def _within_reach(problem: Problem, deadline: float) -> list[Point]:
-    """A point within the budget of a nonsmooth loss, if the time of the fit is limited.
-
-    Without one, a fit that ends above its budget has no finite gap.
-
-    Raises UnattainableError: the budget is below the least loss.
-    """
+    """A point within the budget of a nonsmooth loss, if the time of the fit is limited. Without
+    one, a fit that ends above its budget has no finite gap. Raises UnattainableError: the budget is
+    below the least loss."""
     if np.isinf(deadline) or Trait.SMOOTH in problem.level_set.loss.traits:
         return []
     budget, now = problem.level_set.budget, clock()

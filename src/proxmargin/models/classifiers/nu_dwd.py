@@ -215,10 +215,8 @@ class NuSVC(_NuMachine):
 
     def _is_faint(self, problem: Problem, objective: float) -> bool:
         """Whether the 'auto' of a kernel goes on to a larger nu from a margin with this objective.
-
         The objective is minus half the square of the margin, which is to be a thousandth of the
-        root mean square of ``sqrt(k(x, x))``: far above rounding, whatever the order of samples.
-        """
+        root mean square of ``sqrt(k(x, x))``: far above rounding, whatever the order of samples."""
         if self.nu != "auto" or self._is_linear:
             return False
         loss = _tail_mean(problem)
@@ -290,8 +288,7 @@ class _MarginlessError(Exception):
 
 def _nu_bounds(problem: Problem, loss: TailMean, until: float) -> tuple[float, float] | None:
     """The least and the largest nu; None if their program is too large or takes too long, or if
-    HiGHS fails, which the log says.
-    """
+    HiGHS fails, which the log says."""
     design = problem.design
     entries, most = design.n_samples * design.n_features, MAX_TALL_ENTRIES
     if isinstance(design, KernelDesign):
@@ -425,8 +422,7 @@ def _threshold(problem: Problem) -> float:
 
 class SamplePairs(NamedTuple):
     """Samples of two classes, at most a thousand of each, at even steps of the cumulative weight of
-    samples in a given order.
-    """
+    samples in a given order."""
 
     numbers: Index  # (n,): Those of the first class before those of the second
     weights: Array  # (n,)
@@ -444,8 +440,7 @@ class SamplePairs(NamedTuple):
 
 def _order_of_samples(design: Design) -> Index:
     """An order that depends on the samples alone, where not all of them are taken: by their kernel,
-    or by a projection; the order of the rows where data are read in passes.
-    """
+    or by a projection; the order of the rows where data are read in passes."""
     if design.n_samples <= DISTANCE_SAMPLES or design.passes_only:
         return np.arange(design.n_samples)
     if isinstance(design, KernelDesign):
@@ -466,9 +461,7 @@ def _median_distance(design: Design, pairs: SamplePairs) -> float:
 
 def _median_distances(samples: Array, signs: Array) -> Array:
     """The median distance between the classes for labelings with equally many samples of a class.
-
-    ``samples``: (n_samples, n_coordinates). ``signs``: (n_samples, n_labelings).
-    """
+    ``samples``: (n_samples, n_coordinates). ``signs``: (n_samples, n_labelings)."""
     gram = samples @ samples.T
     lengths = np.diag(gram)
     squares = lengths[:, None] + lengths - 2.0 * gram

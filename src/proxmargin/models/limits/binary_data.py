@@ -27,8 +27,7 @@ KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors
 
 def checked(X: Any, y: Any, sample_weight: Any) -> tuple[Design, Array, Array]:
     """The design, the signs and the shares of the samples of positive weight. Raises ValueError for
-    bad data, or other than two classes.
-    """
+    bad data, or other than two classes."""
     sample_weight = by_sample("sample_weight", sample_weight, X)
     X, y = validated(_BinaryData(), X, y)
     targets = Targets.encode(y, validated_weights(sample_weight, X), None)
@@ -60,11 +59,9 @@ class Featured(NamedTuple):
 
 
 def with_features(design: Design, deadline: float = np.inf) -> Featured:
-    """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500.
-
-    A factor restricts models to combinations of its pivots: its kappa_max is a lower bound of the
-    kernel's, and its nu_min an upper bound.
-    """
+    """The design itself; for a kernel matrix a factor, whose rank is that of the kernel or 500. A
+    factor restricts models to combinations of its pivots: its kappa_max is a lower bound of the
+    kernel's, and its nu_min an upper bound."""
     if not isinstance(design, KernelDesign):
         return Featured(design, True, True)
     return design.remembered(_factored, deadline=deadline)
@@ -79,11 +76,9 @@ def _factored(design: KernelDesign, deadline: float) -> Featured:
 
 def class_shares(matrix: KernelMatrix, signs: Array, shares: Array) -> tuple[Array, Array]:
     """The share of each distinct sample in all samples, as one of the positive class and as one of
-    the negative, (n_distinct,) each.
-
-    With a strictly positive definite kernel they decide the limits of nu and kappa: the Gram matrix
-    of distinct samples is positive definite, so that some model gives them any scores.
-    """
+    the negative, (n_distinct,) each. With a strictly positive definite kernel they decide the
+    limits of nu and kappa: the Gram matrix of distinct samples is positive definite, so that some
+    model gives them any scores."""
     _, sample = np.unique(matrix.first_of_equals(), return_inverse=True)
     up, down = np.zeros((2, int(sample.max()) + 1))
     np.add.at(up, sample, np.where(signs > 0, shares, 0.0))
@@ -98,23 +93,19 @@ def meeting_share(up: Array, down: Array) -> float:
 
 
 def fisher_limit(up: Array, down: Array) -> float:
-    """kappa_max of MM-FDA: ``sqrt((1 - 2 c) / c)``, ``c = sum p q / (p + q)``.
-
-    p and q are the shares of the distinct samples in their class. With ``A = diag(p + q)`` the
-    covariances are ``S+ + S- = A - p p' - q q'``, of which ``A^-1 (p - q)`` is an eigenvector with
-    respect to A, of eigenvalue ``2 c``; its square in A is ``2 - 4 c``.
-    """
+    """kappa_max of MM-FDA: ``sqrt((1 - 2 c) / c)``, ``c = sum p q / (p + q)``. p and q are the
+    shares of the distinct samples in their class. With ``A = diag(p + q)`` the covariances are ``S+
+    + S- = A - p p' - q q'``, of which ``A^-1 (p - q)`` is an eigenvector with respect to A, of
+    eigenvalue ``2 c``; its square in A is ``2 - 4 c``."""
     p, q = up / up.sum(), down / down.sum()
     shared = float((p * q / (p + q)).sum())
     return float(np.sqrt(max(1.0 - 2.0 * shared, 0.0) / shared)) if shared > 0 else inf
 
 
 def halves(up: Array, down: Array, m: float) -> tuple[float, float]:
-    """``|g+|, |g-|`` of the g with ``Z g = D`` and the least ``m |g+|^2 + (1 - m) |g-|^2``.
-
-    The scores w of the distinct samples solve ``(S+ / m + S- / (1 - m)) w = p - q``; of the
-    solutions, which differ by a constant, the one with ``q'w = 0``.
-    """
+    """``|g+|, |g-|`` of the g with ``Z g = D`` and the least ``m |g+|^2 + (1 - m) |g-|^2``. The
+    scores w of the distinct samples solve ``(S+ / m + S- / (1 - m)) w = p - q``; of the solutions,
+    which differ by a constant, the one with ``q'w = 0``."""
     p, q = up / up.sum(), down / down.sum()
     both = p / m + q / (1.0 - m)
     level = float((q * q / both).sum()) / float((p * q / both).sum())

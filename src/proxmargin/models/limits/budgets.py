@@ -27,8 +27,7 @@ MIXING_MARGIN = 1e-9  # of the segment, added to the root: more than the roundin
 
 class UnattainableError(ValueError):
     """The budget is below the least loss that was found, ``least``, in units of the budget, which
-    may be only a lower bound of it (``is_bound``).
-    """
+    may be only a lower bound of it (``is_bound``)."""
 
     def __init__(self, budget: float, least: float, is_bound: bool = False) -> None:
         super().__init__(f"the budget {budget:g} is less than the least loss, {least:.8g}")
@@ -37,10 +36,8 @@ class UnattainableError(ValueError):
 
 def budgeted(problem: Problem, budget: float) -> Problem:
     """The problem of minimising the penalty with the loss within ``budget``, by an exact penalty.
-
-    The price is far above the multiplier at which coefficients first appear;
-    `at_sufficient_price` raises it where that is not enough.
-    """
+    The price is far above the multiplier at which coefficients first appear; `at_sufficient_price`
+    raises it where that is not enough."""
     null = null_point(problem)
     scores = np.broadcast_to(null.intercept, (problem.design.n_samples, null.intercept.size))
     _, dual = problem.loss.value_and_gradient(np.ascontiguousarray(scores))
@@ -93,21 +90,17 @@ def at_sufficient_price(
 
 
 def overspent(problem: Problem, solution: Solution, tol: float) -> float:
-    """The excess of a solution over the budget; zero if its price is within the tolerance.
-
-    The tolerance is relative to the penalty.
-    """
+    """The excess of a solution over the budget; zero if its price is within the tolerance. The
+    tolerance is relative to the penalty."""
     above = _excess(problem, solution)
     spent = problem.level_set.price * above
     return above if spent > tol * problem.penalty.value(solution.point.coef) else 0.0
 
 
 def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solution | None:
-    """A solution above the budget, moved towards a point ``inside`` until it meets the budget.
-
-    By convexity the penalty grows by at most the same share of the difference. None if ``inside``
-    exceeds the budget.
-    """
+    """A solution above the budget, moved towards a point ``inside`` until it meets the budget. By
+    convexity the penalty grows by at most the same share of the difference. None if ``inside``
+    exceeds the budget."""
     (coef, intercept, *_), loss = solution.point, problem.level_set
     here = problem.design.scores(coef) + intercept
     there = problem.design.scores(inside.coef) + inside.intercept
@@ -141,9 +134,8 @@ def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solut
 
 def _is_attainable(problem: Problem, least: Callable[[Problem, float], float]) -> bool:
     """Whether a point within the budget is known; raises if the budget is below the least loss.
-
-    That the loss does not fall as the price rises proves nothing: it may do so at a larger price.
-    """
+    That the loss does not fall as the price rises proves nothing: it may do so at a larger
+    price."""
     budget = problem.level_set.budget
     found = least(problem, budget)
     if budget < found * (1.0 - BUDGET_MARGIN):

@@ -114,9 +114,7 @@ class _TiedPieces:
 
     def restricted(self, rows: Ids, columns: Atoms, reach: float) -> RestrictedProgram:
         """The program of some tied pieces and some columns, with the norm as the first row.
-
-        Intercepts are bounded by ``reach``: the pieces in the program may not bound them.
-        """
+        Intercepts are bounded by ``reach``: the pieces in the program may not bound them."""
         program = self.program
         base = program.restricted(rows, columns)
         hinges = slice(program.free, program.ahead)
@@ -190,12 +188,10 @@ def _soft_thresholded_adjoint(least: float, design: Design, dual: Array) -> Arra
 
 
 def _by_ratios(problem: Problem) -> float:
-    """The largest of ``(L(0) - L(W)) / norm(W)``, by Dinkelbach's iteration.
-
-    The solution at a strength equal to the last ratio gives the next, larger ratio, until zero is
-    optimal. The loss is piecewise linear, so that this takes few steps. Each point has a ratio, of
-    which the strength is the largest: fits are as accurate as it takes to find a larger one.
-    """
+    """The largest of ``(L(0) - L(W)) / norm(W)``, by Dinkelbach's iteration. The solution at a
+    strength equal to the last ratio gives the next, larger ratio, until zero is optimal. The loss
+    is piecewise linear, so that this takes few steps. Each point has a ratio, of which the strength
+    is the largest: fits are as accurate as it takes to find a larger one."""
     at_null = _loss_of(problem, null_point(problem))
     norm = problem.penalty
     bound = smooth_critical_strength(problem)

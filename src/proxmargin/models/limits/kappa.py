@@ -172,11 +172,8 @@ def clear_kappa(
 def _with_kernel(
     design: KernelDesign, signs: Array, shares: Array, model: str, infinite: float, deadline: float
 ) -> Largest:
-    """`largest_kappa` with a kernel.
-
-    Exact if it is strictly positive definite; infinite if it has more dimensions on the data than a
-    factor. Otherwise as with features, those of the factor.
-    """
+    """`largest_kappa` with a kernel. Exact if it is strictly positive definite; infinite if it has
+    more dimensions on the data than a factor. Otherwise as with features, those of the factor."""
     matrix = design.kernel_matrix
     if matrix.is_strict:
         sides = class_shares(matrix, signs, shares)
@@ -231,10 +228,8 @@ NEVER = Largest(np.inf, np.inf)
 
 
 class Halves(NamedTuple):
-    """The norms of the parts of g of the two classes, for a solution of ``Z g = D``.
-
-    If iterations did not converge, ``m |g+|^2 + (1 - m) |g-|^2`` is a lower bound of its minimum.
-    """
+    """The norms of the parts of g of the two classes, for a solution of ``Z g = D``. If iterations
+    did not converge, ``m |g+|^2 + (1 - m) |g-|^2`` is a lower bound of its minimum."""
 
     up: float
     down: float
@@ -246,10 +241,8 @@ Lengths = Callable[[float], Halves]
 
 
 class Spread:
-    """The mean difference D and the deviations Z of a design: ``Z Z' = S+ + S-``.
-
-    Column i of Z is ``sqrt(s_i / S_o) (x_i - mean_o)``.
-    """
+    """The mean difference D and the deviations Z of a design: ``Z Z' = S+ + S-``. Column i of Z is
+    ``sqrt(s_i / S_o) (x_i - mean_o)``."""
 
     def __init__(self, design: Design, signs: Array, shares: Array) -> None:
         self.design = design
@@ -323,10 +316,8 @@ def _of_whitened(whitened: tuple[Array, Array], model: str) -> Largest:
 
 
 def _direct(up: Array, difference: Array) -> Lengths:
-    """The norms for every m, from ``S+`` and D in the coordinates of `_whitened`.
-
-    As ``S- = 1 - S+`` there, one eigendecomposition diagonalises both and serves all m.
-    """
+    """The norms for every m, from ``S+`` and D in the coordinates of `_whitened`. As ``S- = 1 -
+    S+`` there, one eigendecomposition diagonalises both and serves all m."""
     part, axes = np.linalg.eigh(up)
     part, d = np.clip(part, 0.0, 1.0), axes.T @ difference
 
@@ -343,8 +334,7 @@ def _direct(up: Array, difference: Array) -> Lengths:
 
 def _whitened(spread: Spread, tolerance: float) -> tuple[Array, Array] | None:
     """``S+`` and D in coordinates with ``Z Z' = I``; None if D is outside the range of Z. An
-    eigenvalue of ``Z Z'`` below ``tolerance`` times the largest one is rounding.
-    """
+    eigenvalue of ``Z Z'`` below ``tolerance`` times the largest one is rounding."""
     difference, (up, down) = spread.difference(), spread.covariances()
     values, axes = np.linalg.eigh(up + down)
     live = values > tolerance * max(float(values[-1]), 0.0)
@@ -356,10 +346,8 @@ def _whitened(spread: Spread, tolerance: float) -> tuple[Array, Array] | None:
 
 
 def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | None:
-    """The norms by LSMR, with products only; None if D is outside the range of Z.
-
-    LSMR increases the norm of g monotonically: at the deadline it is a lower bound.
-    """
+    """The norms by LSMR, with products only; None if D is outside the range of Z. LSMR increases
+    the norm of g monotonically: at the deadline it is a lower bound."""
     started, in_range = clock(), False
     difference = spread.difference()
     shape = (spread.design.n_features, spread.up.size)
@@ -402,11 +390,9 @@ def _iterative(spread: Spread, infinite: float, deadline: float) -> Lengths | No
 
 
 def _by_difference(spread: Spread, model: str) -> float:
-    """A lower bound of kappa by two products with the data.
-
-    Every w proves that no g with ``Z g = D`` is shorter than ``w'D / |Z'w|``, and that of no g both
-    parts are shorter than ``w'D / (|Z+'w| + |Z-'w|)``; here w is D.
-    """
+    """A lower bound of kappa by two products with the data. Every w proves that no g with ``Z g =
+    D`` is shorter than ``w'D / |Z'w|``, and that of no g both parts are shorter than ``w'D /
+    (|Z+'w| + |Z-'w|)``; here w is D."""
     difference = spread.difference()
     image = spread.spreads(difference)
     parts = [float(np.linalg.norm(image[one])) for one in (spread.up, ~spread.up)]

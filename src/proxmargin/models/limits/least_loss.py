@@ -45,11 +45,8 @@ MAX_BASIS = 1000  # features up to which an orthonormal basis of their span is c
 
 
 def _basis_columns(n_features: int, outputs: int, sums_to_zero: bool) -> Atoms:
-    """A basis of the coefficients in both signs, at cost zero.
-
-    It consists of single entries or, where rows sum to zero, of differences to the last entry of a
-    row.
-    """
+    """A basis of the coefficients in both signs, at cost zero. It consists of single entries or,
+    where rows sum to zero, of differences to the last entry of a row."""
     parts = np.arange(2 * n_features * (outputs - sums_to_zero))
     features, column = np.divmod(parts // 2, max(outputs - sums_to_zero, 1))
     entries, owners = features * outputs + column, parts
@@ -162,10 +159,8 @@ class _Basis(NamedTuple):
 
 
 def _well_conditioned(problem: Problem) -> _Basis:
-    """A well-conditioned basis for L-BFGS: orthonormal, or at least of unit variance.
-
-    It spans the same scores, up to a constant that the intercept absorbs.
-    """
+    """A well-conditioned basis for L-BFGS: orthonormal, or at least of unit variance. It spans the
+    same scores, up to a constant that the intercept absorbs."""
     design, scaled = problem.design, _scaled(problem)
     if design.n_features > MAX_BASIS:
         return _Basis(scaled, lambda coef: coef / scaled.scale[:, None])
@@ -222,10 +217,8 @@ def _minimise_smooth(
     deadline: float,
     accuracy: float = 0.0,
 ) -> _Descent:
-    """Minimise a smooth loss by L-BFGS, until ``judge`` of the scores is at most ``enough``.
-
-    Or until ``|gradient| (1 + |point|)`` is at most ``accuracy`` times the loss.
-    """
+    """Minimise a smooth loss by L-BFGS, until ``judge`` of the scores is at most ``enough``. Or
+    until ``|gradient| (1 + |point|)`` is at most ``accuracy`` times the loss."""
     design, null = problem.design, null_point(problem)
     free = int(problem.fits_intercept)
     shape = design.n_features + free, null.intercept.size

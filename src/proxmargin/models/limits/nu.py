@@ -229,10 +229,8 @@ def meeting_nu(
 
 
 def _balanced(design: Design, signed: Array, shares: Array) -> Array:
-    """The signed dual point v projected onto ``1'v = 0``, ``X'v = 0``.
-
-    The projection is in the norm scaled by the distances to the bounds: an affine scaling step.
-    """
+    """The signed dual point v projected onto ``1'v = 0``, ``X'v = 0``. The projection is in the
+    norm scaled by the distances to the bounds: an affine scaling step."""
     room = np.minimum(np.abs(signed), shares - np.abs(signed)) ** 2
     p = design.n_features
     matrix = np.empty((p + 1, p + 1))

@@ -102,11 +102,9 @@ class CrossValidated(
     SolverParameters,
     DataParameters,
 ):
-    """Base of the classifiers that choose the strength of a plain one by cross-validation.
-
-    A subclass names its plain classifier, and takes the parameters of that one, by keyword, without
-    the strength.
-    """
+    """Base of the classifiers that choose the strength of a plain one by cross-validation. A
+    subclass names its plain classifier, and takes the parameters of that one, by keyword, without
+    the strength."""
 
     plain: ClassVar[type[MarginEstimator]]
     strength: ClassVar[Strength]

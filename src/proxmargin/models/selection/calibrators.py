@@ -239,9 +239,8 @@ class StepLogOdds(CalibratorPart):
 
 
 def _beta(scores: Array, second: Mask, weights: Array) -> Map:
-    """Beta calibration (Kull, Silva Filho, Flach 2017) of Platt's probabilities p: log-odds
-    ``c log p - d log(1 - p) + m`` with ``c, d >= 0``. The sigmoid is the case ``c = d = 1, m = 0``.
-    """
+    """Beta calibration (Kull, Silva Filho, Flach 2017) of Platt's probabilities p: log-odds ``c log
+    p - d log(1 - p) + m`` with ``c, d >= 0``. The sigmoid is the case ``c = d = 1, m = 0``."""
     first = _platt(scores, second, weights)
     logits = first(scores)
     features = np.column_stack([log_expit(logits), -log_expit(-logits)])

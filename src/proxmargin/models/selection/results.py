@@ -239,9 +239,7 @@ class PublishesResults:
 
     def decision_function(self, X: Any, offset: Any = None) -> Array:
         """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
-
-        ``offset``, (n_samples,), is added to them; so in the methods below.
-        """
+        ``offset``, (n_samples,), is added to them; so in the methods below."""
         scores: Array = self._by_best("decision_function", X, offset)
         return scores
 
@@ -252,10 +250,8 @@ class PublishesResults:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
         """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
-
-        ``sample_weight``, (n_samples,), weighs the samples; a scoring that takes no weights
-        ignores them with a warning.
-        """
+        ``sample_weight``, (n_samples,), weighs the samples; a scoring that takes no weights ignores
+        them with a warning."""
         check_is_fitted(self, "best_estimator_")
         if sample_weight is not None and not self._scores_with_weights():
             sample_weight = None

@@ -48,14 +48,10 @@ def compare_pessimistically(scores: Array, codes: NDArray[np.intp], error: Array
 
 
 class SmoothComparison(LabelledLoss):
-    """``L(Z) = sum_i shares_i loss(z_i1 - z_iy, ..., z_iK - z_iy)``, smooth.
-
-    A constant added to all scores of a sample changes nothing, so that rows of dual points sum
-    to zero: ``q_i = s_i (a_i - (sum_k a_ik) e_y)`` with rates ``a_ik >= 0`` for the classes k
-    other than the own, y.
-
-    Takes the parameters of `LabelledLoss`.
-    """
+    """``L(Z) = sum_i shares_i loss(z_i1 - z_iy, ..., z_iK - z_iy)``, smooth. A constant added to
+    all scores of a sample changes nothing, so that rows of dual points sum to zero: ``q_i = s_i
+    (a_i - (sum_k a_ik) e_y)`` with rates ``a_ik >= 0`` for the classes k other than the own, y.
+    Takes the parameters of `LabelledLoss`."""
 
     traits = (
         Trait.SMOOTH | Trait.MANY_OUTPUTS | Trait.CONJUGATE_PROX | Trait.CONJUGATE_PROX_JACOBIAN

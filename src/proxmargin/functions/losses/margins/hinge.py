@@ -106,9 +106,7 @@ class CappedScalars(NamedTuple):
 
 class CappedQuadratic(MarginLoss):
     """With u = 1 - t: 0 for u <= 0, ``(h/2) u^2`` up to ``cap``, then linear with slope ``h cap``.
-
-    The huberized hinge and the squared hinge are two settings of it.
-    """
+    The huberized hinge and the squared hinge are two settings of it."""
 
     has_quadratic_conjugate = True
 

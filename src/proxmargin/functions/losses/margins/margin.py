@@ -288,12 +288,10 @@ class MarginDual(DualForm):
         return float(self.weights @ self.phi.conjugate(self._inside(u)))
 
     def prox(self, u: Array, step: float) -> Array:
-        """``a_i(theta) = argmin_a phi*(-a) + (a - c_i + theta y_i)^2 / (2 step)``, c the a of u.
-
-        A free intercept makes theta the root of ``sum_i w_i y_i a_i(theta) = 0``, which is
+        """``a_i(theta) = argmin_a phi*(-a) + (a - c_i + theta y_i)^2 / (2 step)``, c the a of u. A
+        free intercept makes theta the root of ``sum_i w_i y_i a_i(theta) = 0``, which is
         decreasing: safeguarded Newton. The rounding error of that sum is removed from the heavier
-        class.
-        """
+        class."""
         start = self._a(u)
 
         def at(theta: float) -> tuple[Array, Array]:
@@ -384,10 +382,8 @@ class MarginDual(DualForm):
 
 
 class QuadraticMarginDual(MarginDual):
-    """The same where ``phi*(-a) = -a + a^2 / (2 h)``: hinge, huberized and squared hinge.
-
-    In u the conjugate is ``-sqrt(w)'u + |u|^2 / (2 h)`` on a box, and its prox is a projection.
-    """
+    """The same where ``phi*(-a) = -a + a^2 / (2 h)``: hinge, huberized and squared hinge. In u the
+    conjugate is ``-sqrt(w)'u + |u|^2 / (2 h)`` on a box, and its prox is a projection."""
 
     def prox(self, u: Array, step: float) -> Array:
         shrink = 1.0 + step / self.phi.smoothness

@@ -28,12 +28,10 @@ from proxmargin.runtime.memory import beside, empty_beside
 
 
 def minimise_hinge_shifts(scores: Array, signs: Array, weights: Array) -> Array:
-    """``argmin_b sum_ik weights_ik [1 - signs_ik (scores_ik + b_k)]_+`` where b sums to zero.
-
-    The slope in each b_k is a step function, and at the minimum all outputs have the same slope.
-    The b_k of a common slope grow with it, and so does their sum: bisect over the steps for the
-    slope at which the sum changes its sign, then interpolate between the two ends of its interval.
-    """
+    """``argmin_b sum_ik weights_ik [1 - signs_ik (scores_ik + b_k)]_+`` where b sums to zero. The
+    slope in each b_k is a step function, and at the minimum all outputs have the same slope. The
+    b_k of a common slope grow with it, and so does their sum: bisect over the steps for the slope
+    at which the sum changes its sign, then interpolate between the two ends of its interval."""
     kinks, levels = _staircases(signs - scores, signs, weights)
     stairs = np.unique(levels)
     low, high = 0, stairs.size - 1  # the first stair whose upper end has a sum of zero or more
