@@ -62,7 +62,7 @@ def huberized(**settings: Any) -> Any:
 PROVOKED = {
     "Input X contains NaN": lambda: huberized().fit(np.where(X > 900, np.nan, X), Y),
     "requires y to be passed, but the target y is None": lambda: huberized().fit(X, None),
-    "y holds ... (after weights): a classifier needs samples of at least 2 classes": (
+    "y holds ... : a classifier needs samples of at least 2 classes": (
         lambda: huberized().fit(X, np.zeros(len(X)))
     ),
     "sample_weight must be >= 0, got": lambda: huberized().fit(X, Y, -np.ones(len(X))),

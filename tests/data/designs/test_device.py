@@ -92,7 +92,7 @@ def test_products_on_the_device_are_those_of_the_matrix(library: str, rng, monke
 def test_bad_data_on_the_device_are_refused(library: str) -> None:
     X, y = clouds(50, 3)
     X[7, 2] = np.inf
-    with pytest.raises(ValueError, match=r"infinity .* in row 7, column 2 .*, beyond"):
+    with pytest.raises(ValueError, match=r"infinity .* in row 7, column 2"):
         pm.HuberizedSVC().fit(on_device(library, X), y)
     X[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"NaN in row 7, column 2"):

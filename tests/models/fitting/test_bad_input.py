@@ -143,7 +143,7 @@ def test_prediction_checks_its_input_too(data, make) -> None:
 def test_shapes_and_labels_that_cannot_be_used_are_refused(data, make) -> None:
     X, y = data
     cases = [
-        (X, np.zeros(60, int), "the one class 0 .*at least 2 classes"),
+        (X, np.zeros(60, int), "one class only, 0: .*at least 2 classes"),
         (X[:1], y[:1], "1 sample"),
         (X[:, :0], y, "0 feature"),
         (X, y[:-1], "y has 59 labels but X has 60 rows"),
@@ -170,7 +170,7 @@ def test_sample_weights_that_cannot_be_used_are_refused(data, make) -> None:
         (np.full(60, 1e300), "sample_weight must be at most 1e.100, got 1e.300 in row 0"),
         (np.zeros(60), "Sample weights must contain at least one non-zero number"),
         (np.ones(59), "sample_weight"),
-        (np.where(y == 1, 0.0, 1.0), "the one class 0 .after weights"),
+        (np.where(y == 1, 0.0, 1.0), "one class only, 0 with a positive weight"),
         (np.where(np.arange(60) == 3, np.nan, 1.0), "sample_weight contains NaN"),
     ]
     for bad, message in cases:

@@ -179,7 +179,7 @@ def test_it_works_in_pipelines_searches_and_parallel_fits(inner: Any) -> None:
 
 def test_one_class_and_bad_weights_are_refused_in_a_sentence() -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="the one class"):
+    with pytest.raises(ValueError, match="one class only"):
         DDAGClassifier(SVC()).fit(X, np.zeros(150))
     with pytest.raises(ValueError, match="sample_weight must be >= 0"):
         DDAGClassifier(SVC()).fit(X, y, sample_weight=np.linspace(-1, 1, 150))
@@ -301,7 +301,7 @@ def test_each_pair_gets_the_class_weights_of_its_labels(make: Any) -> None:
 
 
 def test_a_single_class_is_named() -> None:
-    with pytest.raises(ValueError, match="y holds the one class 0: a classifier"):
+    with pytest.raises(ValueError, match="y holds one class only, 0: a classifier"):
         DDAGClassifier(SVC()).fit(np.eye(3), np.zeros(3, dtype=int))
 
 

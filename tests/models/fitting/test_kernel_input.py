@@ -78,7 +78,7 @@ def test_single_precision_is_read_as_it_is(make: Any, kernel: str, tmp_path: Pat
     [
         (lambda X: np.where(X > 2.0, np.nan, X), None, "NaN in row 19, column 3"),
         (lambda X: np.where(X > 2.0, np.inf, X), None, "infinity .* in row 19, column 3"),
-        (lambda X: X, np.zeros(60), "the one class"),
+        (lambda X: X, np.zeros(60), "one class only"),
         (lambda X: X[:1], np.zeros(1), "1 sample"),
         (lambda X: X[:0], np.zeros(0), "0 sample"),
         (lambda X: X[:, :0], None, "0 feature"),

@@ -154,11 +154,11 @@ def test_bad_data_are_refused_in_a_sentence(make: Any, kernel: str) -> None:
     bad[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN in row 3, column 2"):
         make(kernel=kernel).fit(bad, y)
-    with pytest.raises(ValueError, match="the one class"):
+    with pytest.raises(ValueError, match="one class only"):
         make(kernel=kernel).fit(X, np.zeros(y.size))
     with pytest.raises(ValueError, match="sample_weight must be >= 0"):
         make(kernel=kernel).fit(X, y, sample_weight=-np.ones(y.size))
-    with pytest.raises(ValueError, match="the one class"):
+    with pytest.raises(ValueError, match="one class only"):
         make(kernel=kernel).fit(X, y, sample_weight=y.astype(float))
     model = make(kernel=kernel, tol=1e-2).fit(X, y)
     with pytest.raises(ValueError, match="features"):

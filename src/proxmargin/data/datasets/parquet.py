@@ -197,17 +197,15 @@ def _files_of(path: Path) -> list[Path]:
     if not files:
         raise ValueError(f"the folder {path} holds no file called *.parquet")
     left = sorted({*path.glob("*.parquet.*"), *path.glob("*/*.parquet")} - {*files})
-    if left := [each for each in left if not _is_hidden(each, path)]:
+    # not what programs that write Parquet files put beside the data
+    hidden = (".", "_")
+    seen = [p for p in left if not any(x.startswith(hidden) for x in p.relative_to(path).parts)]
+    if left := seen:
         raise ValueError(
             f"the folder {path} also holds {left[0].relative_to(path)}, which would not be read: "
             "give a folder of unpacked *.parquet files alone, without folders in it"
         )
     return files
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    """Whether programs that write Parquet files put it beside the data."""
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
 def _schema(schema: Any, columns: Any, others: Any, path: Path, arrow: Any) -> Schema:

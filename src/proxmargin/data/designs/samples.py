@@ -66,8 +66,8 @@ def sentence(
     row, column, value = entry
     kind = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
     named = f"{column} ({name!r})" if name is not None else str(column)
-    beyond = "" if np.isnan(value) else f", beyond {most:g}"
-    if np.isfinite(value) and advice:
+    beyond = f", beyond {most:g}" if np.isfinite(value) else ""
+    if beyond and advice:
         beyond = f"{beyond}, where products overflow: {advice}"
     where = f"{place}, row {row}" if place else f"row {row}"
     return f"Input X contains {kind} in {where}, column {named} (counted from 0){beyond}"

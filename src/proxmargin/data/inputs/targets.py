@@ -36,6 +36,12 @@ def refuse_small_classes(
     )
 
 
+def few_classes(classes: NDArray[Any], where: str = "") -> ValueError:
+    """The error for one class or none."""
+    held = f"one class only, {_plain(classes[0])!r}" if classes.size else "no class"
+    return ValueError(f"y holds {held}{where}: a classifier needs samples of at least 2 classes")
+
+
 @dataclass(frozen=True, eq=False)
 class Targets:
     """Labels as class indices, with the weight of every sample."""
@@ -71,10 +77,7 @@ class Targets:
             weights = weights * _class_factors(classes, codes, weights, class_weight)[codes]
         present = classes[np.bincount(codes, weights, minlength=classes.size) > 0]
         if present.size < 2:
-            kept = f"the one class {_plain(present[0])!r}" if present.size else "no class"
-            raise ValueError(
-                f"y holds {kept} (after weights): a classifier needs samples of at least 2 classes"
-            )
+            raise few_classes(present, "" if np.all(weights > 0) else " with a positive weight")
         return self if weights is self.weights else replace(self, weights=weights)
 
     @property

@@ -23,7 +23,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.inputs.aligned import by_sample, refuse_masked
 from proxmargin.data.inputs.parameters import check_threads
-from proxmargin.data.inputs.targets import Targets
+from proxmargin.data.inputs.targets import Targets, few_classes
 from proxmargin.data.inputs.validation import validated, validated_features
 from proxmargin.models.classifiers.regularized import SVC
 from proxmargin.models.fitting.base import MarginEstimator
@@ -116,9 +116,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         counted = y if weights is None else y[weights > 0]
         self.classes_ = np.unique(counted)
         if self.classes_.size < 2:
-            only = self.classes_.tolist()
-            kept = f"the one class {only[0]!r}" if only else "no class"
-            raise ValueError(f"y holds {kept}: a classifier needs samples of at least 2 classes")
+            raise few_classes(self.classes_)
         pairs = _PairFits.of(estimator, self)
         if pairs.class_weight is not None:  # of the labels of all pairs
             Targets.encode(y, weights, pairs.class_weight)

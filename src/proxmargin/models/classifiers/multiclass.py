@@ -379,9 +379,10 @@ def _partition(groups: Any, n_features: int) -> Groups:
                 f"got {shown(groups)}"
             )
         return Groups.features(n_features)
-    if isinstance(groups, list | tuple) and groups and all(map(_is_listing, groups)):
+    if isinstance(groups, list | tuple):
         groups = [sorted(g) if isinstance(g, set | frozenset) else g for g in groups]
-        return Groups.of_members(groups, n_features)
+        if groups and all(not isinstance(g, str) and np.ndim(g) == 1 for g in groups):
+            return Groups.of_members(groups, n_features)
     found = Groups.within_classes(groups)
     if found.n_features != n_features:
         raise ValueError(
@@ -389,9 +390,3 @@ def _partition(groups: Any, n_features: int) -> Groups:
             "label a feature, a list of index arrays, or 'features'"
         )
     return found
-
-
-def _is_listing(group: Any) -> bool:
-    return isinstance(group, set | frozenset) or (
-        not isinstance(group, str) and np.ndim(group) == 1
-    )

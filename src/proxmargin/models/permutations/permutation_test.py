@@ -23,6 +23,7 @@ from proxmargin.data.inputs.parameters import (
     drawn_seeds,
     seeded_model,
 )
+from proxmargin.data.inputs.targets import few_classes
 from proxmargin.data.inputs.validation import check_labels, validated
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.permutations.labelings import (
@@ -318,7 +319,7 @@ def _checked(
         check_consistent_length(X, y)
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
-        raise ValueError(f"y holds the one class {classes[0]!s}: a test needs at least 2")
+        raise few_classes(classes)
     if statistic in OF_PROJECTIONS and classes.size > 2:
         raise ValueError(
             f"statistic={statistic!r} compares two classes, and y holds {classes.size}: choose "

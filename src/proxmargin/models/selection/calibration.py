@@ -34,7 +34,7 @@ from proxmargin.data.inputs.parameters import (
     check_threads,
     is_number_of_folds,
 )
-from proxmargin.data.inputs.targets import refuse_small_classes
+from proxmargin.data.inputs.targets import few_classes, refuse_small_classes
 from proxmargin.data.inputs.validation import validated_weights
 from proxmargin.models.fitting.bases import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from proxmargin.models.selection.base import CrossValidated
@@ -243,8 +243,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Raise ValueError for one class, and where stratified folds would lack a class."""
         counts = np.bincount(codes)
         if counts.size < 2:
-            held = f"the one class {self.classes_[0]!s}" if counts.size else "no labels"
-            raise ValueError(f"y holds {held}: at least 2 classes are needed")
+            raise few_classes(self.classes_)
         if is_number_of_folds(self.cv):
             what = f"{folds} folds need"
             refuse_small_classes(self.classes_, counts, folds, what, ", or give a smaller cv")
