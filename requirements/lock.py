@@ -3,8 +3,9 @@
     python3 run.py lock              after a change of the dependencies in pyproject.toml
     python3 run.py lock --upgrade    the newest version of everything
 
-lock.txt holds the newest versions, for every Python and platform; oldest.txt the lower bounds of
-pyproject.toml, for Python 3.11 on Linux.
+lock.txt holds the newest versions, for every Python and platform. For Python 3.11 on Linux
+oldest.txt holds the lower bounds of pyproject.toml, and clients.txt the libraries that people use
+with this one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FILES = {
     "lock.txt": """--extra test --extra lint --extra browser --extra docs
         --universal --fork-strategy fewest""",
     "oldest.txt": "--extra test --resolution lowest-direct --python-platform linux",
+    "clients.txt": "--extra test --extra clients --python-platform linux",
 }
 
 

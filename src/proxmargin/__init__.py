@@ -39,6 +39,7 @@ _HOMES = {
     "Checkpoint": "solvers.callbacks",
     "save_model": "files.models.model",
     "load_model": "files.models.model",
+    "to_onnx": "files.models.onnx",
     "read_data": "files.tables.table",
     "open_dataset": "data.inputs.opening",
     "Dataset": "data.datasets",

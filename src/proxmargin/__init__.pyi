@@ -10,6 +10,7 @@ from . import (
 from .data.datasets import Dataset as Dataset
 from .data.inputs.opening import open_dataset as open_dataset
 from .files.models.model import load_model as load_model, save_model as save_model
+from .files.models.onnx import to_onnx as to_onnx
 from .files.tables.table import read_data as read_data
 from .models.auditing import certify as certify
 from .models.classifiers.custom import MarginClassifier as MarginClassifier

@@ -50,6 +50,8 @@ def test_a_public_name_has_an_example_that_runs(name: str) -> None:
 @pytest.mark.parametrize("name", cases())
 def test_an_example_shows_what_it_says(name: str) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
+    if name.endswith("to_onnx"):
+        pytest.importorskip("skl2onnx", reason="the extra onnx is not installed")
     examples = doctest.DocTestParser().get_doctest(
         inspect.getdoc(PUBLIC[name]) or "", {"__name__": "__main__"}, name, None, None
     )

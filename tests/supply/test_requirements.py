@@ -46,7 +46,11 @@ def pins(path: Path) -> dict[str, Version]:
     return found
 
 
-FILES = {"lock.txt": ("test", "lint", "browser", "docs"), "oldest.txt": ("test",)}
+FILES = {
+    "lock.txt": ("test", "lint", "browser", "docs"),
+    "oldest.txt": ("test",),
+    "clients.txt": ("test", "clients"),
+}
 PINS = {name: pins(ROOT / "requirements" / name) for name in FILES}
 CASES = [(file, requirement) for file, extras in FILES.items() for requirement in wanted(*extras)]
 

@@ -14,6 +14,7 @@ EXTRAS = {
     "files": FILES,
     "report": ("matplotlib", "jinja2", "vl-convert-python"),
     "dask": ("dask", "distributed"),
+    "onnx": ("skl2onnx",),
 }
 # file that run.py writes into an environment that it made
 RECORD = "run-py.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, overload
 
@@ -167,8 +167,14 @@ class Certificates(Sequence[Certificate | CertificateList]):
     def __repr__(self) -> str:
         return f"<{len(self)} certificates, {len(self.unmet)} with a tolerance that was not met>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return list, (self._made,)
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain values alone, for files: all certificates, and of the solutions what tells them."""
+        none: dict[str, Any] = {"certify": None, "weights": None}
+        parts = [
+            [replace(each, features=each.features[:0], coef=each.coef[:0], **none) for each in part]
+            for part in self.parts
+        ]
+        return {"_made": self._made, "parts": parts}
 
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
