@@ -26,16 +26,31 @@ built = pytest.mark.skipif(
 RESULTS = """
 import sys, warnings
 import numpy as np
+from scipy.sparse import csr_array
 from proxmargin import HuberizedSVC, SparseLogisticRegression, SVC, L2SVC, margin_path
 from proxmargin.compiled import library
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X = rng.standard_normal((80, 12)); y = X[:, 0] + rng.standard_normal(80) > 0
-path = margin_path(SparseLogisticRegression(), X, y) if "path" in sys.argv else None
-parts = [path.coefs] if path is not None else []
+parts = [margin_path(SparseLogisticRegression(), X, y).coefs]
+parts.append(HuberizedSVC(alpha=0.01).fit(csr_array(X * (X > 0)), y).coef_)
 for model in (HuberizedSVC(alpha=0.01), SVC(kernel="rbf"), L2SVC()):
     parts.append(model.fit(X, y).decision_function(X))
 print(*np.concatenate([np.ravel(part) for part in parts]).tolist())
+print(library.loaded() is not None, [name for name in ("numba", "llvmlite") if name in sys.modules])
+"""
+KERNELS = """
+import sys
+import numpy as np
+from proxmargin.compiled.products.products import across
+from proxmargin.compiled.solvers.newton import curvature_weights
+from proxmargin.losses import Logistic
+from proxmargin.compiled import library
+rng = np.random.default_rng(0)
+X, v, ones, out = rng.standard_normal((7, 6)), rng.standard_normal(7), np.ones(7), np.zeros(7)
+curvature_weights(Logistic().scalars, v, np.sign(v), ones, 0.0, out)
+across(X, v, total := np.zeros(6))
+print(*out.tolist(), *total.tolist())
 print(library.loaded() is not None, [name for name in ("numba", "llvmlite") if name in sys.modules])
 """
 PLAIN = """
@@ -67,11 +82,11 @@ def fitted(seed: int = 0) -> bytes:
 
 
 @built
-@pytest.mark.slow
-def test_results_are_those_of_numba_bit_for_bit() -> None:
+@pytest.mark.parametrize("code", [KERNELS, pytest.param(RESULTS, marks=pytest.mark.slow)])
+def test_results_are_those_of_numba_bit_for_bit(code: str) -> None:
     level = library.loaded().level  # type: ignore[union-attr]
     settings = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "PROXMARGIN_KERNELS": "numba"}
-    ahead, just_in_time = told(RESULTS, "path"), told(RESULTS, "path", **settings)
+    ahead, just_in_time = told(code), told(code, **settings)
     assert ahead[1] == "True []"
     assert just_in_time[1] == "False ['numba', 'llvmlite']"
     found, expected = (np.array(lines[0].split(), float) for lines in (ahead, just_in_time))
@@ -184,3 +199,27 @@ def test_the_list_of_signatures_is_sorted_and_says_what_it_means() -> None:
     assert signatures.described((example, 1, None)) == "(float32:2F,int64,none)"
     assert signatures.parsed("float32:2F") == signatures.Kind("float32", array="2F")
     assert "PathState" in classes
+
+
+LEVELS = """
+import numpy as np
+from proxmargin import HuberizedSVC
+from proxmargin.compiled import library
+X = np.random.default_rng(0).standard_normal((50, 8))
+print(library.loaded().level, *HuberizedSVC(alpha=0.01, tol=1e-10).fit(X, X[:, 0] > 0.1).coef_[0])
+"""
+
+
+@built
+@pytest.mark.parametrize("level", digest.levels())
+def test_every_level_that_was_built_and_runs_here_finds_the_same_optimum(level: str) -> None:
+    table = json.loads((digest.FOLDER / "kernels.json").read_bytes().partition(b"\n")[2])
+    own = library.loaded().level  # type: ignore[union-attr]
+    if level not in table["libraries"] or digest.levels().index(level) < digest.levels().index(own):
+        pytest.skip(f"there is no library of {level}, or it does not run here")
+    X = np.random.default_rng(0).standard_normal((50, 8))
+    expected = HuberizedSVC(alpha=0.01, tol=1e-10).fit(X, X[:, 0] > 0.1).coef_[0]
+    (line,) = told(LEVELS, PROXMARGIN_KERNELS=level)
+    taken, *found = line.split()
+    assert taken == level
+    np.testing.assert_allclose(np.array(found, float), expected, atol=1e-8)

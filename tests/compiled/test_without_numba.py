@@ -81,6 +81,6 @@ def test_types_that_the_library_lacks_are_named() -> None:
 @pytest.mark.parametrize("folder", ["models/paths", "solvers/l1", "solvers/dual", "optimality"])
 def test_tests_pass(folder: str) -> None:
     tests = Path(__file__).parents[1] / folder
-    chosen = [str(tests), "-n", "0", "-q", "-x", "-m", "not slow", "-p", "no:warnings"]
+    chosen = [str(tests), "-n", "0", "-q", "-x", "-m", "not slow"]
     code = f"{ABSENT}; import pytest; print(int(pytest.main({chosen!r})))"
     assert told(code)[-1] == "0"

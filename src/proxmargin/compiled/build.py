@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_processors = f"of processors: {', '.join(levels)}, or all; default: this one's"
     parser.add_argument("levels", nargs="*", metavar="LEVEL", help=of_processors)
     parser.add_argument("--first", action="store_true", help="only those of a first comparison")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=_processors())
     parser.add_argument("--again", action="store_true", help="even where one is up to date")
     chosen = parser.parse_args(arguments)
     if not (chosen.levels or chosen.again) and digest.is_current(partly=chosen.first):
@@ -58,6 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted = chosen.levels or [_own_level(compiler)]
     signatures = [each for each in read()[0] if each.is_first or not chosen.first]
     build(list(levels) if wanted == ["all"] else wanted, signatures, chosen.jobs, compiler)
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    own = getattr(os, "sched_getaffinity", None)  # not everywhere
+    return len(own(0)) if own else os.cpu_count() or 1
 
 
 def _compiler() -> list[str]:
