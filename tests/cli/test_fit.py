@@ -9,9 +9,12 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 import proxmargin
 from proxmargin import HuberizedSVC, HuberizedSVCCV, LogisticRegressionCV, load_model
@@ -230,3 +233,28 @@ def test_predictions_that_are_less_probable_are_counted(tmp_path, capsys) -> Non
     capsys.readouterr()
     assert main(["predict", path, "breast_cancer", "--proba", "-q"]) == 0
     assert re.search(r"\d+ of 569 predicted classes are not the most", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("more", [[], ["--impute", "mean"], ["--weights", "w"], ["--cv-command"]])
+def test_the_expression_in_python_makes_the_same_model(tmp_path, capsys, more):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) * [1, 10, 100]
+    y, weights = X[:, 0] + rng.normal(size=40) > 0, rng.integers(1, 4, 40)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "w": weights, "y": y})
+    if "--impute" in more:
+        frame.loc[3, "a"] = np.nan
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    columns = ["a", "b", "c"] if "--weights" in more else ["a", "b", "c", "w"]
+    command = ["cv", "--folds", "3"] if "--cv-command" in more else ["fit", *more]
+    model = ["--model", "SparseLogisticRegression", "-o", str(tmp_path / "m.pmz"), "--json", "-q"]
+    assert main([command[0], str(tmp_path / "d.csv"), *command[1:], *model]) == OK
+    made = json.loads(capsys.readouterr().out)["python"]
+    X, weights = frame[columns].to_numpy(), frame["w"].to_numpy(dtype=float)
+    names = {"SimpleImputer": SimpleImputer, "make_pipeline": make_pipeline, "X": X}
+    names |= {"SparseLogisticRegression": proxmargin.SparseLogisticRegression}
+    found = eval(made, names | {"y": y, "weights": weights})
+    found = found if ".fit(" in made else found.fit(X, y)
+    saved = proxmargin.load_model(tmp_path / "m.pmz")
+    np.testing.assert_allclose(
+        found.decision_function(X), saved.decision_function(X), rtol=1e-3, atol=1e-3
+    )

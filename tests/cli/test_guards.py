@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from proxmargin.cli import main
-from proxmargin.cli.failures import OK
+from proxmargin.cli.failures import OK, USAGE
 
 ROWS = 60
 
@@ -129,3 +129,21 @@ def test_a_fit_without_folds_parts_no_rows(frame, told) -> None:
     parted = frame.assign(patient=[f"p{j // 3}" for j in range(ROWS)])
     columns = ("--target", "y", "--id", "patient", "--quiet")
     assert told(parted, "fit", "--model", "SquaredHingeSVC", *columns) == ""
+
+
+def test_a_huge_number_is_named_by_its_row_and_column_and_read_as_missing(tmp_path, capsys):
+    path = tmp_path / "d.csv"
+    rows = (f"{k % 7},{'1e308' if k == 9 else k % 5},{'pq'[k % 2]}\n" for k in range(20))
+    path.write_text("a,b,y\n" + "".join(["3,1,\n", *rows]))
+    command = ["fit", str(path), "--model", "L2SVC", "-q", "--unlabelled", "drop"]
+    assert main(command) == USAGE
+    said = capsys.readouterr().err
+    assert "1e+308 in row 11, column 'b'" in said
+    assert "--missing b=1e+308" in said
+    assert main([*command, "--missing", "b=1e+308", "--impute", "median"]) == OK
+
+
+def test_features_of_one_value_each_are_told(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("a,b,y\n" + "3,1,p\n3,1,q\n" * 10)
+    assert main(["fit", str(tmp_path / "d.csv"), "--model", "L2SVC", "-q"]) == OK
+    assert "2 features, and one value in all rows of each" in capsys.readouterr().err

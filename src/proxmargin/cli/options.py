@@ -243,12 +243,14 @@ def folds_of(arguments: argparse.Namespace, folds: int | None) -> Any:
 
 
 def table_of(arguments: argparse.Namespace) -> Table:
-    """The data that the arguments name."""
+    """The data that the arguments name, of numbers that all models take."""
+    from proxmargin.files.tables.features import refuse_huge
     from proxmargin.files.tables.table import read_data
 
     given = {name: getattr(arguments, name) for name in OF_TABLES}
     blanks = arguments.impute is not None
     table = read_data(arguments.data, **given, blanks=blanks, dialect=dialect_of(arguments))
+    refuse_huge(table)
     tell(table, arguments)
     return table
 
@@ -429,13 +431,18 @@ def shown_settings(model: Any) -> str:
     return ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
 
 
-def in_python(model: Any) -> str:
-    """The expression that makes the estimator again: its parameters that are no defaults."""
+def in_python(model: Any, imputer: Any = None, weights: Any = None) -> str:
+    """The expression that makes the estimator again: its parameters that are no defaults, the
+    imputer before it, and its fit where the weights are a part of that."""
     settings = model.get_params(deep=False)
     if "callbacks" in settings:  # those of the command show its progress
         settings["callbacks"] = ()
-    plain = type(model)(**settings)
-    return " ".join(plain.__repr__(N_CHAR_MAX=10_000).split())
+    made, weighted = type(model)(**settings).__repr__(N_CHAR_MAX=10_000), "sample_weight"
+    if imputer is not None:
+        made = f"make_pipeline({imputer!r}, {made})"
+        weighted = f"{type(model).__name__.lower()}__{weighted}"
+    fit = "" if weights is None else f".fit(X, y, {weighted}=weights)"
+    return f"{' '.join(made.split())}{fit}"
 
 
 def grouping(estimator: Any, groups: Any) -> dict[str, Any]:

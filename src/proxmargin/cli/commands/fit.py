@@ -71,7 +71,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
         stopped = _calibrated_or_stopped(model, raw, imputer, arguments)
     options.name_features(model, table.feature_names)
     with output.model_saved(arguments.output, model, imputer) as saved:
-        _print(arguments, model, table, saved, held_out)
+        made = options.in_python(model, imputer, table.weights)
+        _print(arguments, model, table, saved, held_out, made)
     if stopped:
         return failures.interrupted()
     return failures.OK if model.certificate_.converged else failures.FAILED
@@ -118,6 +119,7 @@ def _print(
     table: Table,
     saved: str | None,
     held_out: FoldMeans | None,
+    made: str,
 ) -> None:
     from proxmargin.files.models.model import describe_model
 
@@ -125,7 +127,7 @@ def _print(
     if arguments.json:
         told = {} if held_out is None else {"held_out": asdict(held_out)}
         accuracy = {"training_accuracy": training, **told}
-        of = {"data": table.describe(), "model": facts, "python": options.in_python(model)}
+        of = {"data": table.describe(), "model": facts, "python": made}
         output.print_json({**of, **accuracy, "saved": saved})
         return
     advice = "" if held_out else " (on the samples it was fitted to: --cv 5 holds some out)"
@@ -134,7 +136,7 @@ def _print(
     output.print_facts(
         {
             "model": f"{facts['estimator']}({options.shown_settings(model)})",
-            "in Python": options.in_python(model),
+            "in Python": made,
             **{n: f"{getattr(model, n):.6g}, {how}" for n in options.to_choose(arguments)},
             **_sizes(table, facts),
             **({"largest": named} if named else {}),
@@ -292,7 +294,8 @@ def run_cv(arguments: argparse.Namespace) -> int:
     chosen = model.best_estimator_
     options.name_features(chosen, table.feature_names)
     with output.model_saved(arguments.output, chosen, imputer) as saved:
-        _print_search(arguments, model, table, saved)
+        made = options.in_python(chosen, imputer, table.weights)
+        _print_search(arguments, model, table, saved, made)
     output.draw(arguments.plot, lambda ax: proxmargin.CVDisplay(model).plot(ax))
     # a mixture with an unpenalised fit is not meant to be a minimiser
     is_mixed = getattr(model, "gamma_", 1.0) < 1.0
@@ -329,7 +332,7 @@ def _search(arguments: argparse.Namespace) -> Any:
 
 
 def _print_search(
-    arguments: argparse.Namespace, model: Any, table: Table, saved: str | None
+    arguments: argparse.Namespace, model: Any, table: Table, saved: str | None, made: str
 ) -> None:
     from proxmargin.files.models.model import describe_model
 
@@ -342,6 +345,7 @@ def _print_search(
                 "one_standard_error": rows[_simplest(model)],
                 "scores": rows,
                 "model": facts,
+                "python": made,
                 "saved": saved,
             }
         )
@@ -352,6 +356,7 @@ def _print_search(
     output.print_facts(
         {
             "model": f"{facts['estimator']}({options.shown_settings(model.best_estimator_)})",
+            "in Python": made,
             **({"gamma": f"{model.gamma_:g} of the penalised fit"} if arguments.relaxed else {}),
             **_sizes(table, facts),
             "certificate": model.certificate_,

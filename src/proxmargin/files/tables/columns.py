@@ -38,9 +38,9 @@ from proxmargin.files.tables.features import (
     matching_features,
     refuse_text,
     refuse_unusable_cells,
-    warn_of_codes,
     warn_of_id_numbers,
     warn_of_levels,
+    warn_of_numbers,
 )
 from proxmargin.files.tables.labels import (
     TARGET_NAMES,
@@ -207,7 +207,7 @@ class NamedColumns:
         if y is not None and request.labelled:
             refuse_too_wide(self.source, len(features), y)
         table = self._table(features, frame, found, y, request.blanks)
-        warn_of_codes(table.X, table.feature_names or (), self.source)
+        warn_of_numbers(table.X, table.feature_names or (), self.source)
         if request.target is None and request.labelled:
             warn_of_default_target(table, self.source)
         weights, groups = found.get("weights"), found.get("groups")
@@ -298,7 +298,9 @@ class NamedColumns:
             refuse_unusable_cells(frame, self.source, blanks, *way_out)
         names = [feature.name for feature in features]
         target = None if y is None else found["target"].name
-        return Table(X, y, names, target, self.source, ids=found.get("ids"))
+        return Table(
+            X, y, names, target, self.source, ids=found.get("ids"), rows=frame.index.to_numpy()
+        )
 
     def _labels(
         self, column: Any, labelled: bool = False, elsewhere: str = ""

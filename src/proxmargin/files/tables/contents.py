@@ -140,6 +140,8 @@ class Table:
         The names of the samples, as text, indexed by their rows in the file (from 0).
     notes : tuple of str
         Sentences about how the file was read.
+    rows : int ndarray of shape (n_samples,), or None
+        The rows of the file that are samples (from 0), if others may have been left out.
     """
 
     X: FeatureMatrix
@@ -151,6 +153,7 @@ class Table:
     weights: NDArray[np.float64] | None = None
     ids: Any = None
     notes: tuple[str, ...] = ()
+    rows: NDArray[np.intp] | None = None
 
     def describe(self) -> dict[str, Any]:
         """Plain facts about the table, ready to print or to write as JSON."""

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxmargin.data.inputs.validation import AS_THEY_ARE
 from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.cells import (
     MOSTLY,
@@ -25,7 +26,7 @@ from proxmargin.files.tables.cells import (
     stray_words,
     text_columns,
 )
-from proxmargin.files.tables.contents import FeatureMatrix, TableRequest
+from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
 from proxmargin.runtime.memory import shortage
 
 _ID_NAME = re.compile(
@@ -184,33 +185,49 @@ def warn_of_levels(frame: Any, source: str) -> None:
         )
 
 
-def suspected_codes(X: NDArray[Any], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+def extremes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The least and the largest entry of each column, NaN where it has none."""
+    if sp.issparse(X):
+        return X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
+        return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+
+
+def suspected_codes(
+    X: NDArray[Any], names: Sequence[str], ends: tuple[NDArray[Any], NDArray[Any]]
+) -> dict[str, tuple[int, int]]:
     """Columns in which a usual code of missing cells is apart from all other numbers, the code, and
-    in how many rows."""
+    in how many rows; ``ends``: their extremes."""
     found: dict[str, tuple[int, int]] = {}
     if len(X) < _FEW_ROWS:
         return found
-    with np.errstate(invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
-        ends = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     for j in np.flatnonzero(np.isin(ends[0], _CODES) | np.isin(ends[1], _CODES)).tolist():
         column = X[:, j]
         others = column[~np.isin(column, _CODES) & ~np.isnan(column)]
         if not others.size:
             continue
-        low, high = others.min(), others.max()
+        # halved, as the difference of the largest numbers is no number
+        low, high = others.min() / 2, others.max() / 2
         for code in (ends[0][j], ends[1][j]):
             count = int(np.count_nonzero(column == code))
-            below = code < 0 <= low or code < low - (high - low)
-            apart = below or code > high + (high - low)
-            if code in _CODES and count >= max(2, _CODED * len(X)) and apart and high - low > 1:
+            below = code < 0 <= low or code / 2 < low - (high - low)
+            apart = below or code / 2 > high + (high - low)
+            if code in _CODES and count >= max(2, _CODED * len(X)) and apart and high - low > 0.5:
                 found[names[j]] = int(code), count
     return found
 
 
-def warn_of_codes(X: Any, names: Sequence[str], source: str) -> None:
-    """Warn, once, of numbers that look like codes of missing cells."""
-    found = {} if sp.issparse(X) else suspected_codes(X, names)
+def warn_of_numbers(X: Any, names: Sequence[str], source: str) -> None:
+    """Warn, once each, of numbers that look like codes of missing cells, and where every feature
+    has one value."""
+    low, high = extremes(X)
+    if len(low) and X.shape[0] > 1 and not (low != high)[~np.isnan(low)].any():
+        warn(
+            f"{source}: {plural(len(low), 'feature')}, and one value in all rows of each: no model "
+            "can tell classes apart by them; check which columns were read (proxmargin info)."
+        )
+    found = {} if sp.issparse(X) or not names else suspected_codes(X, names, (low, high))
     if found:
         words = [f"{name}={code}" for name, (code, _) in found.items()]
         cells = (f"{name!r} holds {code} in {n} rows" for name, (code, n) in found.items())
@@ -374,4 +391,23 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
         raise DataError(
             f"{source}: {plural(total, kind + ' value')}: {'; '.join(cells)}{more} "
             f"(counting data rows from 1); {way_out}."
+        )
+
+
+def refuse_huge(table: Table) -> None:
+    """Refuse numbers beyond those that every model takes: by data row (from 1) and column name."""
+    X = table.X
+    low, high = extremes(X)
+    wide = np.flatnonzero((high > AS_THEY_ARE.most) | (low < -AS_THEY_ARE.most))
+    if wide.size:
+        columns = X[:, wide].toarray() if sp.issparse(X) else X[:, wide]
+        row, at = np.argwhere(np.abs(columns) > AS_THEY_ARE.most)[0].tolist()
+        value, column = float(columns[row, at]), int(wide[at])
+        name = str(column + 1) if table.feature_names is None else table.feature_names[column]
+        place = row if table.rows is None else int(table.rows[row])
+        code = "" if table.feature_names is None else f" (missing='{name}={value!r}')"
+        raise DataError(
+            f"{table.source}: {value!r} in row {place + 1}, column {name!r} (counting data rows "
+            f"from 1): products of numbers beyond {AS_THEY_ARE.most:g} overflow; rescale the "
+            f"column, or read the number as missing where it stands for that{code}."
         )

@@ -22,6 +22,7 @@ from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
+from proxmargin.files.tables.features import warn_of_numbers
 from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
 from proxmargin.files.tables.text import opened_bytes
 from proxmargin.runtime.brief import brief
@@ -162,7 +163,8 @@ class PlainMatrix:
         X = self.X[kept] if len(kept) < len(self.y) else self.X
         if request.labelled:
             refuse_too_wide(self.source, int(X.shape[1]), y, self.last_feature)
-        return Table(X, y, self.feature_names, "y", self.source, notes=notes)
+            warn_of_numbers(X, (), self.source)
+        return Table(X, y, self.feature_names, "y", self.source, notes=notes, rows=kept)
 
     def for_model(self, request: TableRequest) -> Table:
         """The columns by name where both sides have names, otherwise all, if as many."""

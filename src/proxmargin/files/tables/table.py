@@ -17,7 +17,7 @@ from proxmargin.files.errors import DataError
 from proxmargin.files.tables.cells import is_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest
-from proxmargin.files.tables.features import are_ids, suspected_codes
+from proxmargin.files.tables.features import are_ids, extremes, suspected_codes
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
@@ -234,7 +234,8 @@ def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> dict[str
     candidates = _candidates(frame.iloc[:, [j for j in positions if j not in ids]])
     text = [n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype)]
     numbers = frame.loc[:, [not is_text(dtype) for dtype in frame.dtypes]]
-    codes = suspected_codes(numbers.to_numpy(dtype=np.float64), numbers.columns.tolist())
+    X = numbers.to_numpy(dtype=np.float64)
+    codes = suspected_codes(X, numbers.columns.tolist(), extremes(X))
     facts = {
         "rows": len(frame),
         "columns": len(positions),
