@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
-from proxmargin.cli import main
+from proxmargin.cli import failures, main
 from proxmargin.cli.failures import FAILED, INTERRUPTED, USAGE, guarded
 
 
@@ -80,3 +82,10 @@ class TestMistakes:
 
         assert guarded(work, debug=False) == status
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["Crohn's", "\\N", "a b", "<0.1"])
+def test_words_with_marks_are_options_that_a_shell_takes_as_they_are(word):
+    for advice in (f"missing={word!r}", f"missing={[word, word]!r}"):
+        found = shlex.split(failures.as_options(f"read it so ({advice}).").partition("(")[2][:-2])
+        assert found == ["--missing", word] * (1 + ("[" in advice))

@@ -9,6 +9,7 @@ import shlex
 import sys
 import traceback
 import warnings
+from ast import literal_eval
 from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
@@ -108,8 +109,9 @@ _FLAGS: Mapping[str, str] = {
     "run_dir": "--run",
 }
 _NAME = rf"(?<![\w.])({'|'.join(_FLAGS)})="
-_ASSIGNMENT = re.compile(rf"{_NAME}(?:'([^']*)'|([-+\w.]*\w))?")
-_LIST = re.compile(rf"{_NAME}\[((?:'[^']*'(?:, )?)+)\]")
+_WORD = r"'(?:[^'\\]|\\.)*'|\"[^\"]*\""  # as Python writes it
+_ASSIGNMENT = re.compile(rf"{_NAME}(?:({_WORD})|([-+\w.]*\w))?")
+_LIST = re.compile(rf"{_NAME}\[((?:(?:{_WORD})(?:, )?)+)\]")
 _BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
 _BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
 
@@ -125,24 +127,25 @@ def as_options(sentence: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    name, word, value = found.groups()
-    if not (word or value):
+    name, quoted, value = found.groups()
+    if not (quoted or value):
         return _FLAGS[name]
+    word = literal_eval(quoted) if quoted else value
     # a shell takes a mark as it is, but in a sentence it would look like one of punctuation
-    mark = word and not any(map(str.isalnum, word))
-    return f"{_FLAGS[name]} {repr(word) if mark else shlex.quote(word or value)}"
+    mark = quoted and not any(map(str.isalnum, word))
+    return f"{_FLAGS[name]} {repr(word) if mark else shlex.quote(word)}"
 
 
 def _options(found: re.Match[str]) -> str:
     """An option for each member of a list."""
-    words = re.findall("'([^']*)'", found[2])
+    words = map(literal_eval, re.findall(_WORD, found[2]))
     return " ".join(f"{_FLAGS[found[1]]} {shlex.quote(word)}" for word in words)
 
 
 AT_MOST = 16  # options
 SWAPPED = "the two tables are the wrong way round"
 _NO_COLUMN = re.compile("there is no column '([^']*)'")
-OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,.)(]+))?")
+OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,)(]*[^\s;,.)(]))?")
 PLACEHOLDERS = frozenset({"NAME", "FILE", "COL", "POSITION"})
 
 

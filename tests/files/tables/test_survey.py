@@ -109,6 +109,42 @@ def test_codes_in_a_sheet_are_read_as_missing(tmp_path):
         assert np.isnan(table.X[0, 0])
 
 
+def test_a_column_of_text_called_as_labels_are_is_to_be_named_before_others(written):
+    path = written("d.csv", age=AGES, diagnosis=LABELS, complete=[2] * N)
+    with pytest.raises(DataError, match=r"target='diagnosis'.*encode=True"):
+        read_data(path)
+    assert set(read_data(path, target="diagnosis").y) == {"case", "control"}
+
+
+def test_spellings_of_classes_are_joined_where_those_of_levels_are(written):
+    labels = [f"{label} " if k % 4 == 0 else label for k, label in enumerate(LABELS)]
+    path = written("d.csv", age=AGES, grp=labels)
+    with pytest.warns(UserWarning, match=r"'case' and 'case '.*normalize_levels=True"):
+        assert len(set(read_data(path).y)) == 4
+    assert read_data(path, normalize_levels=True).y.tolist() == LABELS
+
+
+def test_pairs_of_numbers_are_no_names_of_samples(written):
+    path = written("d.csv", age=AGES, bp=[f"{100 + k}/{60 + k}" for k in range(N)], grp=LABELS)
+    with pytest.raises(DataError, match=r"'bp' .row 1 holds '100/60'; ratios"):
+        read_data(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b'[{"a": 1}]', r"JSON.*CSV"),
+        (b"<html><table>", r"HTML.*\.xlsx or CSV"),
+        (b"%%MatrixMarket matrix\n", r"mmread.*dump_svmlight_file"),
+        (b"$FL2@(#) SPSS", r"SPSS.*CSV"),
+    ],
+)
+def test_files_of_other_programs_say_how_to_save_them(tmp_path, content, advice):
+    (tmp_path / "d.txt").write_bytes(content)
+    with pytest.raises(DataError, match=advice):
+        read_data(tmp_path / "d.txt")
+
+
 def test_comments_behind_cells_are_no_data(tmp_path):
     path = tmp_path / "d.csv"
     path.write_text(

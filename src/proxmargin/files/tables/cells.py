@@ -15,10 +15,15 @@ from proxmargin.files.tables.contents import Dialect
 # words for missing cells, which speak neither for a header nor against one
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
 # words that are also levels of real columns: missing where all other cells are numbers
-DOUBTFUL = ("?", ".", "-", "n/a", "#N/A", "#N/A N/A", "#NA", "None", "none", "-NaN", "na", "Na")
+DOUBTFUL = (
+    *("?", ".", "-", "n/a", "#N/A", "#N/A N/A", "#NA", "None", "none", "-NaN", "na", "Na", "nil"),
+    *("\\N", "NaT", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!"),
+)
 # what people write where they do not know
 _UNKNOWN = frozenset(word.casefold() for word in (*MISSING, *DOUBTFUL, "*", "missing"))
 SIGNS = "%‰$€£¥₹"  # before or behind numbers
+# signs and blanks of typesetters
+PLAIN = str.maketrans({"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
 # what `pandas.api.types.infer_dtype` calls numbers (or nothing at all)
 _NUMERIC = frozenset({"boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty"})
 _HEAD = 100  # cells of which one that is no number tells that a column is text
@@ -29,6 +34,7 @@ _KINDS = {
     "dates": r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?"
     rf"|([\w ]+ )?((\d{{1,2}}[-. ]{{1,2}})?{_MONTH}\.?[- ]|{_MONTH}\.? \d{{1,2}},? )(19|20)?\d\d",
     # also with the sign of a limit: 12.5 mg, 12 %, <0.5
+    "ratios": r"\d{1,3}/\d{1,3}",
     "times or numbers with a unit": r"[<>≤≥~=$€£¥₹\s]*[+-]?(\d+[.,]\d+|\d+(?=\s|%|$))\s*%?"
     r"([^\W\d_]\S*)?\s*|\d{1,2}:\d\d(:\d\d)?",
 }
@@ -94,60 +100,57 @@ def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[s
         return series, [], ""
     text = without(series, MISSING)
     words = text.dropna()
-    head = words.iloc[:_HEAD].str.strip()
-    if not (head.isin(DOUBTFUL) | head.str.contains(r"\d|(?i:inf)")).all():
-        return text, [], ""
-    words = words.str.strip()
-    doubtful = words.isin(DOUBTFUL)
-    present = words[~doubtful]
-    first = present.iloc[0] if len(present) else ""
-    sign = next((s for s in SIGNS if s in first and present.str.contains(s, regex=False).all()), "")
-    if sign:
-        present = present.str.replace(sign, "", n=1, regex=False).str.strip()
-    numbers = _parsed(present.iloc[:_HEAD], dialect)
-    if len(present) > _HEAD and not numbers.isna().any():
+    for some in (words.iloc[:_HEAD], words):  # the first words tell most columns of text
+        cells = some.str.translate(PLAIN).str.strip()
+        doubtful = cells.isin(DOUBTFUL)
+        present = cells[~doubtful]
+        first = present.iloc[0] if len(present) else ""
+        signs = (s for s in SIGNS if s in first and present.str.contains(s, regex=False).all())
+        sign = next(signs, "")
+        if sign:
+            present = present.str.replace(sign, "", n=1, regex=False).str.strip()
         numbers = _parsed(present, dialect)
-    if present.empty or numbers.isna().any():
-        _refuse_other_marks(present, what, dialect, sign)
+        ways = _other_marks(present, dialect, sign) if numbers.isna().any() else []
+        if numbers.isna().any() and not ways:
+            return text, [], ""
+    if ways:
+        others = present[numbers.isna()]
+        raise DataError(
+            f"{what} holds numbers written like {others.iloc[0]!r}{sign and f' and {sign!r}'}; "
+            f"name their marks: {' or '.join(ways)}."
+        )
+    if present.empty:
         return text, [], ""
     found = pandas().Series(np.nan, index=series.index, dtype=np.float64)
     found[numbers.index] = numbers.astype(np.float64)
-    return found, words[doubtful].unique().tolist(), sign
+    return found, cells[doubtful].unique().tolist(), sign
 
 
 def _parsed(words: Any, dialect: Dialect) -> Any:
     """Words as numbers of that notation, NaN where they are none."""
     if dialect.thousands:
-        mark, point = re.escape(dialect.thousands), re.escape(dialect.decimal)
+        thousands = dialect.thousands.translate(PLAIN)
+        mark, point = re.escape(thousands), re.escape(dialect.decimal)
         grouped = words.str.fullmatch(rf"[+-]?\d{{1,3}}({mark}\d{{3}})+({point}\d*)?")
-        words = words.mask(grouped, words.str.replace(dialect.thousands, "", regex=False))
+        words = words.mask(grouped, words.str.replace(thousands, "", regex=False))
     if dialect.decimal != ".":  # a point is none now
         words = words.str.translate(str.maketrans({".": "?", dialect.decimal: "."}))
     return pandas().to_numeric(words.astype(object), errors="coerce")
 
 
-def _refuse_other_marks(words: Any, what: str, dialect: Dialect, sign: str) -> None:
-    """Refuse numbers in another notation by the options that read it: they would be levels."""
+def _other_marks(words: Any, dialect: Dialect, sign: str) -> list[str]:
+    """The options by which words are numbers in another notation: they would be levels."""
     point, other = dialect.decimal, "," if dialect.decimal == "." else "."
     ways = {f"decimal={other!r}": _form("", other)}
-    ways |= {f"thousands={mark!r}": _form(mark, point) for mark in (other, " ", "'", "\u00a0")}
+    ways |= {f"thousands={mark!r}": _form(mark, point) for mark in (other, " ", "'")}
     ways[f"decimal={other!r} with thousands={point!r}"] = _form(point, other)
-    others = words
-    for some in (words.iloc[:_HEAD], words):  # some words tell most columns
-        others = some[~some.str.fullmatch(_form("", point))]
-        ways = {way: form for way, form in ways.items() if others.str.fullmatch(form).all()}
-        if not ways:
-            return
-    fits = list(ways) if len(others) else []
+    others = words[~words.str.fullmatch(_form("", point))]
+    if others.empty:
+        return []
+    fits = [way for way, form in ways.items() if others.str.fullmatch(form).all()]
     if len(fits) > 1:  # that of 1,234 is also one of 1.234,5
         fits = fits[:-1]
-    if sign and sign != "%":
-        fits.reverse()  # sums have marks of thousands
-    if fits:
-        raise DataError(
-            f"{what} holds numbers written like {others.iloc[0]!r}{sign and f' and {sign!r}'}; "
-            f"name their marks: {' or '.join(fits)}."
-        )
+    return fits[::-1] if sign and sign != "%" else fits  # sums have marks of thousands
 
 
 def _form(thousands: str, decimal: str) -> str:

@@ -43,6 +43,7 @@ from proxmargin.files.tables.features import (
     warn_of_numbers,
 )
 from proxmargin.files.tables.labels import (
+    OUTCOMES,
     TARGET_NAMES,
     class_labels,
     group_names,
@@ -187,6 +188,8 @@ class NamedColumns:
                 notes.append(f"{self.source}: {plural(others, 'row')} without a label")
             frame, found = _rows(kept, frame, found)
         elsewhere = "" if labels is not None else _TAKE if self.turned else _TURN
+        if target is not None and request.normalize_levels:
+            found["target"] = joined_levels(found["target"].to_frame()).iloc[:, 0]
         y = self._labels(found.get("target"), request.labelled, elsewhere)
         if y is not None and request.drop_classes:
             kept = other_classes(y, request.drop_classes, self.source)
@@ -200,8 +203,13 @@ class NamedColumns:
         if request.encode:
             warn_of_levels(frame, self.source)
         else:
-            or_target = "" if request.target is not None else _OR_TARGET
-            refuse_text(frame, self.source, way_out=_USE_ENCODE + or_target)
+            way_out = _USE_ENCODE
+            if request.target is None:
+                text = [column.name for column in text_columns(frame)]
+                outcome = next((name for name in text if name.lower() in OUTCOMES), None)
+                first = f"if it has the labels, name it (target={outcome!r}); "
+                way_out = f"{way_out}{_OR_TARGET}" if outcome is None else f"{first}{way_out}"
+            refuse_text(frame, self.source, way_out=way_out)
         warn_of_id_numbers(frame, self.source)
         features = features_of(frame, self.source)
         if y is not None and request.labelled:
@@ -254,7 +262,7 @@ class NamedColumns:
         empty = [name for name in unnamed if frame[name].isna().all()]
         text = text_columns(frame)
         others = [] if asked is not None else [c.name for c in text if are_ids(c)]
-        same = [c.name for c in text if len(c) > 1 and not c.hasnans and c.nunique() == 1]
+        same = [c.name for c in text if len(c) > 1 and (c == c.iloc[0]).fillna(False).all()]
         if len({*others, *same, *empty}) == frame.shape[1]:  # or there would be no feature
             others, same = [], []
         if others:

@@ -79,8 +79,7 @@ def _frame(
                 header=None,
                 names=range(width),
                 index_col=False,
-                # a mapping of types would cost more than the numbers of a wide table
-                converters=dict.fromkeys(text, str),
+                dtype=dict.fromkeys(text, str),
                 keep_default_na=False,
                 na_values=words,
                 skipinitialspace=layout.separator != "\t",

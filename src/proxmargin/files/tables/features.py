@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from proxmargin.data.inputs.validation import AS_THEY_ARE
 from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.cells import (
+    DOUBTFUL,
     MOSTLY,
     alike,
     as_text,
@@ -38,10 +39,12 @@ _CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888
 _CODED = 0.01  # of the rows at least
 _FEW_ROWS = 5
 _MOST_LEVELS = 20  # of a column most of whose cells differ
+_SOME_ROWS = 1000  # that tell what all cells are
 _MANY_ROWS = 10  # from which cells that all differ are no chance
 _LONG_NUMBER = 10_000  # from which whole numbers that all differ look like ids
 # Below this share of entries that can be non-zero, a one-hot matrix is stored sparse.
 _DENSE_FROM = 0.1
+_STRAY_WORDS = 5  # among numbers, which are named
 _STRIP = 64  # columns that are copied at a time: those of a wide table lie apart in memory
 # Missing cells are searched for in every column, but a message names only the first few.
 _CELLS_NAMED = 5
@@ -134,7 +137,9 @@ def are_ids(column: Any) -> bool:
         return False
     if len(column) < _MANY_ROWS and not is_id_name(column.name):
         return False
-    return bool(numbers_among(column)[1].mean() < MOSTLY and not measured(column))
+    some = column.iloc[:: max(len(column) // _SOME_ROWS, 1)]
+    words = numbers_among(some)[1].mean() < MOSTLY
+    return bool(words and (is_id_name(column.name) or not measured(some)))
 
 
 def _are_id_numbers(column: Any, name: str) -> bool:
@@ -187,7 +192,7 @@ def warn_of_levels(frame: Any, source: str) -> None:
 
 def extremes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The least and the largest entry of each column, NaN where it has none."""
-    if sp.issparse(X):
+    if hasattr(X, "tocsr"):
         return X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
     with np.errstate(invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
@@ -233,7 +238,7 @@ def warn_of_numbers(X: Any, names: Sequence[str], source: str) -> None:
         cells = (f"{name!r} holds {code} in {n} rows" for name, (code, n) in found.items())
         warn(
             f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
-            f"; if they are, read them so (missing={(words[0] if len(words) == 1 else words)!r})."
+            f"; if they are, read them so (missing={_one(words)!r})."
         )
 
 
@@ -342,17 +347,27 @@ def refuse_text(frame: Any, source: str, *, way_out: str) -> None:
     """Refuse columns of text, by their first cell that is no number."""
     text = text_columns(frame)
     if text:
-        none = [column.name for column in text if measured(column) or _is_free(column)]
+        strays = {column.name: stray_words(column) for column in text}
+        words = [w for stray in strays.values() for w in stray if w not in DOUBTFUL]
+        words = list(dict.fromkeys(words))
+        levels = [column for column in text if not strays[column.name]]
+        none = [column.name for column in levels if measured(column) or _is_free(column)]
         if none and "ignore" in way_out:
-            names = none[0] if len(none) == 1 else none
-            way_out = f"leave out those without levels (ignore={names!r}); {way_out}"
-        stray = dict.fromkeys(word for column in text for word in stray_words(column))
-        missing = f", or read as missing (missing={next(iter(stray), '')!r})"
+            way_out = f"leave out those without levels (ignore={_one(none)!r}); {way_out}"
+        if words and "ignore" in way_out:  # levels would be as many as numbers
+            names = next(name for name, stray in strays.items() if stray)
+            missing = f", read {listed(words)} as missing (missing={_one(words)!r})"
+            missing = missing if len(words) <= _STRAY_WORDS else ""
+            correct = f"correct these cells{missing}, or leave the column out (ignore={names!r})"
+            way_out = f"{correct}; {way_out}" if levels else correct
         raise DataError(
             f"{source}: {plural(len(text), 'column')} not numeric: "
-            f"{listed(map(example_of, text), quote=False)}; {way_out}"
-            f"{missing if len(stray) == 1 else ''}."
+            f"{listed(map(example_of, text), quote=False)}; {way_out}."
         )
+
+
+def _one(words: list[str]) -> str | list[str]:
+    return words[0] if len(words) == 1 else words
 
 
 def _is_free(column: Any) -> bool:

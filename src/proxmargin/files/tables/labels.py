@@ -23,7 +23,7 @@ _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 # What a target column is usually called; used when the caller names none.
 TARGET_NAMES = frozenset({"target", "label", "class", "y"})
 # what else columns of classes are called, of which none is a feature without a warning
-_OUTCOMES = TARGET_NAMES | {"diagnosis", "outcome", "status", "response", "disease", "event"}
+OUTCOMES = TARGET_NAMES | {"diagnosis", "outcome", "status", "response", "disease", "event"}
 # classes above which the last column is hardly the target, if no one has named it
 MANY_CLASSES = 20
 # vectors as long as the coefficients that a fit holds at once: 5 to 16, depending on the solver
@@ -45,10 +45,12 @@ def _refuse_rows(what: str, wrong: NDArray[np.bool_], rows: Any, advice: str) ->
 
 
 def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where numbers are not finite, and text is no string."""
+    """Where numbers are not finite, and text is missing."""
     if values.dtype.kind in "fiub":
         return ~np.isfinite(values)
-    return np.array([not isinstance(value, str) for value in values.tolist()], dtype=bool)
+    if values.dtype.kind == "U":
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(pandas().isna(values))
 
 
 def written_labels(column: Any) -> Any:
@@ -80,7 +82,7 @@ def class_labels(
         if doubts:
             warn(
                 f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
-                "each is a class of its own."
+                "each is a class of its own. Spellings are joined by normalize_levels=True."
             )
         return words
     _refuse_measurements(labels, name, source, elsewhere)
@@ -142,8 +144,8 @@ def warn_of_default_target(table: Table, source: str) -> None:
     if table.y is None or name is None:
         return
     columns = dict.fromkeys(each.partition("=")[0] for each in table.feature_names or ())
-    others = [column for column in columns if column.lower() in _OUTCOMES]
-    if others and name.lower() not in _OUTCOMES:
+    others = [column for column in columns if column.lower() in OUTCOMES]
+    if others and name.lower() not in OUTCOMES:
         warn(
             f"{source}: the last column {name!r} is taken for the target, and {listed(others)} for "
             "a feature; name the one that has the labels (target=NAME)."

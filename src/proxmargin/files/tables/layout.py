@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.cells import DOUBTFUL, MISSING, SIGNS, is_number
+from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.labels import TARGET_NAMES
 
@@ -126,7 +126,7 @@ def layout_of_rows(
     of lines up to its end; ``told`` lines are left out before them."""
     width = _usual_width([row for _, row in rows])
     notes, start = [], 0
-    while start < len(rows) - 1 and _is_title(rows[start][1], rows[start + 1][1], width):
+    while start < len(rows) - 1 and _is_title([row for _, row in rows[start : start + 3]], width):
         start += 1
     if told + start:
         notes.append(f"{source}: left out before the table: {plural(told + start, 'line')}")
@@ -184,11 +184,17 @@ def _are_row_names(first_column: Sequence[str]) -> bool:
     )
 
 
-def _is_title(row: Sequence[str], below: Sequence[str], width: int) -> bool:
-    """Whether a row is a title of the table, or of some of its columns above their names."""
+def _is_title(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether the first of these rows is a title of the table, or of some of its columns above
+    their names."""
+    row, below, *data = rows
     filled = [cell for cell in row if cell.strip()]
-    of_columns = 2 * len(filled) <= width and not any(map(is_number, (*filled, *below)))
-    return width >= _FEW and (len(filled) == 1 or (of_columns and all(map(str.strip, below))))
+    half = 2 * len(filled) <= width
+    # a name that spans columns, above the names of all of them, above numbers
+    spans = len(filled) < len(row) == len(set(below)) and not all(map(str.strip, row[1:]))
+    of_columns = half or (spans and any(map(is_number, data[0] if data else ())))
+    words = not any(map(is_number, (*filled, *below))) and all(map(str.strip, below))
+    return width >= _FEW and (len(filled) == 1 or (of_columns and words))
 
 
 def _known_separator(
@@ -291,10 +297,10 @@ def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     pd = pandas()
     flat = pd.Series([cell for row in rows for cell in row], dtype=object)
     found = pd.to_numeric(flat, errors="coerce")
-    marked = flat[found.isna()].astype("string")
+    marked = flat[found.isna()].astype("string").str.translate(PLAIN)
     marked = marked.str.replace(rf"^\s*[{SIGNS}]|[{SIGNS}]\s*$", "", regex=True)
-    marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' \xa0]*\d([eE][+-]?\d+)?\s*")]
-    plain = marked.str.replace(r"[.,' \xa0](?=\d{3}(\D|$))", "", regex=True)
+    marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' ]*\d([eE][+-]?\d+)?\s*")]
+    plain = marked.str.replace(r"[.,' ](?=\d{3}(\D|$))", "", regex=True)
     plain = plain.str.replace(",", ".").astype(object)
     found[plain.index] = pd.to_numeric(plain, errors="coerce")
     return np.asarray(found.to_numpy(dtype=np.float64).reshape(len(rows), -1))

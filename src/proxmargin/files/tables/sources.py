@@ -339,6 +339,21 @@ _TYPED: dict[str, Callable[[Path, Dialect], TableSource]] = {
     ".arff": _read_arff,
 }
 _MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"FEA1": ".feather"}
+# what begins files that are not read, and what to do
+_FOREIGN = {
+    b"\x93NUMPY": "one array of NumPy, without labels: save both by np.savez('data.npz', X=X, y=y)",
+    b"%%MatrixMarket": "a matrix without labels: read it by scipy.io.mmread, and save it with them "
+    "by sklearn.datasets.dump_svmlight_file",
+    b"{": "JSON, which is no table: save it as CSV (pandas.read_json, to_csv)",
+    b"[": "JSON, which is no table: save it as CSV (pandas.read_json, to_csv)",
+    b"<": "a page of HTML or XML: open it in a spreadsheet program, and save it as .xlsx or CSV",
+    b"$FL": "a file of SPSS: save it as CSV there, or by pandas.read_spss and to_csv",
+    b"HEADER RECORD": "a file of SAS: save it as CSV there, or by pandas.read_sas and to_csv",
+    b"MATLAB 5": "a file of MATLAB: save a table as CSV there, or by scipy.io.loadmat",
+    b"\x89HDF": "an HDF5 file: save its table as CSV or Parquet",
+    b"\x80\x04\x95": "a pickle of Python, which could run any code: save the table as Parquet",
+    b"RDX": "a file of R: save the table there, by write.csv",
+}
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _WORKBOOKS = (".xlsx", ".xlsm")
 _GEO = ("!Series_", "!Sample_", "!series_matrix")
@@ -378,11 +393,9 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             suffix = ".npz"
         elif len(members) == 1:
             suffix = _suffix(members[0])
-    if head.startswith(b"\x93NUMPY"):
-        raise DataError(
-            f"{path}: one array of NumPy, without labels: save both by np.savez('data.npz', X=X, "
-            "y=y)."
-        )
+    foreign = next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), None)
+    if foreign:
+        raise DataError(f"{path}: {foreign}.")
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), suffix)
     if kind in _TYPED:
         _refuse_dialect(str(path), dialect, but=() if kind == ".npz" else ("missing", "na_text"))

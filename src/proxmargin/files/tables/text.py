@@ -106,7 +106,7 @@ def opened_text(path: Path, dialect: Dialect, line: int = 0) -> Iterator[TextIO]
         reason = getattr(error, "reason", str(error))
         raise DataError(
             f"{path}: not a text file in {encoding.upper()}: {reason}; name its encoding "
-            "(encoding=), such as latin-1."
+            "(encoding=), such as encoding='latin-1'."
         ) from error
     except csv.Error as error:
         raise DataError(f"{path}: not a readable text table: {error}.") from error
