@@ -100,11 +100,6 @@ class GroupNorm(Penalty):
     is_polyhedral: ClassVar[bool]
     """The norm is that of the largest entry of each group: its unit ball is a polytope."""
 
-    @property
-    def has_balanced_jacobian(self) -> bool:
-        """`balanced_jacobian` is implemented for these groups and this norm."""
-        return self.groups.across_classes or not self.is_polyhedral
-
     def class_centres(self, dual: Array) -> Array:
         """The shifts of rows, (n_features, 1), that minimise the dual norm of each group (for
         groups within classes, the largest dual norm over the classes)."""

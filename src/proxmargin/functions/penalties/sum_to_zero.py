@@ -211,7 +211,9 @@ class SumToZeroGroups(Penalty):
 
     @property
     def traits(self) -> Trait:  # type: ignore[override]
-        return Trait.PROX_JACOBIAN if self.inner.has_balanced_jacobian else Trait.NONE
+        norm = self.inner  # whose `balanced_jacobian` is known for these groups
+        known = norm.groups.across_classes or not norm.is_polyhedral
+        return Trait.PROX_JACOBIAN if known else Trait.NONE
 
     def value(self, coef: Array) -> float:
         return self.inner.value(coef) if rows_sum_to_zero(coef) else np.inf

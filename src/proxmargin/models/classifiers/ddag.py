@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.inputs.aligned import by_sample, refuse_masked
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_threads
 from proxmargin.data.inputs.targets import Targets, few_classes
 from proxmargin.data.inputs.validation import validated, validated_features
@@ -160,17 +161,17 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
                 stacklevel=users_level(),
             )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
         refuse_masked("y", y)
         return float(super().score(X, y, by_sample("sample_weight", sample_weight, X)))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Features) -> NDArray[Any]:
         """The class that remains, (n_samples,)."""
         left, _ = self._eliminate(X, _side)
         return np.asarray(self.classes_[left])
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Features) -> Array:
         """Margins with which each class was kept or dropped on the way through the graph.
 
         The class that remains scores the least of the margins by which it was kept; every other

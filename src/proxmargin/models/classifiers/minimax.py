@@ -134,10 +134,11 @@ class _MinimaxMachine(KernelMachine):
         if not unsettled:
             super()._note_run(solutions, context)
             return
-        told = [
-            _with_note_on_bound(solution, self.kappa, unsettled[k]) if k in unsettled else solution
-            for k, solution in enumerate(solutions)
-        ]
+        told = [*solutions]
+        for k, most in unsettled.items():
+            known = told[k].certificate
+            reason = f"{known.stop_reason}; {_share_of_bound(self.kappa, most)}"
+            told[k] = replace(told[k], certificate=replace(known, stop_reason=reason))
         self.certificate_ = combined([one.certificate for one in told], self.classes_)
         warned = bool(context.remarks) or bool(short_of(told, self.stopping != "gap"))
         super()._note_run(told, context)
@@ -157,13 +158,6 @@ def _share_of_bound(kappa: float | str, most: Largest) -> str:
         f"kappa={kappa!r} is a share of a lower bound, as time_limit ended the computation of "
         f"kappa_max, which is {most}"
     )
-
-
-def _with_note_on_bound(solution: Solution, kappa: float | str, most: Largest) -> Solution:
-    """The solution, whose certificate states that its kappa is a share of a bound."""
-    told = solution.certificate
-    reason = f"{told.stop_reason}; {_share_of_bound(kappa, most)}"
-    return replace(solution, certificate=replace(told, stop_reason=reason))
 
 
 @documented_kernels("'fisher-secular', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from math import hypot
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import bisect
 from scipy.sparse.linalg import LinearOperator, lsmr
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +17,7 @@ from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import ROOT_STEPS, TINY
 from proxmargin.data.designs import Design, standardized
 from proxmargin.data.designs.views import in_short_coordinates
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Array
@@ -72,7 +74,9 @@ class Largest(NamedTuple):
         return f"at least {self.lower:.6g}{most}"
 
 
-def kappa_max(X: Any, y: Any, model: str, sample_weight: Any = None) -> float:
+def kappa_max(
+    X: Features, y: Labels, model: Literal["fda", "mpm"], sample_weight: ArrayLike | None = None
+) -> float:
     """The kappa at which the ellipsoids of a minimax model touch: there is a margin below it.
 
     For `MarginFDA` ("fda") and `MarginMPM` ("mpm") with a linear kernel.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, lsmr
@@ -16,6 +17,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import Design, standardized
 from proxmargin.data.designs.views import rescaled
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.kernels.matrix import kernel_matrix_of
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.hinge import Hinge
@@ -47,7 +49,7 @@ class ProgramTooLargeError(Exception):
     """The linear program for the smallest nu has more entries than allowed."""
 
 
-def nu_range(X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
+def nu_range(X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
     """The values of nu for which a nu-SVM with intercept has a margin: ``nu_min < nu <= nu_max``.
 
     Of `NuSVC` with a linear kernel; ``nu_max`` is the same for every kernel.

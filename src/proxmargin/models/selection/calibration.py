@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -28,6 +28,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample, refuse_masked
+from proxmargin.data.inputs.kinds import Features, Labels, Seed, Splits
 from proxmargin.data.inputs.parameters import (
     check_choice,
     check_number,
@@ -130,12 +131,12 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     estimator: Any
     method: str = "sigmoid"
-    cv: Any = 5
+    cv: Splits = 5
     _: KW_ONLY
     ensemble: bool | str = "auto"
     reject_cost: float | None = None
     n_jobs: int | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.
@@ -333,7 +334,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 stacklevel=users_level(),
             )
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Features) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         if not hasattr(self, "calibrator_"):
             check_is_fitted(self, "calibrator_")  # whose look at the tags takes its time
@@ -365,7 +366,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return scores
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``; with ``reject_cost`` that of
         the samples that are not rejected, NaN if all are."""
         predicted = self.predict(X)
@@ -378,7 +379,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         right = np.ma.getdata(predicted)[kept] == np.asarray(y)[kept]
         return float(np.average(right, weights=weights))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Features) -> NDArray[Any]:
         """The most probable class, the first of equally probable ones, (n_samples,).
 
         With ``reject_cost`` a masked array (`numpy.ma`), in which rejected samples are masked.
@@ -389,7 +390,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return np.asarray(labels)
         return np.ma.masked_array(labels, mask=self._rejects(probabilities))
 
-    def rejects(self, X: Any) -> NDArray[np.bool_]:
+    def rejects(self, X: Features) -> NDArray[np.bool_]:
         """Which samples `predict` rejects, (n_samples,); none without ``reject_cost``."""
         return self._rejects(self.predict_proba(X))
 

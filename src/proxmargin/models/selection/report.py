@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from proxmargin.data.designs import Design, as_design, moments
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.kinds import Features, Labels, Splits
 from proxmargin.data.inputs.parameters import check_number
 from proxmargin.data.inputs.validation import check_labels, validated_features, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
@@ -35,14 +36,14 @@ MOST_PARTNERS = 5  # named for each feature
 
 def feature_report(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: Features,
+    y: Labels,
     *,
     stability: StabilitySelection | None = None,
-    cv: Any = 5,
+    cv: Splits = 5,
     partners: float = 0.8,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: Labels | None = None,
 ) -> pd.DataFrame:
     """The features of a fitted model with what a reader of a list of features asks for.
 

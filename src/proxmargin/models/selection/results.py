@@ -9,11 +9,12 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
@@ -232,23 +233,29 @@ class PublishesResults:
             )
         return self.path_.model(int(found[0]))
 
-    def _by_best(self, method: str, X: Any, offset: Any) -> Any:
+    def _by_best(self, method: str, X: Features, offset: ArrayLike | None) -> NDArray[Any]:
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):
-            return getattr(self.best_estimator_, method)(X, **offset_argument(offset))
+            given = offset_argument(offset)
+            found: NDArray[Any] = getattr(self.best_estimator_, method)(X, **given)
+        return found
 
-    def decision_function(self, X: Any, offset: Any = None) -> Array:
+    def decision_function(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
         ``offset``, (n_samples,), is added to them; so in the methods below."""
-        scores: Array = self._by_best("decision_function", X, offset)
-        return scores
+        return self._by_best("decision_function", X, offset)
 
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+    def predict(self, X: Features, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,)."""
-        labels: NDArray[Any] = self._by_best("predict", X, offset)
-        return labels
+        return self._by_best("predict", X, offset)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(
+        self,
+        X: Features,
+        y: Labels | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
         """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
         ``sample_weight``, (n_samples,), weighs the samples; a scoring that takes no weights ignores
         them with a warning."""
@@ -259,11 +266,11 @@ class PublishesResults:
             return score_of(self.scoring, self.best_estimator_, X, y, sample_weight, offset)
 
     @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Probabilities of the classes, (n_samples, n_classes)."""
         return self._by_best("predict_proba", X, offset)
 
     @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+    def predict_log_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Logarithms of `predict_proba`."""
         return self._by_best("predict_log_proba", X, offset)
