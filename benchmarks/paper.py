@@ -96,22 +96,28 @@ def _check_file(path: Path) -> None:
 
 
 def _section(name: str, outcome: Outcome, size: Size, picture: str) -> str:
-    found, full = TABLES[name], size is Size.FULL
     answers = Counter(ANSWER.findall(_claims(outcome.body)))
-    run = f"python -m benchmarks paper {name}" + (" --size full" if full else "")
-    return f"""# {name}: {found.title}
+    run = f"python -m benchmarks paper {name}" + (" --size full" if size is Size.FULL else "")
+    return f"""# {name}: {TABLES[name].title}
 
 **{outcome.verdict.value}**, {_counted(answers)}. {outcome.why}.
 
-Size: {size.value}; draws: {found.draws[full]}; about {found.minutes[full]:g} minutes on one core
-(small {found.minutes[0]:g}, full {found.minutes[1]:g}).
-
-Protocol: {found.protocol.strip()}
+{protocol(name, size)}
 
 {outcome.body.strip()}{picture}
 
 {circumstances(run=run)}
 """
+
+
+def protocol(name: str, size: Size) -> str:
+    """What a run of a section is."""
+    found, full = TABLES[name], size is Size.FULL
+    minutes = f"about {found.minutes[full]:g} minutes on one core"
+    return f"""Size: {size.value}; draws: {found.draws[full]}; {minutes}
+(small {found.minutes[0]:g}, full {found.minutes[1]:g}).
+
+Protocol: {found.protocol.strip()}"""
 
 
 def _claims(body: str) -> str:

@@ -81,6 +81,14 @@ def test_a_section_that_does_not_say_what_it_is_is_refused(tmp_path: Path) -> No
         run(path, "overview")
 
 
+@pytest.mark.parametrize("name", paper.TABLES)
+def test_a_section_of_the_repository_has_the_protocol_of_its_command(name: str) -> None:
+    text = section(paper.PAPERS, name)
+    size = Size.FULL if text.count("\nSize: full; ") else Size.SMALL
+    assert text.startswith(f"# {name}: {paper.TABLES[name].title}\n")
+    assert f"\n\n{paper.protocol(name, size)}\n\n" in text
+
+
 def test_the_sections_of_the_repository_make_its_overview(tmp_path: Path) -> None:
     assert paper._overview(paper.PAPERS.parent / paper.RESULTS) == paper.PAPERS.read_text()
 
