@@ -193,10 +193,11 @@ def _rounding(runs: Runs, best: float) -> str:
         return ""
     before = max(float(run.constants[run.course].max()) for run in runs.values())
     grown = max(float(run.constants.max()) for run in runs.values())
+    told = f"{grown:.3g}"
+    told += f", {before:.3g} before a violation of {ROUNDED:g}" if before < grown else ""
     said = f"""F of {", ".join(flat)} ends within {FLAT:g} of the least, relative: values of F no
-longer tell there whether L is large enough, and it grows by rounding. The largest L is {grown:.3g},
-before a violation of {ROUNDED:g} {before:.3g}"""
-    return f"\n\n{said}."
+longer tell there whether L is large enough, and it grows by rounding. The largest L is"""
+    return f"\n\n{said} {told}."
 
 
 def _line(name: str, run: Run, best: float) -> list[str]:

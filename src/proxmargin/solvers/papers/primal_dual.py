@@ -328,7 +328,7 @@ class LinearPrimalDual(PrimalDual):
         loss = problem.loss
         if isinstance(loss, LevelSet) and isinstance(loss.loss, CrammerSinger):
             return None
-        return "it needs the hinge of Crammer and Singer within a budget (eta)"
+        return "it needs the hinge of Crammer and Singer, margins of one, within a budget (eta)"
 
     def _splitting(self, loss: Loss) -> Splitting:
         assert isinstance(loss, LevelSet)
