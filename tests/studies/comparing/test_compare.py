@@ -26,9 +26,15 @@ from proxmargin import Comparison, SquaredHingeSVC, compare
 from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing import run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
-from proxmargin.studies.comparing.metrics import metrics_of
-from proxmargin.studies.comparing.rows import LabelledRows, inner_splits, outer_splits
-from proxmargin.studies.comparing.work import best
+from proxmargin.studies.comparing.metrics import metric_of, metrics_of
+from proxmargin.studies.comparing.rows import (
+    LabelledRows,
+    TrainTestRows,
+    inner_splits,
+    outer_splits,
+)
+from proxmargin.studies.comparing.searches import SearchPredictions
+from proxmargin.studies.comparing.work import chosen, ties
 from proxmargin.studies.reports import text
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
@@ -228,11 +234,17 @@ class TestHonesty:
 
 class TestChoice:
     def test_ties_go_to_the_sparser_and_then_to_the_earlier(self):
-        scores, sizes = np.array([0.8, 0.9, 0.9 + 1e-15, 0.9]), np.array([1.0, 7.0, 5.0, 5.0])
-        assert best(scores, sizes) == 2
+        y = np.arange(8) % 2
+        folds = [TrainTestRows(np.arange(8) ^ 4 * k, np.arange(8)[4 * k :][:4]) for k in (0, 1)]
+        labels = np.array([1 - y, y, y, y])
+        sizes = [np.array([1.0, 7.0, 5.0, 5.0])] * 2
+        names = [{"C": each} for each in (1, 2, 3, 4)]
+        tried = SearchPredictions(names, "C", folds, labels, labels - 0.5, sizes)
+        found = chosen(tried, LabelledRows(np.zeros((8, 1)), y), metric_of("accuracy"))
+        assert found.settings == {"C": 3}
 
     def test_a_setting_without_a_score_is_not_chosen(self):
-        assert best(np.array([np.nan, 0.1]), np.array([1.0, 2.0])) == 1
+        assert ties(np.array([np.nan, 0.1, 0.1 + 1e-15])).tolist() == [1, 2]
 
     def test_any_estimator_joins_with_a_grid(self):
         X, y = load_wine(return_X_y=True)

@@ -176,3 +176,17 @@ def test_texts_are_rows_of_a_transformer_that_counts_words(kind) -> None:
     model = found.recommended_model_
     assert model.predict(texts).tolist() == labels
     assert set(model.coefficients()["feature"]) <= set(found.setup.feature_names)
+
+
+def test_texts_are_scaled_as_their_matrix_is() -> None:
+    words = np.array(["red", "green", "blue", "loud", "soft", "cold"])
+    picked = np.random.default_rng(0).integers(0, 6, (60, 5)) * (1 + Y[:60, None] % 2) % 6
+    texts = [" ".join(words[row]) for row in picked]
+    asked = {"models": ["L2SVC"], "cv": 2, "quick": True, "progress": False}
+    found = compare(texts, Y[:60], preprocess=TfidfVectorizer(), **asked)
+    assert not found.setup.protocol.standardize
+    assert not found.models_["L2SVC"].model.standardize
+    given = compare(TfidfVectorizer().fit_transform(texts), Y[:60], **asked)
+    assert given.setup.protocol.standardize == found.setup.protocol.standardize
+    encoded = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
+    assert compare(picked, Y[:60], preprocess=encoded, **asked).setup.protocol.standardize

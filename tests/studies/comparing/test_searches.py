@@ -78,3 +78,19 @@ def test_only_the_end_of_a_numeric_strength_has_a_beyond() -> None:
     assert tried.further(0) == pytest.approx((0.001, 0.01))
     shares = SearchPredictions([{"nu": "0.2max"}, {"nu": "0.8max"}], "nu")
     assert shares.further(0) == shares.further(1) == ()
+
+
+@pytest.mark.parametrize(("signal", "is_found"), [(0.7, True), (0.0, False)])
+def test_where_labels_tell_no_settings_apart_their_probabilities_do(signal, is_found) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((300, 10))
+    strengths = signal * x[:, 0] + rng.standard_normal(300)
+    y = (strengths > np.quantile(strengths, 0.96)).astype(int)
+    candidate = CANDIDATES["HuberizedSVC"].hurried()
+    task = FoldTask(candidate, None, None, seed=0)
+    found = perform(task, LabelledRows(x, y), [metric_of("balanced_accuracy")])
+    assert max(found.curve["mean"]) == 0.5  # some settings name the large class alone
+    assert (found.features_used > 0) == is_found
+    if is_found:
+        scores = found.estimator.decision_function(x)
+        assert np.mean(scores[y == 1][:, None] > scores[y == 0]) > 0.8

@@ -7,6 +7,7 @@ over a random permutation. Cosines of a uniform variable are strictly sub-Gaussi
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ LEVEL = 0.01  # of false alarms, for all features and cosines together (Bonferro
 LEAST = 0.1  # correlation below which a drift of many rows is too small to matter
 MOST_ENTRIES = 1 << 22  # of the rows that are looked at, evenly spaced
 FEWEST_ROWS = 500
+BETWEEN = ("proxmargin", "sklearn", "joblib")  # modules between a caller and a fit
 BLOCK_ENTRIES = 1 << 17  # that are converted at a time: 1 MB
 
 
@@ -107,8 +109,24 @@ class _Waves(NamedTuple):
 def warn_of_row_order(X: Any, codes: NDArray[np.integer], names: Sequence[Any] | None) -> None:
     """Warn once where the order of the rows carries information; ``names``: of the features."""
     found = drift(X, codes)
-    if found is not None:
+    if found is not None and not _is_of_told_rows():
         warnings.warn(told(found, names), RowOrderWarning, stacklevel=users_level())
+
+
+_TOLD: set[tuple[str, int]] = set()  # calls of scikit-learn that have been warned of
+
+
+def _is_of_told_rows() -> bool:
+    """Whether this is a further fit of a cross-validation by scikit-learn, whose folds are parts of
+    rows that were told of; it is known by the caller's line."""
+    frame, within = sys._getframe(2), False
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
+        within |= frame.f_globals["__name__"].startswith("sklearn.")
+        frame = frame.f_back
+    call = frame.f_code.co_filename, frame.f_lineno
+    again = within and call in _TOLD
+    _TOLD.update([call] if within else [])
+    return again
 
 
 def told(found: Drift, names: Sequence[Any] | None = None) -> str:

@@ -203,22 +203,21 @@ def compare(
         check_choice("standardize", standardize, ("auto",))
     check_number("time_limit", time_limit, low=0.0, low_open=True, optional=True)
     judges = metrics_of(scoring, metrics)
-    sparse = hasattr(X, "tocsr")
-    scaled = not sparse if standardize == "auto" else bool(standardize)
+    named_candidates(models)  # names are checked before data
+    # any model's checks of data: all share them
+    data = LabelledRows.checked(HuberizedSVC(), X, y, sample_weight, groups, preprocess, ids)
+    data = data if feature_names is None else data.named(feature_names)
+    shown = data.seen()
+    scaled = not shown.is_sparse if standardize == "auto" else bool(standardize)
     candidates = named_candidates(models, standardize=scaled, quick=quick)
     if baselines:
-        rivals = baselines_for(sparse, scaled)
+        rivals = baselines_for(shown.is_sparse, scaled)
         taken = {each.name for each in candidates} & {each.name for each in rivals}
         if taken:
             raise ValueError(f"models: {taken.pop()!r} is the name of a baseline")
         candidates = [*candidates, *rivals]
-    # any model's checks of data: all share them
-    checker = HuberizedSVC(standardize=scaled)
-    data = LabelledRows.checked(checker, X, y, sample_weight, groups, preprocess, ids)
-    data = data if feature_names is None else data.named(feature_names)
     if data.names is not None and preprocess is None:
         candidates = [each.of_features(data.names) for each in candidates]
-    shown = data.seen()
     data = replace(data, outputs=shown.outputs, in_time=isinstance(cv, TimeSeriesSplit))
     seed = _seed(random_state, run_dir)
     outer_seed, inner_seed = drawn_seeds(seed, 2, below=LARGEST_SEED)

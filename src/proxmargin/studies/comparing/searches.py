@@ -163,6 +163,12 @@ class SearchPredictions:
         """Mean numbers of features, (n_settings,)."""
         return np.mean(self.fold_sizes, axis=0)
 
+    def names_one_class(self, index: int) -> bool:
+        """Whether a setting predicts the same class for all rows that were held out."""
+        assert self.labels is not None
+        known = self.labels[index][self.labels[index] >= 0]
+        return bool((known == known[:1]).all())
+
     def along(self, index: int) -> list[int]:
         """The settings that differ from one in the strength alone, the smallest value first."""
         name = str(self.parameter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -21,7 +21,7 @@ from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator, 
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.studies.comparing.candidates import Candidate
-from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
+from proxmargin.studies.comparing.metrics import METRICS, HeldOutPredictions, Metric
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows, inner_splits
 from proxmargin.studies.comparing.searches import (
     SearchPredictions,
@@ -59,6 +59,8 @@ PROBABILITIES: Mapping[str, str] = {
 }
 # beginnings of scikit-learn's warnings about held-out rows that lack a class
 _OF_SMALL_FOLDS = ("y_pred contains classes not in y_true", "A single label was found")
+# of a log-likelihood: in one case of twenty chance gains as much by one parameter more
+EVIDENCE = 2.0
 MOST_FURTHER = 2  # times that a search goes on
 STRENGTHS = ("alpha_", "C_", "l1_ratio_", "gamma_")  # of classifiers that choose them by themselves
 
@@ -284,33 +286,39 @@ def chosen(
     metric: Metric,
     log_odds: LogisticProbabilities | None = None,
 ) -> ChosenSettings:
-    """The settings with the best mean inner score; among equals the sparser, then the earlier.
-    ``log_odds``: the model, if its scores are such, and its probabilities its own."""
+    """The settings with the best mean inner score; among equals the sparser, then the earlier, but
+    where one of these names a single class for all rows, so that labels hardly tell, only those of
+    about the least log-loss. ``log_odds``: the model, if its scores are such, and its probabilities
+    its own."""
     if tried.labels is None:
         return ChosenSettings(tried.settings[0], None, {})
     classes = np.unique(data.y)
     codes = np.searchsorted(classes, data.y)
+
+    def judged(by: Metric, places: Iterable[int]) -> Array:
+        found = [_inner(tried, k, codes, classes, data, by, log_odds) for k in places]
+        return np.array(found)
+
     index, scores = 0, None
     if len(tried.settings) > 1:
-        scores = np.array(
-            [
-                _inner(tried, k, codes, classes, data, metric, log_odds)
-                for k in range(len(tried.settings))
-            ]
-        )
-        index = best(metric.sign * _means(scores), tried.sizes)
+        scores = judged(metric, range(len(tried.settings)))
+        tied = ties(metric.sign * _means(scores))
+        if tried.scores is not None and any(map(tried.names_one_class, tied)):
+            losses = _means(judged(METRICS["log_loss"], tied))
+            if np.isfinite(losses).any():
+                tied = tied[losses <= np.nanmin(losses) + EVIDENCE / codes.size]
+        index = int(tied[tried.sizes[tied].argmin()])
     calibrator = None if tried.scores is None else _calibrator(tried.scores[index], codes, data)
     curve = {} if scores is None else _curve(tried, index, scores, metric.sign)
     return ChosenSettings(tried.settings[index], calibrator, curve, index)
 
 
-def best(scores: Array, sizes: Array) -> int:
-    """The index of the largest score; of equal ones the least size, then the first."""
+def ties(scores: Array) -> NDArray[np.intp]:
+    """The places of the largest score, and of those that are equal to it."""
     scores = np.where(np.isnan(scores), -np.inf, scores)
     if scores.max() == -np.inf:
         raise ValueError("the scoring gave no number for any setting; choose another one")
-    ties = np.flatnonzero(scores >= scores.max() - TIE)
-    return int(ties[sizes[ties].argmin()])
+    return np.flatnonzero(scores >= scores.max() - TIE)
 
 
 def _inner(
