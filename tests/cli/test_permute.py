@@ -181,3 +181,14 @@ def test_a_scorer_is_a_statistic_of_held_out_samples(capsys) -> None:
     told = json.loads(capsys.readouterr().out)
     assert (told["statistic"], told["folds"]) == ("balanced_accuracy", 2)
     assert told["pvalue"] == 0.25
+
+
+def test_the_choice_among_models_is_inside(capsys) -> None:
+    command = ["permute", "iris", "--models", "L2SVC,DWD", "--permutations", "2", "--folds", "2"]
+    assert main([*command, "--statistic", "accuracy", "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["models"] == ["L2SVC", "DWD"]
+    assert found["value"] == max(0, *[found["value"], *found["null"]])
+    assert found["pvalue"] == pytest.approx(1 / 3)
+    assert main([*command, "--model", "DWD"]) != 0
+    assert "leave --model, or the file, out" in capsys.readouterr().err

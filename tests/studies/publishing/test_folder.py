@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.svm import SVC
 
 from proxmargin import compare, load_model
 from proxmargin.cli import main
-from proxmargin.studies.comparing.candidates import CANDIDATES
 from proxmargin.studies.publishing import folder
 from proxmargin.studies.publishing.methods import permutation_sentence
 
@@ -98,7 +98,7 @@ def test_finished_work_is_not_done_again(published, table, monkeypatch, capsys) 
     def fail(*_, **__):
         raise AssertionError("done again")
 
-    monkeypatch.setattr(folder, "permutation_test", fail)
+    monkeypatch.setattr(folder, "pipeline_test", fail)
     monkeypatch.setattr("proxmargin.studies.comparing.run.perform", fail)
     command = ["publish", str(table), "--id", "patient", "-o", str(published), *MODELS]
     assert main([*command, "--positive", "malignant", "--permutations", "2"]) == 0
@@ -153,16 +153,36 @@ def test_a_test_says_how_many_permutations_reached_the_accuracy() -> None:
     assert f"p = {round(20 * test.pvalue)}/20" in permutation_sentence(vars(test))
 
 
-@pytest.mark.parametrize("quick", [False, True])
-def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
-    found = compare(X, Y, models=["HuberizedSVC"], cv=2, progress=False, quick=quick)
-    candidate = CANDIDATES["HuberizedSVC"]
-    search = (candidate.hurried() if quick else candidate).search
-    protocol, model = found.setup.protocol, found.models_["HuberizedSVC"]
-    chooser, chooses = folder._choosing("HuberizedSVC", model, protocol, "roc_auc")
-    assert chooses
-    assert (chooser.alphas, chooser.l1_ratios) == (search.n_alphas, search.l1_ratios)
-    assert (chooser.cv, chooser.scoring) == (3, "roc_auc")
+@pytest.mark.parametrize("asked", [{}, {"groups": np.arange(len(Y)) // 2}])
+def test_a_test_scores_the_given_labels_as_the_comparison_did(asked) -> None:
+    models = ["HuberizedSVC", "DWD"]
+    found = compare(X, Y, models=models, cv=3, progress=False, quick=True, baselines=True, **asked)
+    means = found.folds.groupby("model")["score"].mean()
+    for whole in (False, True):
+        test = folder.pipeline_test(
+            found, X, Y, permutations=2, whole=whole, progress=False, **asked
+        )
+        assert test.score == pytest.approx(means[found.recommended_], 1e-12)
+    assert test.inside == 5  # two models, and three of scikit-learn
+    again = folder._candidate(found, "sklearn LinearSVC", None)
+    assert len(again.search.values["model__C"]) == 4
+    assert folder.chooses(again)
+    assert not folder.chooses(folder._candidate(found, "DWD", None))
+    own = compare(X, Y, models={"mine": SVC(C=3.0)}, cv=2, progress=False)
+    alone = folder.pipeline_test(own, X, Y, permutations=2, progress=False)
+    assert not alone.chooses
+    assert alone.score == pytest.approx(own.folds["score"].mean(), 1e-12)
+
+
+def test_weights_and_groups_are_not_passed_over_in_silence() -> None:
+    asked = {"models": ["L2SVC"], "cv": 2, "progress": False, "quick": True}
+    weighted = compare(X, Y, sample_weight=1.0 + Y, **asked)
+    assert any("weigh the samples" in note for note in weighted.notes())
+    with pytest.raises(ValueError, match="sample_weight has no permutation test"):
+        folder.pipeline_test(weighted, X, Y, permutations=2)
+    grouped = compare(X, Y, groups=np.arange(len(Y)) // 2, **asked)
+    with pytest.raises(ValueError, match="groups: the comparison has some"):
+        folder.pipeline_test(grouped, X, Y, permutations=2)
 
 
 @pytest.mark.slow
@@ -171,7 +191,7 @@ def test_a_test_chooses_parameters_as_the_comparison_does(quick) -> None:
     [
         pytest.param("L2SVC", "log_loss", load_breast_cancer, "minus log loss", marks=SLOW),
         ("LogisticRegression", "brier", load_breast_cancer, "minus Brier score"),
-        pytest.param("L2SVC", "roc_auc", load_iris, "roc auc ovr", marks=SLOW),
+        pytest.param("L2SVC", "roc_auc", load_iris, "ROC AUC", marks=SLOW),
     ],
 )
 def test_a_test_is_by_the_metric_of_the_comparison(model, scoring, load, label) -> None:
@@ -182,16 +202,15 @@ def test_a_test_is_by_the_metric_of_the_comparison(model, scoring, load, label) 
     assert test.metric.replace("-", " ") == label
     assert test.pvalue == pytest.approx(1 / 3)
     score = found.folds["score"].mean()
-    assert test.score == pytest.approx(-score if scoring in ("log_loss", "brier") else score, 0.2)
+    assert test.score == pytest.approx(-score if scoring in ("log_loss", "brier") else score, 1e-12)
     sentence = permutation_sentence(vars(test))
     assert f"test of the {test.metric} of {model}, its parameters chosen" in sentence
 
 
 def test_an_interrupted_test_says_that_the_comparison_is_kept(table, tmp_path, monkeypatch, capsys):
-    def interrupted(*_, **__):
-        return SimpleNamespace(interrupted=True)
-
-    monkeypatch.setattr(folder, "permutation_test", interrupted)
+    monkeypatch.setattr(
+        folder.BestScore, "tested", lambda *_, **__: SimpleNamespace(interrupted=True)
+    )
     command = ["publish", str(table), "--id", "patient", "-o", str(tmp_path / "out"), *MODELS]
     assert main([*command, "--permutations", "9"]) != 0
     assert "the comparison is kept" in capsys.readouterr().err

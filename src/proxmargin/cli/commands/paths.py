@@ -293,6 +293,13 @@ def register_permute(commands: options.Commands) -> None:
     options.add_model_options(parser, required=False)
     add = parser.add_argument_group("permutation test").add_argument
     add(
+        "--models",
+        nargs="+",
+        metavar="NAME",
+        help="models as of compare ('all': all there are), among which each permutation chooses "
+        "again: the best score of held-out samples counts",
+    )
+    add(
         "--statistic",
         help="'mean-difference' (default), 't' or 'auc' of the projections, or a score of held-out "
         "samples: a scorer of scikit-learn such as 'accuracy' or 'roc_auc' ('balanced_accuracy', "
@@ -316,32 +323,38 @@ def run_permute(arguments: argparse.Namespace) -> int:
     from proxmargin.models.permutations.labelings import OF_PROJECTIONS
 
     output.check_plot(arguments.plot)
-    estimator, table = _permuted(arguments)
+    models = bool(arguments.models)
+    estimator, table = (None, _of_models(arguments)) if models else _permuted(arguments)
     chooses = options.to_choose(arguments)
-    usual = "balanced_accuracy" if chooses else "mean-difference"
+    usual = "balanced_accuracy" if chooses or models else "mean-difference"
     arguments.statistic = arguments.statistic or usual
     output.warn_of_parted(table, OF_LABELS)
-    test = proxmargin.permutation_test(
-        estimator,
-        table.X,
-        table.y,
-        statistic=arguments.statistic,
-        n_permutations=arguments.permutations or (CHOOSING if chooses else PERMUTATIONS),
-        groups=table.groups,
-        cv=arguments.folds,
-        n_jobs=arguments.jobs,
-        random_state=arguments.seed,
-        verbose=not arguments.quiet,
-    )
+    count = arguments.permutations or (CHOOSING if chooses or models else PERMUTATIONS)
+    if models:
+        test = _choice_tested(arguments, table, count)
+    else:
+        test = proxmargin.permutation_test(
+            estimator,
+            table.X,
+            table.y,
+            statistic=arguments.statistic,
+            n_permutations=count,
+            groups=table.groups,
+            cv=arguments.folds,
+            n_jobs=arguments.jobs,
+            random_state=arguments.seed,
+            verbose=not arguments.quiet,
+        )
     output.draw(arguments.plot, lambda ax: proxmargin.PermutationDisplay(test).plot(ax))
     if arguments.json:
-        parameters = estimator.get_params(deep=False)
+        parameters = {} if estimator is None else estimator.get_params(deep=False)
         names = ("pvalue", "zscore", "asked", "interrupted", "exact", "largest_gap")
         output.print_json(
             {
                 "data": table.describe(),
                 # what has to be stated with a p-value, so that others get the same from the data
                 "model": arguments.model,
+                "models": arguments.models,
                 "parameters": {name: v for name, v in parameters.items() if name not in OF_RUNS},
                 "answer": test.sentence,
                 "groups": arguments.groups,
@@ -355,10 +368,14 @@ def run_permute(arguments: argparse.Namespace) -> int:
             }
         )
     else:
-        chosen = f", {chooses[0]} chosen by cross-validation each time" if chooses else ""
-        settings = options.shown_settings(estimator)
         print(f"{test.sentence[0].upper()}{test.sentence[1:]}.\n")
-        print(f"{arguments.model} on {table.source}: {settings}{chosen}\n")
+        if estimator is None:
+            listed = ", ".join(arguments.models)
+            print(f"{table.source}: the best of {listed}, chosen again each time\n")
+        else:
+            chosen = f", {chooses[0]} chosen by cross-validation each time" if chooses else ""
+            settings = options.shown_settings(estimator)
+            print(f"{arguments.model} on {table.source}: {settings}{chosen}\n")
         output.print_facts(_facts(test, table.groups))
     return failures.interrupted() if test.interrupted else failures.OK
 
@@ -378,6 +395,33 @@ def _permuted(arguments: argparse.Namespace) -> tuple[Any, Table]:
     )
     table, _ = options.filled_table_of(arguments)
     return options.suited(estimator, table.X, arguments), table
+
+
+def _of_models(arguments: argparse.Namespace) -> Table:
+    """The data of a choice among models."""
+    *others, arguments.data = arguments.data
+    if others or arguments.model is not None:
+        raise ValueError("--models is for the choice among models: leave --model, or the file, out")
+    return options.filled_table_of(arguments)[0]
+
+
+def _choice_tested(arguments: argparse.Namespace, table: Table, count: int) -> PermutationTest:
+    from proxmargin.models.classifiers.elastic_net import HuberizedSVC
+    from proxmargin.studies.comparing.candidates import named_candidates
+    from proxmargin.studies.comparing.metrics import metric_of
+    from proxmargin.studies.comparing.rows import LabelledRows
+    from proxmargin.studies.publishing.folder import BestScore
+
+    names = [name for word in arguments.models for name in word.split(",") if name]
+    scaled = options.STANDARDIZE[arguments.standardize]
+    data = LabelledRows.checked(HuberizedSVC(), table.X, table.y, None, table.groups)
+    standardize = not data.is_sparse if scaled == "auto" else bool(scaled)
+    asked = "all" if names == ["all"] else names
+    candidates = named_candidates(asked, standardize=standardize)
+    arguments.models = [each.name for each in candidates]
+    metric = metric_of(arguments.statistic, "--statistic")
+    measure = BestScore.of(candidates, data, metric, arguments.folds, arguments.seed)
+    return measure.tested(None, count, arguments.jobs, not arguments.quiet)
 
 
 def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from math import comb, lgamma, log, prod
 from types import MappingProxyType
@@ -60,6 +62,39 @@ def all_labelings(codes: Codes, groups: Codes) -> Codes:
         if not np.array_equal(column, codes):
             found.append(column)
     return np.stack(found, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelings:
+    """The permutations of a test: all different ones, if there are no more than were asked for."""
+
+    codes: Codes  # (n_samples,), the given labels
+    groups: Codes  # (n_samples,), within which labels change places
+    asked: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.distinct == 1:
+            raise ValueError("groups hold samples of one class each: no other labeling is possible")
+
+    @cached_property
+    def distinct(self) -> int:
+        return count_labelings(self.codes, self.groups, self.asked)
+
+    @property
+    def exact(self) -> bool:
+        return self.distinct <= self.asked
+
+    @property
+    def count(self) -> int:
+        """How many there are besides the given one."""
+        return self.distinct - 1 if self.exact else self.asked
+
+    def others(self, block: int) -> Iterator[Codes]:
+        """These, (n_samples, at most ``block``) at a time if they are drawn."""
+        if self.exact:
+            return iter([all_labelings(self.codes, self.groups)[:, 1:]])
+        return drawn_labelings(self.codes, self.groups, self.asked, self.seed, block)
 
 
 def _arranged(labels: Codes) -> Iterator[Codes]:

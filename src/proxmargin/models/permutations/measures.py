@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from joblib import parallel_config
@@ -335,7 +335,13 @@ class CrossValidatedScore:
         return float(scores.mean())
 
 
-Measure: TypeAlias = OneByOne | SideBySide | CrossValidatedScore
+class Measure(Protocol):
+    """What is measured on labelings, (n_samples, n_labelings)."""
+
+    block: ClassVar[int]  # labelings at a time
+    in_processes: ClassVar[bool]  # whether jobs are processes
+
+    def __call__(self, codes: Codes) -> LabelingStatistics: ...
 
 
 def seeded_folds(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
@@ -30,9 +30,7 @@ from proxmargin.models.permutations.labelings import (
     DRAWN_TOGETHER,
     OF_PROJECTIONS,
     Codes,
-    all_labelings,
-    count_labelings,
-    drawn_labelings,
+    Labelings,
     spread_of_t,
 )
 from proxmargin.models.permutations.measures import (
@@ -236,44 +234,23 @@ def permutation_test(
     True
     """
     check_number("n_permutations", n_permutations, low=1, integer=True)
-    n_permutations = int(n_permutations)
     groups = by_sample("groups", groups, X)
     estimator, X, codes, classes, statistic = _checked(estimator, X, y, statistic)
     is_held_out = statistic not in OF_PROJECTIONS
     groups, blocks = checked_groups(groups, codes.size)
-    distinct = count_labelings(codes, blocks, n_permutations)
-    if distinct == 1:
-        raise ValueError("groups hold samples of one class each: no other labeling is possible")
-    exact = distinct <= n_permutations
-    warn_of_ordered_rows(cv if is_held_out else None, groups, X, codes)
     (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
+    labelings = Labelings(codes, blocks, int(n_permutations), seed)
+    warn_of_ordered_rows(cv if is_held_out else None, groups, X, codes)
     model = seeded_model(estimator, seed)
-
-    def others(block: int) -> Iterator[Codes]:
-        if exact:
-            return iter([all_labelings(codes, blocks)[:, 1:]])
-        return drawn_labelings(codes, blocks, n_permutations, seed, block)
-
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
         if is_held_out:
             of_folds = int(random_state) if isinstance(random_state, Integral) else seed
             cv = seeded_folds(cv, classes[codes], None if groups is None else blocks, of_folds)
         measure = _measure(model, X, codes, classes, statistic, cv, groups)
-        block = _block(measure, codes.size)
         if isinstance(measure, CrossValidatedScore):
-            measure.check(codes, others(block))
-        count = distinct - 1 if exact else n_permutations
+            measure.check(codes, labelings.others(_block(measure, codes.size)))
         label = f"{type(estimator).__name__}, {statistic}: permuted labels" if verbose else None
-        found = _measured(measure, codes, others(block), count, n_jobs, label)
-    observed, *_ = found.statistics
-    if not np.isfinite(observed):
-        raise ValueError(f"statistic={statistic!r} of the given labels is {observed}: no p-value")
-    wrong = np.flatnonzero(~np.isfinite(found.statistics))
-    if wrong.size:
-        raise ValueError(
-            f"statistic={statistic!r} of {wrong.size} of {found.statistics.size - 1} permutations "
-            f"is not finite (the first: {found.statistics[wrong[0]]}): no p-value"
-        )
+        found = measured(measure, labelings, n_jobs, label)
     tol = getattr(estimator, "tol", 0.0)
     short = found.gaps[found.gaps > tol]
     if short.size:
@@ -285,7 +262,7 @@ def permutation_test(
         )
     if statistic == "t":
         _warn_of_piles(found.statistics, np.bincount(codes))
-    return _concluded(statistic, found, exact, count, n_permutations)
+    return concluded(statistic, found, labelings)
 
 
 def _block(measure: Measure, samples: int) -> int:
@@ -351,13 +328,8 @@ def _measure(
     return SideBySide.of(single, codes)
 
 
-def _measured(
-    measure: Measure,
-    codes: Codes,
-    others: Iterator[Codes],
-    count: int,
-    n_jobs: int | None,
-    label: str | None,
+def measured(
+    measure: Measure, labelings: Labelings, n_jobs: int | None, label: str | None
 ) -> LabelingStatistics:
     """The given labels, then the others, up to an interruption; ``label`` is of the progress."""
     parallel = Parallel(
@@ -366,8 +338,9 @@ def _measured(
         return_as="generator",
     )
     found: list[LabelingStatistics] = []
-    with ProgressBar(label or "", count, shown=label is not None) as progress:
-        found.append(measure(codes[:, None]))
+    others = labelings.others(_block(measure, labelings.codes.size))
+    with ProgressBar(label or "", labelings.count, shown=label is not None) as progress:
+        found.append(measure(labelings.codes[:, None]))
         parts = (part for whole in others for part in _pieces(whole, measure.block))
         carried = Carried(measure)
         results: Iterator[LabelingStatistics] = parallel(
@@ -398,15 +371,23 @@ def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:
         yield labelings[:, start : start + size]
 
 
-def _concluded(
-    name: str, found: LabelingStatistics, exact: bool, count: int, asked: int
-) -> PermutationTest:
-    """``count``: the labelings besides the given one, of which ``found`` may lack the last."""
+def concluded(name: str, found: LabelingStatistics, labelings: Labelings) -> PermutationTest:
+    """The test of what was measured, which may lack the last labelings."""
     observed, others = float(found.statistics[0]), found.statistics[1:]
-    interrupted = others.size < count
+    if not np.isfinite(observed):
+        raise ValueError(f"statistic={name!r} of the given labels is {observed}: no p-value")
+    wrong = others[~np.isfinite(others)]
+    if wrong.size:
+        raise ValueError(
+            f"statistic={name!r} of {wrong.size} of {others.size} permutations is not finite (the "
+            f"first: {wrong[0]}): no p-value"
+        )
+    interrupted = others.size < labelings.count
+    exact = labelings.exact and not interrupted
     if interrupted:
-        exact = False
-        message = f"interrupted: the test is that of {others.size} of {count} permutations"
+        message = (
+            f"interrupted: the test is that of {others.size} of {labelings.count} permutations"
+        )
         warnings.warn(message, stacklevel=users_level())
     # the given labeling is one of all, and with drawn ones as likely as each of them
     reached = 1 + int(np.count_nonzero(others >= observed - TIE * abs(observed)))
@@ -415,18 +396,8 @@ def _concluded(
     zscore = (observed - float(null.mean())) / spread if spread > 0 else float("nan")
     known = found.gaps[~np.isnan(found.gaps)]
     gap = float(known.max()) if known.size else float("nan")
-    pvalue = reached / (1 + others.size)
+    pvalue, asked = reached / (1 + others.size), labelings.asked
     return PermutationTest(name, observed, null, pvalue, zscore, exact, gap, asked, interrupted)
-
-
-def choice_test(tests: Mapping[str, PermutationTest], chosen: str) -> PermutationTest:
-    """The test of a model that was chosen among several on the same data: its statistic against the
-    largest of all of them for each permutation. ``tests``: of the same permutations."""
-    own = tests[chosen]
-    largest = np.max([each.null for each in tests.values()], axis=0)[int(own.exact) :]
-    gaps = np.array([each.largest_gap for each in tests.values()])
-    found = LabelingStatistics(np.append(own.statistic, largest), gaps)
-    return _concluded(own.name, found, own.exact, largest.size, own.asked)
 
 
 def _warn_of_piles(statistics: Array, sizes: Codes) -> None:

@@ -236,6 +236,11 @@ def compare(
         sentence = told(moves, None if shown.names is None else shown.names.tolist())
         warnings.warn(sentence, RowOrderWarning, stacklevel=2)
         notes.append(sentence)
+    if data.weights is not None:
+        notes.append(
+            "fits and scores weigh the samples; counts, clinical numbers, curves and tests of "
+            "disagreements take each of them once"
+        )
     tasks = list(tasks_of(candidates, splits, inner_seed))
     protocol = Protocol(
         metrics=[MetricFacts(each.name, each.label, each.larger_is_better) for each in judges],
@@ -251,6 +256,7 @@ def compare(
         command=command,
         preprocess=None if preprocess is None else described(preprocess),
         positive=None if positive is None else _known_class(positive, data.y),
+        weighted=data.weights is not None,
     )
     seen = data if _holds_numbers(data.X) else shown
     card = data_card(seen.X, seen.y, None if seen.names is None else seen.names.tolist())

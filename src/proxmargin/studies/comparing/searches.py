@@ -385,6 +385,8 @@ class Given:
     """No choice: an estimator as it is. Held-out scores are fitted only if it needs them to be
     calibrated, because it has no probabilities."""
 
+    calibrated: bool = True  # whether probabilities are wanted
+
     def at(self, setting: Settings, values: tuple[float, ...]) -> Given:
         return self
 
@@ -392,7 +394,8 @@ class Given:
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
     ) -> SearchPredictions:
         model = make()
-        if hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+        known = hasattr(model, "predict_proba") or not hasattr(model, "decision_function")
+        if known or not self.calibrated:
             return SearchPredictions([{}])
         return Grid({}).tried(make, data, folds)
 

@@ -73,6 +73,7 @@ class Protocol:
     preprocess: str | None = None  # the transformer that each training part fits
     # the class whose presence is told by clinical numbers; None: the second of two, else none
     positive: str | None = None
+    weighted: bool = False
 
     @property
     def scoring(self) -> MetricFacts:

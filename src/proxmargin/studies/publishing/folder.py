@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-import proxmargin
+from proxmargin.data.inputs.aligned import checked_groups
+from proxmargin.data.inputs.parameters import SEEDS, drawn_seeds
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
-from proxmargin.models.permutations import choice_test, permutation_test
-from proxmargin.models.selection.calibration import CalibratedMargin
-from proxmargin.models.selection.scoring import (
-    held_out_scorer,
-    needs_probabilities,
-    of_second_class,
-)
+from proxmargin.models.classifiers.elastic_net import HuberizedSVC
+from proxmargin.models.permutations import PermutationTest
+from proxmargin.models.permutations.labelings import Codes, Labelings
+from proxmargin.models.permutations.measures import LabelingStatistics, until_interrupted
+from proxmargin.models.permutations.permutation_test import concluded, measured
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
-from proxmargin.studies.comparing.candidates import CANDIDATES
+from proxmargin.studies.comparing.candidates import (
+    CANDIDATES,
+    Candidate,
+    baselines_for,
+    named_candidates,
+)
 from proxmargin.studies.comparing.comparison import Comparison
-from proxmargin.studies.comparing.metrics import metric_of
-from proxmargin.studies.comparing.rows import INNER_FOLDS
-from proxmargin.studies.comparing.searches import AlphaPath, CPath
-from proxmargin.studies.comparing.setup import Protocol
+from proxmargin.studies.comparing.metrics import Metric, metric_of
+from proxmargin.studies.comparing.rows import LARGEST_SEED, LabelledRows, outer_splits
+from proxmargin.studies.comparing.run import tasks_of
+from proxmargin.studies.comparing.searches import AlphaPath, Given
+from proxmargin.studies.comparing.work import perform
 from proxmargin.studies.publishing.methods import (
     checklist,
     methods,
@@ -96,6 +101,68 @@ def can_permute(y: Any, groups: Any) -> bool:
     return len(pairs) > np.unique(numbers).size
 
 
+@dataclass(frozen=True, eq=False)
+class BestScore:
+    """The best mean score of models on held-out rows, for each labeling: parameters are chosen, and
+    models fitted and judged, as in a comparison of these labels."""
+
+    candidates: Sequence[Candidate]
+    data: LabelledRows
+    metric: Metric
+    folds: int
+    seed: int
+    block: ClassVar[int] = 10
+    in_processes: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls, candidates: Sequence[Candidate], data: LabelledRows, metric: Metric, *at: int
+    ) -> Self:
+        """Without calibration of models without a choice, unless probabilities are judged."""
+        plain = Given(calibrated=metric.probabilities_from is not None)
+        quick = [each if chooses(each) else replace(each, search=plain) for each in candidates]
+        return cls(quick, data, metric, *at)
+
+    def __call__(self, codes: Codes) -> LabelingStatistics:
+        found = until_interrupted(lambda each: float(self.scores(each).max()), codes)
+        return LabelingStatistics(np.array(found), np.full(len(found), np.nan))
+
+    def scores(self, codes: Codes) -> NDArray[np.float64]:
+        """Of each model; larger is better."""
+        data = replace(self.data, y=np.unique(self.data.y)[codes])
+        outer, inner = drawn_seeds(self.seed, 2, below=LARGEST_SEED)
+        splits, _ = outer_splits(data, self.folds, 1, outer)
+        tasks = tasks_of(self.candidates, splits, inner)
+        found: dict[str, list[float]] = {each.name: [] for each in self.candidates}
+        for task in (each for each in tasks if each.split is not None):
+            outcome = perform(replace(task, keeps=False), data, [self.metric])
+            found[outcome.model].append(self.metric.sign * outcome.scores[self.metric.name])
+        return np.array([*found.values()]).mean(axis=1)
+
+    def tested(
+        self, chosen: str | None, permutations: int, n_jobs: int | None, progress: bool
+    ) -> PermutationTest:
+        """The score of the chosen model, by default the best, against the best of permutations."""
+        codes = np.unique(self.data.y, return_inverse=True)[1]
+        groups = checked_groups(self.data.groups, codes.size)[1]
+        (seed,) = drawn_seeds(self.seed, 1, below=SEEDS)
+        labelings = Labelings(codes, groups, permutations, seed)
+        label = f"{self.metric.name}: permuted labels" if progress else None
+        with interrupts:
+            found = measured(self, labelings, n_jobs, label)
+            if chosen is not None:
+                place = [each.name for each in self.candidates].index(chosen)
+                found.statistics[0] = self.scores(codes)[place]
+        sign = "" if self.metric.larger_is_better else "minus "
+        return concluded(f"{sign}{self.metric.label}", found, labelings)
+
+
+def chooses(candidate: Candidate) -> bool:
+    """Whether parameters are chosen."""
+    search = candidate.search
+    return isinstance(search, AlphaPath) or bool(getattr(search, "values", ()))
+
+
 def pipeline_test(
     comparison: Comparison,
     X: Any,
@@ -110,75 +177,49 @@ def pipeline_test(
     """Whether the recommended model predicts better than models of permuted labels.
 
     Its score is what the models are compared by, on held-out rows, with the sign by which larger is
-    better; of probabilities that a model does not have itself those by its scores. Permuted labels
-    go through cross-validation, the choice of the parameters by folds inside each training part
-    included; and if ``whole`` the choice among all compared models, whose best score counts.
+    better. Permuted labels go through cross-validation, the choice of the parameters by folds
+    inside each training part included; and if ``whole`` the choice among all compared models,
+    whose best score counts. ``X, y, groups``: those of the comparison.
+
+    Raises
+    ------
+    ValueError
+        The comparison has weights, or groups that are not given.
     """
-    chosen, classes = str(comparison.recommended_), np.unique(y)
-    protocol = comparison.setup.protocol
-    compared = [name for name in comparison.names if name != MAJORITY]
-    statistic = held_out_scorer(protocol.scoring.name, classes.size)
-    scorer = of_second_class(statistic, classes)
-    tests, chooses = {}, True
-    with warnings.catch_warnings():
-        # of permuted labels there is nothing to choose
-        warnings.filterwarnings("ignore", message="the chosen ", category=UserWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for name in compared if whole else [chosen]:
-            estimator, again = _choosing(name, comparison.models_[name], protocol, scorer)
-            chooses &= again
-            tests[name] = permutation_test(
-                estimator,
-                X,
-                y,
-                statistic=statistic,
-                n_permutations=permutations,
-                groups=groups,
-                n_jobs=n_jobs,
-                random_state=protocol.random_state,
-                verbose=int(progress),
-            )
-            if tests[name].interrupted:
-                raise KeyboardInterrupt(
-                    "the comparison is kept: the same command goes on with its test"
-                )
-    found, label = choice_test(tests, chosen), metric_of(statistic).label
-    numbers = found.statistic, found.pvalue, found.sentence
-    return PipelineTest(chosen, label, *numbers, chooses, len(tests), len(compared))
-
-
-def _choosing(name: str, fitted: Any, protocol: Protocol, scorer: Any) -> tuple[Any, bool]:
-    """A classifier that chooses the parameters as a comparison does, and whether there are some;
-    by the accuracy where it has no probabilities for the scorer, which calibration then makes."""
-    model = fitted.model if isinstance(fitted, Preprocessed) else fitted
-    plain, candidate = clone(model), CANDIDATES.get(name)
-    if candidate is not None and protocol.quick:
-        candidate = candidate.hurried()
-    search = getattr(candidate, "search", None)
-    lacks = needs_probabilities(scorer) and not hasattr(plain, "predict_proba")
-    scoring = "accuracy" if lacks else scorer
-    grid = {"C": search.values} if isinstance(search, CPath) else getattr(search, "values", {})
-    estimator = plain
-    if isinstance(search, AlphaPath):
-        estimator = getattr(proxmargin, f"{name}CV")(
-            alphas=search.n_alphas,
-            l1_ratios=search.l1_ratios,
-            eps=search.eps,
-            cv=INNER_FOLDS,
-            scoring=scoring,
-            standardize=model.standardize,
-            tol=search.tol,
+    protocol, name = comparison.setup.protocol, str(comparison.recommended_)
+    if protocol.weighted:
+        raise ValueError(
+            "a comparison with sample_weight has no permutation test: permuted labels are equally "
+            "likely only among samples that weigh the same"
         )
-    elif grid:
-        folds = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
-        values = {n: list(each) for n, each in grid.items()}
-        estimator = GridSearchCV(plain, values, scoring=scoring, cv=folds)
-    if lacks:
-        estimator = CalibratedMargin(estimator, cv=INNER_FOLDS, ensemble=False)
-    chooses = isinstance(search, AlphaPath) or bool(grid)
-    if fitted is not model:
-        estimator = Preprocessed.of(clone(fitted.transformer), estimator)
-    return estimator, chooses
+    if protocol.grouped and groups is None:
+        raise ValueError("groups: the comparison has some, within which labels change places")
+    compared = [each for each in comparison.names if each != MAJORITY]
+    first = comparison.models_[name]
+    before = first.transformer if isinstance(first, Preprocessed) else None
+    data = LabelledRows.checked(HuberizedSVC(), X, y, None, groups, before)
+    again = [_candidate(comparison, each, data.names) for each in (compared if whole else [name])]
+    scoring = metric_of(protocol.scoring.name)
+    measure = BestScore.of(again, data, scoring, max(protocol.folds, 2), protocol.random_state)
+    test = measure.tested(name, permutations, n_jobs, progress)
+    if test.interrupted:
+        raise KeyboardInterrupt("the comparison is kept: the same command goes on with its test")
+    numbers = test.name, test.statistic, test.pvalue, test.sentence
+    return PipelineTest(name, *numbers, all(map(chooses, again)), len(again), len(compared))
+
+
+def _candidate(comparison: Comparison, name: str, names: Any) -> Candidate:
+    """A compared model as it was before its parameters were chosen."""
+    fitted, protocol = comparison.models_[name], comparison.setup.protocol
+    model = fitted.model if isinstance(fitted, Preprocessed) else fitted
+    scaled = protocol.standardize
+    known = named_candidates(list(CANDIDATES), standardize=scaled, quick=protocol.quick)
+    known += baselines_for(comparison.setup.sparse, scaled)
+    for each in known:
+        if each.name == name and isinstance(model, type(each.make())):
+            return each
+    found = Candidate(name, partial(clone, model), Given())
+    return found if names is None else found.of_features(names)
 
 
 def publish(

@@ -49,6 +49,10 @@ def _how(facts: Facts, record: Facts) -> str:
         if prepared
         else "",
         "Features were standardised in each training part." if protocol["standardize"] else "",
+        "Samples have weights in fits and scores; counts, clinical numbers and curves take each "
+        "once."
+        if protocol.get("weighted")
+        else "",
         "Intervals of mean scores and tests of differences between models are those of Nadeau and "
         "Bengio (2003), which allow for the overlap of training parts; p-values are adjusted by "
         "Holm's procedure.",
