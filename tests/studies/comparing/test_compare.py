@@ -23,7 +23,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.compiled import meter
 from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing import run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
@@ -256,7 +255,6 @@ class TestChoice:
         assert "ridge" in str(result)
 
     def test_compiling_is_no_part_of_the_seconds(self):
-        meter.listen()  # as the first kernel that is compiled does
         X, y = load_wine(return_X_y=True)
         slow = Candidate("slow", Compiling, Grid({"alpha": [1.0]}))
         result = compare(X, y, models=[slow], cv=2, progress=False)

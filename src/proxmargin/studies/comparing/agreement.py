@@ -125,22 +125,12 @@ def missed_difference(
     disagreement: Floats,
     rows: float,
     repeats: int,
-    unit: float = 1.0,
-    pairs: int = 1,
+    unit: float = 1.0,  # width of the range of the scores
+    pairs: int = 1,  # tested, at the level of the first step of Holm's procedure
 ) -> Floats:
     """The true difference of two scores that a two-sided test at 5 % finds in four of five data
-    sets of this size: smaller ones are mostly missed.
-
-    Parameters
-    ----------
-    reach : half the 95 % intervals of the differences
-    splits : int
-    disagreement : shares of the rows on which the labels of the two models differ
-    rows : number of independent rows; NaN if the score is no share of them
-    repeats : passes over the rows
-    unit : width of the range of the scores
-    pairs : how many pairs are tested, at the level of the first step of Holm's procedure
-    """
+    sets of this size, from half the 95 % intervals of differences, the shares of the rows on which
+    two models disagree, and the number of independent rows (NaN: the score is no share of them)."""
     freedom, level = splits - 1, 1 - CONFIDENCE
     error = reach / t.isf(0.5 * level, freedom)
     factor = BY_DISAGREEMENT_ONCE if repeats == 1 else BY_DISAGREEMENT

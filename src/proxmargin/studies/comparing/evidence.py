@@ -97,7 +97,7 @@ class Evidence:
         disjoint = max(1, round(1.0 + 1.0 / test_ratio))
         folds = min(len(values) // repeats, disjoint)
         sign, basis = 1.0 if larger_is_better else -1.0, basis or MetricRange()
-        judge, names = _Judge(test_ratio, folds, sign, basis, unit), tuple(models)
+        names = tuple(models)
         splits, kept = _complete(values)
         picked, places = values[np.ix_(splits, kept)], np.flatnonzero(kept)
         columns = {name: np.full(len(names), np.nan) for name in COLUMNS}
@@ -105,8 +105,10 @@ class Evidence:
         if picked.size:
             signed, own = sign * picked, (traits or Traits.of_count(len(names))).of(kept)
             best = highest(signed.mean(axis=0), own)
-            pairs = ModelPairs.of(picked, tuple(names[place] for place in places), judge)
-            for name, column in {**judge.means(picked), **pairs.against(best)}.items():
+            found = _differences(picked, test_ratio, folds, basis)
+            pairs = ModelPairs.of(found, tuple(names[k] for k in places), sign, ROPE * unit)
+            known = _means(picked, test_ratio, basis) | pairs.against(best)
+            for name, column in known.items():
                 columns[name][kept] = column
             order = np.argsort(-signed.mean(axis=0), kind="stable").tolist()
             apart = pairs.p_holm <= 1 - CONFIDENCE
@@ -144,29 +146,19 @@ class Evidence:
         return pd.DataFrame(rows, index=pd.Index(self.models, name="model"))
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """How scores are judged; ``sign`` is 1 where larger ones are better and -1 otherwise."""
-
-    ratio: float
-    folds: int
-    sign: float
-    basis: MetricRange
-    unit: float
-
-    def means(self, values: Floats) -> dict[str, Floats]:
-        """Means with intervals: where the rows behind the scores allow less than the spread over
-        the splits says, theirs."""
-        found = student(values.T, self.ratio)
-        low, high = found.interval(CONFIDENCE)
-        if self.basis.counted or not found.error.all():
-            own = self.basis.interval(found.mean, CONFIDENCE)
-            use = self.basis.counted | (found.error == 0)
-            low = np.where(use, np.fmin(low, own[0]), low)
-            high = np.where(use, np.fmax(high, own[1]), high)
-        spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.full_like(found.mean, np.nan)
-        low, high = (np.clip(end, self.basis.low, self.basis.high) for end in (low, high))
-        return {"mean": found.mean, "sd": spread, "low": low, "high": high}
+def _means(values: Floats, ratio: float, basis: MetricRange) -> dict[str, Floats]:
+    """Means with intervals: where the rows behind the scores allow less than the spread over the
+    splits says, theirs."""
+    found = student(values.T, ratio)
+    low, high = found.interval(CONFIDENCE)
+    if basis.counted or not found.error.all():
+        own = basis.interval(found.mean, CONFIDENCE)
+        use = basis.counted | (found.error == 0)
+        low = np.where(use, np.fmin(low, own[0]), low)
+        high = np.where(use, np.fmax(high, own[1]), high)
+    spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.full_like(found.mean, np.nan)
+    low, high = (np.clip(end, basis.low, basis.high) for end in (low, high))
+    return {"mean": found.mean, "sd": spread, "low": low, "high": high}
 
 
 def _notes(used: int, splits: int, missing: tuple[str, ...]) -> Iterator[str]:
@@ -207,11 +199,10 @@ class ModelPairs:
     p_worse: Floats
 
     @classmethod
-    def of(cls, values: Floats, names: tuple[str, ...], judge: _Judge) -> ModelPairs:
-        """Compare the columns of scores, (n_splits, n_models)."""
-        found = _differences(values, judge.ratio, judge.folds, judge.basis)
+    def of(cls, found: Student, names: tuple[str, ...], sign: float, rope: float) -> ModelPairs:
+        """Of their differences; ``sign`` is 1 where larger scores are better, else -1."""
         low, high = found.interval(CONFIDENCE)
-        posterior = replace(found, mean=judge.sign * found.mean).posterior(ROPE * judge.unit)
+        posterior = replace(found, mean=sign * found.mean).posterior(rope)
         p = found.pvalue
         return cls(names, found.mean, low, high, p, adjusted_for_pairs(p), *posterior)
 
@@ -326,23 +317,14 @@ def price_of_halving(scores: Floats, test_ratio: float, unit: float) -> float:
 
 
 def recommended(
-    scores: Floats, traits: Traits, distinguished: Flags, test_ratio: float, unit: float
+    scores: Floats,  # (n_splits, n_models), larger is better
+    traits: Traits,
+    distinguished: Flags,  # (n_models, n_models)
+    test_ratio: float,
+    unit: float,
 ) -> int:
-    """The model whose loss of mean score and features together cost least.
-
-    Parameters
-    ----------
-    scores : (n_splits, n_models)
-        Larger is better.
-    traits : Traits
-    distinguished : (n_models, n_models) bool
-        Which pairs of models the scores tell apart.
-    test_ratio : float
-        Test by training samples of a split.
-    unit : float
-        Twice the difference between a perfect score and that of the largest class; NaN where it is
-        not known, and then features have no price: the best mean is recommended.
-    """
+    """The model whose loss of mean score and features together cost least. ``distinguished``: pairs
+    that the scores tell apart. Where the unit is NaN features have no price: the best mean."""
     means = scores.mean(axis=0)
     allowed = _without_machines(traits.is_multiclass, distinguished)
     best = int(np.flatnonzero(allowed)[highest(means[allowed], traits.of(allowed))])

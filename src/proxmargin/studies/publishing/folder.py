@@ -179,12 +179,7 @@ def pipeline_test(
     Its score is what the models are compared by, on held-out rows, with the sign by which larger is
     better. Permuted labels go through cross-validation, the choice of the parameters by folds
     inside each training part included; and if ``whole`` the choice among all compared models,
-    whose best score counts. ``X, y, groups``: those of the comparison.
-
-    Raises
-    ------
-    ValueError
-        The comparison has weights, or groups that are not given.
+    whose best score counts. ValueError: the comparison has weights, or groups that are not given.
     """
     protocol, name = comparison.setup.protocol, str(comparison.recommended_)
     if protocol.weighted:
@@ -231,33 +226,8 @@ def publish(
     test: PipelineTest | None = None,
     digest: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Write the folder of a finished comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    X, y : the data that were compared
-    folder : path-like
-        Made where it is missing; files of the same names are replaced.
-    test : PipelineTest, optional
-        Of `pipeline_test`.
-    digest : mapping, optional
-        Of `digest_of`; by default that of the values.
-
-    Returns
-    -------
-    list of str
-        The files, relative to the folder.
-
-    Raises
-    ------
-    ValueError
-        The comparison is not finished, or its recommended model is of another library.
-    ImportError
-        A library of the extra ``report`` or matplotlib is missing.
-    OSError
-        A file cannot be written.
-    """
+    """Write the folder of a finished comparison of these data; the files, relative to it. Raises
+    ValueError: it is not finished, or its recommended model is of another library."""
     check_libraries()
     name = comparison.recommended_
     if comparison.interrupted or name is None or name not in comparison.models_:

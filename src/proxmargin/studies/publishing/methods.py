@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from proxmargin.studies.stats.clinical import RATES
 
 Facts = Mapping[str, Any]
 AUTHORS = "For the authors."
+# the 52 items by their numbers in Table 2 of the statement, in words of our own
+ITEMS = Path(__file__).with_name("tripod-ai.txt")
 
 
 def methods(facts: Facts, record: Facts) -> str:
@@ -160,7 +163,8 @@ def _certificates(facts: Facts) -> str:
 def checklist(facts: Facts, record: Facts) -> list[tuple[str, str, str]]:
     """Item, what it asks for, and the answer where the run knows it."""
     known = dict(_answers(facts, record))
-    return [(number, asked, known.get(number, AUTHORS)) for number, asked in ITEMS]
+    items = (each.split("\t") for each in ITEMS.read_text("utf-8").splitlines())
+    return [(number, asked, known.get(number, AUTHORS)) for number, asked in items]
 
 
 def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
@@ -195,62 +199,6 @@ def _answers(facts: Facts, record: Facts) -> Iterator[tuple[str, str]]:
             f"Class {clinical['positive']} against the rest; its definition is the authors'.",
         )
 
-
-# the 52 items by their numbers in Table 2 of the statement, in words of our own
-ITEMS = (
-    ("1", "Title: a prediction model, target population, outcome"),
-    ("2", "Abstract by TRIPOD+AI for abstracts"),
-    ("3a", "Healthcare context and rationale, existing models"),
-    ("3b", "Target population, purpose, users"),
-    ("3c", "Known health inequalities between groups"),
-    ("4", "Objectives: development, evaluation or both"),
-    ("5a", "Sources of data, and whether they represent the target population"),
-    ("5b", "Dates of data collection and follow-up"),
-    ("6a", "Study setting: number and location of centres"),
-    ("6b", "Eligibility criteria"),
-    ("6c", "Treatments received, and how they were handled"),
-    ("7", "Data preparation and quality checks, alike across groups"),
-    ("8a", "Outcome, time horizon, how and when assessed"),
-    ("8b", "Qualifications of outcome assessors, if judged"),
-    ("8c", "Blinding of outcome assessment"),
-    ("9a", "Choice of initial predictors"),
-    ("9b", "Definition of predictors, how and when measured"),
-    ("9c", "Qualifications of predictor assessors, if judged"),
-    ("10", "How the study size was arrived at"),
-    ("11", "Missing data and their handling"),
-    ("12a", "How data were used and partitioned in the analysis"),
-    ("12b", "Functional form, rescaling, transformation of predictors"),
-    ("12c", "Type of model, rationale, steps, tuning, internal validation"),
-    ("12d", "Heterogeneity across clusters such as centres"),
-    ("12e", "Measures and plots of performance"),
-    ("12f", "Model updating from evaluation"),
-    ("12g", "How predictions are calculated"),
-    ("13", "Class imbalance, and recalibration after it"),
-    ("14", "Approaches to fairness"),
-    ("15", "Output of the model, thresholds and their rationale"),
-    ("16", "Differences between development and evaluation data"),
-    ("17", "Ethics approval and consent"),
-    ("18a", "Funding"),
-    ("18b", "Conflicts of interest"),
-    ("18c", "Protocol"),
-    ("18d", "Registration"),
-    ("18e", "Availability of data"),
-    ("18f", "Availability of code"),
-    ("19", "Patient and public involvement"),
-    ("20a", "Flow of participants"),
-    ("20b", "Characteristics of participants, by setting"),
-    ("20c", "Comparison with development data"),
-    ("21", "Numbers of participants and outcome events in each analysis"),
-    ("22", "The full model, to be used by others"),
-    ("23a", "Performance with confidence intervals, by key subgroups"),
-    ("23b", "Heterogeneity of performance across clusters"),
-    ("24", "Results of model updating"),
-    ("25", "Interpretation, fairness included"),
-    ("26", "Limitations"),
-    ("27a", "Handling of poor or unavailable input in use"),
-    ("27b", "User interaction and expertise required"),
-    ("27c", "Next steps, applicability and generalizability"),
-)
 
 WIDTH = 8.27  # inches: A4
 HEIGHT = 11.69  # inches

@@ -23,13 +23,7 @@ FEWER = 0.5  # share of the features of the best from which another model is sim
 MAJORITY: Final = "majority class"  # the model that always predicts the largest class
 
 
-def percent(share: float) -> str:
-    """``95 %`` for 0.95."""
-    return f"{100 * share:.3g} %"
-
-
-INTERVAL: Final = f"{percent(CONFIDENCE)} interval"  # its name in tables and charts
-
+INTERVAL: Final = f"{100 * CONFIDENCE:.3g} % interval"  # its name in tables and charts
 
 Floats = NDArray[np.float64]
 
