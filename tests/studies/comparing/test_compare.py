@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from numba.core.compiler_lock import global_compiler_lock
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +22,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
+from proxmargin.compiled.clock import standing_still
 from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing import run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
@@ -42,12 +42,12 @@ OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n
 
 
 class Compiling(RidgeClassifier):
-    """Its fits hold the lock with which Numba compiles."""
+    """Its fits compile."""
 
     seconds = 0.08
 
     def fit(self, X, y, sample_weight=None):
-        with global_compiler_lock:
+        with standing_still():
             time.sleep(self.seconds)
         return super().fit(X, y, sample_weight)
 
