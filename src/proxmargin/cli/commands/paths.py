@@ -415,9 +415,8 @@ def _choice_tested(arguments: argparse.Namespace, table: Table, count: int) -> P
     names = [name for word in arguments.models for name in word.split(",") if name]
     scaled = options.STANDARDIZE[arguments.standardize]
     data = LabelledRows.checked(HuberizedSVC(), table.X, table.y, None, table.groups)
-    standardize = not data.is_sparse if scaled == "auto" else bool(scaled)
-    asked = "all" if names == ["all"] else names
-    candidates = named_candidates(asked, standardize=standardize)
+    scaled = not data.is_sparse if scaled == "auto" else bool(scaled)
+    candidates = named_candidates("all" if names == ["all"] else names, standardize=scaled)
     arguments.models = [each.name for each in candidates]
     metric = metric_of(arguments.statistic, "--statistic")
     measure = BestScore.of(candidates, data, metric, arguments.folds, arguments.seed)

@@ -127,12 +127,7 @@ class Ranking:
 
     def evidence(self, metric: str | None = None) -> Evidence:
         """Intervals, differences and the recommended model by one metric, the scoring by default.
-
-        Raises
-        ------
-        ValueError
-            The metric was not computed.
-        """
+        ValueError: it was not computed."""
         name = self.setup.protocol.scoring.name if metric is None else metric
         if name not in self._evidence:
             raise ValueError(

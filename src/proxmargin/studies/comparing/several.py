@@ -98,13 +98,10 @@ class SeveralComparisons:
 
     @property
     def equivalent(self) -> tuple[str, ...]:
-        """The models that are not distinguishable from the best, itself included.
-
-        All, unless the test of Iman and Davenport says that some differ.
-        """
-        if self.friedman is None or self.nemenyi is None:
-            return self.judged
-        if self.friedman.iman_davenport_pvalue > self.alpha:
+        """The models that are not distinguishable from the best, itself included: all, unless the
+        test of Iman and Davenport says that some differ."""
+        tested = self.friedman
+        if tested is None or self.nemenyi is None or tested.iman_davenport_pvalue > self.alpha:
             return self.judged
         pairs = zip(self.judged, self.nemenyi.pvalue[0], strict=True)
         return tuple(name for name, p in pairs if p > self.alpha)
