@@ -66,14 +66,6 @@ def _is_very_wide(problem: Problem) -> bool:
     return selects and problem.design.n_features > VERY_WIDE_RATIO * problem.design.n_samples
 
 
-def _has_one_output(problem: Problem) -> bool:
-    return problem.loss.n_outputs == 1
-
-
-def _has_l1_norm(problem: Problem) -> bool:
-    return problem.penalty.l1 > 0
-
-
 def _has_similar_scales(problem: Problem) -> bool:
     """Feature scales so close that Newton systems are well-conditioned."""
     sizes = problem.design.column_bounds()
@@ -215,7 +207,7 @@ FAPG = Rule(
 DUAL_PROXIMAL_GRADIENT = Rule(
     "fapg-star",
     "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
-    _has_one_output,
+    lambda problem: problem.loss.n_outputs == 1,
 )
 PRIMAL_DUAL = Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps")
 SSNAL = Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual")
@@ -298,7 +290,7 @@ SMOOTH_CLASSES = (
         "class-newton",
         "a smooth loss of all classes together and an l1 norm: proximal Newton on a working set "
         "of coefficients",
-        _has_l1_norm,
+        lambda problem: problem.penalty.l1 > 0,
     ),
     Rule(
         "fapg-ssnal",

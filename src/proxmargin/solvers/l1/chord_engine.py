@@ -183,7 +183,7 @@ class ChordEngine:
 
     def advanced(self, found: Strengths, first: int) -> Advance:
         """Solve the strengths of ``found`` from ``first`` on, as far as possible. Ends early at a
-        strength that cannot be solved, or after `limit_steps`."""
+        strength that cannot be solved, or after the step ``last_step`` of `progress`."""
         retried = np.zeros((2, found.l1.size))
         while True:
             before, effort = first, self.effort
@@ -218,11 +218,6 @@ class ChordEngine:
             passes=np.zeros(l1.size),
             steps=np.zeros(l1.size),
         )
-
-    def limit_steps(self, count: int) -> None:
-        """End after so many further steps; without this, only where a strength is given up."""
-        scalars = self.progress.scalars
-        scalars["last_step"] = scalars["steps"] + count
 
     @property
     def point(self) -> Point:

@@ -92,7 +92,8 @@ class ChordNewton(Solver[ChordState]):
         design = problem.design
         read = design.stored.base.nbytes // 8 + ENTRIES_PER_SAMPLE * design.n_samples
         most = max(WORK_PER_CALL // read, LEAST_STEPS)
-        engine.limit_steps(int(min(most, state.last - state.n_iter)))
+        scalars = engine.progress.scalars
+        scalars["last_step"] = scalars["steps"] + int(min(most, state.last - state.n_iter))
         found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
         steps, passes = engine.effort
         design.counter.add(float(passes))
