@@ -131,14 +131,7 @@ class Precomputed(Kernel):
     is_definite = False
 
     def fill(self, left: Any, others: Any, out: Array) -> None:
-        """``left[:, others]``
-
-        Parameters
-        ----------
-        left : (n_left, n_train)
-        others : (n_others,) int
-            Training samples.
-        """
+        """``left[:, others]``, for (n_left, n_train) values and the numbers of training samples."""
         out[...] = np.asarray(left)[:, others]
 
     def diagonal(self, X: Any) -> Array:

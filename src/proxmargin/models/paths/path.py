@@ -547,14 +547,8 @@ def compute_path(
 ) -> Path:
     """The path over a grid from the strongest penalty; shorter if interrupted or saturated.
 
-    Parameters
-    ----------
-    template : estimator
-        That assembled the data. Is not changed.
-    limits : pair
-        ``stop_at`` and ``max_features`` of `margin_path`.
-    notify : callable
-        Called with the number of strengths that are complete since the last time.
+    ``template`` assembled the data. ``limits`` are ``stop_at`` and ``max_features`` of
+    `margin_path`. ``notify`` is called with the number of strengths completed since the last call.
     """
     saturation = Saturation(template, assembly, *limits)
     quiet = template
