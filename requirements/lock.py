@@ -4,8 +4,8 @@
     python3 run.py lock --upgrade    the newest version of everything
 
 lock.txt holds the newest versions, for every Python and platform. For Python 3.11 on Linux
-oldest.txt holds the lower bounds of pyproject.toml, and clients.txt the libraries that people use
-with this one.
+oldest.txt holds the lower bounds of pyproject.toml, clients.txt the libraries that people use with
+this one, and release.txt what builds and checks a release.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ FILES = {
     "lock.txt": """--extra test --extra lint --extra browser --extra docs
         --universal --fork-strategy fewest""",
     "oldest.txt": "--extra test --resolution lowest-direct --python-platform linux",
+    "release.txt": "--extra release --python-platform linux",
     "clients.txt": "--extra test --extra clients --python-platform linux",
 }
 

@@ -50,6 +50,7 @@ FILES = {
     "lock.txt": ("test", "lint", "browser", "docs"),
     "oldest.txt": ("test",),
     "clients.txt": ("test", "clients"),
+    "release.txt": ("release",),
 }
 PINS = {name: pins(ROOT / "requirements" / name) for name in FILES}
 CASES = [(file, requirement) for file, extras in FILES.items() for requirement in wanted(*extras)]
