@@ -125,3 +125,18 @@ def test_the_message_comes_where_the_page_says(message: str) -> None:
     pattern = ".*".join(re.escape(part.strip()) for part in message.split("..."))
     with pytest.raises((ValueError, TypeError, AttributeError), match=pattern):
         PROVOKED[message]()
+
+
+def test_an_error_of_a_fit_or_a_file_notes_the_page(tmp_path: Path) -> None:
+    provoked = [
+        *(PROVOKED[each] for each in ("unknown solver", "Input X contains NaN", "needs groups")),
+        lambda: pm.load_model(tmp_path / "none.pmz"),
+        lambda: pm.read_data(tmp_path / "none.csv"),
+    ]
+    for call in provoked:
+        with pytest.raises(ValueError, match=r"\w") as caught:
+            call()
+        (note,) = caught.value.__notes__
+        assert PAGE.name in note
+        assert PAGE.name not in str(caught.value)
+    assert "\n## Files\n" in PAGE.read_text(encoding="utf-8")

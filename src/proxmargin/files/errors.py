@@ -6,16 +6,24 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from proxmargin.runtime.brief import brief, users_level
+from proxmargin.runtime.brief import brief, users_level, with_page
 from proxmargin.runtime.optional import optional
 
 
 class DataError(ValueError):
     """A data file that cannot be read as a table for classification."""
 
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*parts)
+        with_page(self, "#files")
+
 
 class ModelFileError(ValueError):
     """A model that cannot be saved, or a file that is not a readable model."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*parts)
+        with_page(self, "#files")
 
 
 class UnwritableModelError(ModelFileError, OSError):

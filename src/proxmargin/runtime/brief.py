@@ -19,6 +19,16 @@ def brief(value: object, at_most: int = LONGEST) -> str:
     return line if len(line) <= at_most else line[: at_most - len(CUT)] + CUT
 
 
+PAGE = "https://github.com/proxmargin/proxmargin/blob/main/docs/errors.md"
+
+
+def with_page(error: Exception, section: str = "") -> None:
+    """Note, below the message in a traceback and once, the page that says what to type."""
+    note = f"What messages mean, and what to type: {PAGE}{section}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
 def shown(value: object, at_most: int = LONGEST) -> str:
     """A value as it is typed, `brief`."""
     return brief(repr(value), at_most)
