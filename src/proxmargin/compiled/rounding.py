@@ -27,6 +27,7 @@ TIE_ROUNDING = 1e-14  # relative distance of two values that count as equal
 NORM_ROUNDING = 1e-12  # relative; norms are rounded up by it
 SCORE_ROUNDING = 512 * UNIT  # of scores without a bound, over the largest
 FURTHER_TERMS = 16  # roundings of an inner product besides a sum's terms: scale, centre, intercept
+CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 NEGLIGIBLE = 1e-300  # counts as nothing, and its inverse is a number
 # Newton's method
 STALLED_SLOPE = 1e-12  # relative slope below which a step that does not halve it is the last one

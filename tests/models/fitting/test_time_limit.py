@@ -15,7 +15,7 @@ from proxmargin.data.designs import DenseDesign
 from proxmargin.models.limits.kappa import kappa_max, largest_kappa
 
 CLASSES = 8
-X, Y = make_classification(400, 30, n_informative=12, n_classes=CLASSES, random_state=0)
+X, Y = make_classification(400, 50, n_informative=12, n_classes=CLASSES, random_state=0)
 MODELS = [pm.SVC, pm.L2SVC, pm.DWD, pm.NuSVC, pm.MarginMPM, pm.MarginFDA, pm.LogisticRegression]
 # products with the data that a class may take when no time is left: for its parameters, the norm of
 # its data, its first step and its certificates

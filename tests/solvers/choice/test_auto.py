@@ -86,7 +86,7 @@ def test_the_reason_says_how_a_solver_ended(rng) -> None:
 
 
 def test_where_a_solver_gives_up_the_next_that_takes_the_problem_goes_on(rng) -> None:
-    problem, history = ridge_problem(rng), History()
+    problem, history = ridge_problem(rng, Logistic()), History()
     alone = minimize(problem, GivesUp(), stop=Stop(tol=1e-9))
     assert alone.status is Status.STALLED
     solution = solve(problem, giving_up(problem), stop=Stop(tol=1e-9), callbacks=[history])
@@ -136,7 +136,7 @@ def test_the_better_result_is_kept(rng) -> None:
 
 
 def test_a_gap_of_rounding_is_left_to_nobody_else(rng) -> None:
-    problem = ridge_problem(rng)
+    problem = ridge_problem(rng, Logistic())
     solution = solve(
         problem,
         replace(choose(problem), others=RuleTable(rules_for(problem), SOLVERS)),
@@ -180,7 +180,7 @@ def test_a_homogeneous_loss_with_l1_alone_is_refused(rng) -> None:
 
 def test_a_selecting_penalty_gets_steps_on_features(rng) -> None:
     assert choose(binary_problem(rng, None, ElasticNet(0.1, 0.0))).name == "newton"
-    assert choose(binary_problem(rng, None, Ridge(0.1))).name == "ridge-newton"
+    assert choose(binary_problem(rng, Logistic(), Ridge(0.1))).name == "ridge-newton"
 
 
 def test_the_hinge_with_an_l1_norm_gets_newton_steps_however_few_the_samples(rng) -> None:

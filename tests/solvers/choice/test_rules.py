@@ -91,7 +91,7 @@ def penalties(p: int, joint: bool) -> Iterator[Penalty]:
 @cache
 def designs() -> tuple[Design, ...]:
     rng = np.random.default_rng(0)
-    shapes = ((200, 30), (50, 80), (10, 600), (800, 9), (700, 6))
+    shapes = ((200, 30), (50, 80), (10, 600), (800, 9), (700, 6), (9000, 12))
     dense = [DenseDesign(rng.normal(size=s)) for s in shapes]
     wide = sp.random(4000, 6000, 2e-4, format="csr", random_state=0)
     centred = SparseDesign(wide)
@@ -185,6 +185,7 @@ CLAIMS: dict[str, Callable[[Problem], bool]] = {
     "smooth conjugate": lambda problem: Trait.SMOOTH_CONJUGATE in problem.traits,
     "more features than samples": lambda problem: p(problem) > n(problem),
     "many samples of few features": lambda problem: n(problem) >= 8 * p(problem),
+    "few entries": lambda problem: n(problem) * (p(problem) + 2) ** 2 <= 1_000_000,
     "few samples": lambda problem: n(problem) <= 300 or problem.design.density <= 0.05,
 }
 

@@ -370,7 +370,7 @@ def _factor_and_solve(matrix, jitters, right):
     """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
     factor = np.empty(matrix.shape)
     for jitter in jitters:
-        if _cholesky(matrix, jitter, factor):
+        if cholesky(matrix, jitter, factor):
             solve(factor, right.size, right)
             return factor
     factor[:] = np.nan
@@ -379,7 +379,7 @@ def _factor_and_solve(matrix, jitters, right):
 
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
-def _cholesky(matrix, jitter, factor):
+def cholesky(matrix, jitter, factor):
     """The lower factor of the matrix with a shifted diagonal; whether there is one."""
     for i in range(matrix.shape[0]):
         for j in range(i):

@@ -12,7 +12,14 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import FURTHER_TERMS, NORM_ROUNDING, UNIT, Enclosed, gamma
+from proxmargin.compiled.rounding import (
+    CONSTANT_VARIANCE,
+    FURTHER_TERMS,
+    NORM_ROUNDING,
+    UNIT,
+    Enclosed,
+    gamma,
+)
 from proxmargin.functions.rows import live_rows
 from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property, kept
 
@@ -25,7 +32,6 @@ Order = Literal["C", "F"]
 T = TypeVar("T")
 
 
-CONSTANT_VARIANCE = 1e-24  # over the squared mean, below which a feature counts as constant
 TALL_RATIO = 8  # samples per feature of data with many more samples than features
 SAMPLE_BYTES = 1 << 26  # of what is kept in memory besides the data, as a sample of rows: 64 MB
 

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.compiled.products import compensated, products
-from proxmargin.compiled.rounding import Enclosed, compensated_error
+from proxmargin.compiled.rounding import CONSTANT_VARIANCE, Enclosed, compensated_error
 from proxmargin.compiled.solvers.newton import sparse_gram
 from proxmargin.data.designs.base import (
-    CONSTANT_VARIANCE,
     Array,
     Design,
     Index,

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from proxmargin.compiled.products import compensated
-from proxmargin.compiled.rounding import UNIT, Enclosed, compensated_error
+from proxmargin.compiled.rounding import CONSTANT_VARIANCE, UNIT, Enclosed, compensated_error
 from proxmargin.data.designs.base import (
-    CONSTANT_VARIANCE,
     Array,
     Design,
     Index,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.products.kernels import gaussian, rbf_product
-from proxmargin.compiled.rounding import EPS, UNIT, Lost, gamma
-from proxmargin.data.designs.base import CONSTANT_VARIANCE, Design, as_design
+from proxmargin.compiled.rounding import CONSTANT_VARIANCE, EPS, UNIT, Lost, gamma
+from proxmargin.data.designs.base import Design, as_design
 from proxmargin.data.designs.samples import (
     FEW_SAMPLES,
     TILE_ROWS,

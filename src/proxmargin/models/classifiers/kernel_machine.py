@@ -260,7 +260,8 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             return problem.design.enclosed(point.coef, point.intercept, found)
 
         factor, intercept = self._finish(problem, scores, point.intercept)
-        return replace(solution, point=Point(factor * point.coef, factor * intercept))
+        point = Point(factor * point.coef, factor * intercept)
+        return Solution(point, solution.gap, solution.status, solution.certificate, None)
 
     # -- in the space of a kernel -----------------------------------------------------------
 

@@ -362,13 +362,15 @@ class _Runs:
             certify=self.certify,
             minimize=journal.minimize if journal.records else minimize,
         )
-        certificate = solution.certificate if scale == 1.0 else solution.certificate.scaled(scale)
-        solution = replace(solution, certificate=certificate, state=None)
+        certificate, gap = solution.certificate, solution.gap
+        if scale != 1.0:
+            certificate = certificate.scaled(scale)
+        if len(self.problems) > 1:  # free arrays of the size of the data for other classes
+            gap = replace(gap, violations=np.zeros(0))
+        solution = Solution(solution.point, gap, solution.status, certificate, None)
         if solution.status is Status.INTERRUPTED:
             self.is_interrupted = True
             solution = self.context.guard.explained(solution)
-        if len(self.problems) > 1:  # free arrays of the size of the data for other classes
-            solution = replace(solution, gap=replace(solution.gap, violations=np.zeros(0)))
         return solution
 
     def _share_of(self, place: int) -> tuple[Stop, Choice | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
@@ -110,15 +110,8 @@ class Certificate:
 
     def scaled(self, factor: float) -> Certificate:
         """The same certificate for the objective times ``factor > 0``."""
-        if factor == 1.0:
-            return self
-        return replace(
-            self,
-            primal=factor * self.primal,
-            dual=factor * self.dual,
-            gap=factor * self.gap,
-            kkt_residual=factor * self.kkt_residual,
-        )
+        names = ("primal", "dual", "gap", "kkt_residual")
+        return Certificate(**{**vars(self), **{each: factor * vars(self)[each] for each in names}})
 
 
 class CertificateList(Sequence[Certificate]):

@@ -27,6 +27,7 @@ from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.dual.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.interior.active_set import ActiveSet
 from proxmargin.solvers.interior.interior_point import InteriorPoint
+from proxmargin.solvers.interior.small_box import SmallInteriorPoint
 from proxmargin.solvers.l1.chord_newton import ChordNewton
 from proxmargin.solvers.l1.class_newton import ClassNewton
 from proxmargin.solvers.l1.newton import ProximalNewton
@@ -258,6 +259,12 @@ def better_with_all_work(first: Solution, second: Solution) -> Solution:
     return replace(better, status=last.status, certificate=certificate)
 
 
+def _interior_point(max_stalled: int = 8, at_once: bool = False) -> Solver[Any]:
+    """The interior point method, or its form for few dense entries, ``at_once`` in one step."""
+    require(isinstance(at_once, bool), "at_once must be True or False", at_once)
+    return SmallInteriorPoint() if at_once else InteriorPoint(max_stalled)
+
+
 def _coordinate_descent(
     smallest: int = 64, forcing: float = 0.03, plain: bool = False
 ) -> Solver[Any]:
@@ -360,7 +367,7 @@ SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
     "ridge-newton": RidgeNewton,
     "ball-newton": BallNewton,
     "active-set": ActiveSet,
-    "interior-point": InteriorPoint,
+    "interior-point": _interior_point,
     "linear-program": LinearProgram,
     "multiplier-newton": MultiplierNewton,
     "ssnal": _newton_on_the_dual,

@@ -23,6 +23,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.dual.dual_rows import SPARSE_DENSITY
 from proxmargin.solvers.interior.box_program import LARGEST
+from proxmargin.solvers.interior.small_box import is_small
 from proxmargin.solvers.programs.gauge_columns import gauge_columns
 
 VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
@@ -179,6 +180,12 @@ INTERIOR_POINT = Rule(
     "and features",
     _has_small_systems,
 )
+SMALL = Rule(
+    "interior-point",
+    "a piecewise linear or quadratic loss and a ridge, few entries: interior point in one call",
+    options={"at_once": True},
+)
+RIDGE_NEWTON = Rule("ridge-newton", "a smooth loss and a ridge: Newton's method")
 NEWTON = Rule("newton", "one column of scores: proximal Newton on a working set of features")
 MULTIPLIER_NEWTON = Rule(
     "multiplier-newton",
@@ -237,8 +244,10 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("smooth", "ridge"): (
         DUAL_COORDINATE_DESCENT,
         ACTIVE_SET,
-        Rule("ridge-newton", "a smooth loss and a ridge: Newton's method"),
+        RIDGE_NEWTON,
     ),
+    ("smooth", "small ridge"): (SMALL, RIDGE_NEWTON),
+    ("kinked", "small ridge"): (SMALL, INTERIOR_POINT),
     ("kinked", "wide ridge"): (DUAL_COORDINATE_DESCENT, ACTIVE_SET, INTERIOR_POINT),
     ("kinked", "ridge"): (
         DUAL_COORDINATE_DESCENT,
@@ -412,12 +421,21 @@ def rules_for(problem: Problem) -> tuple[Rule, ...]:
 
 
 def _one_output(problem: Problem, smooth: bool) -> tuple[Rule, ...]:
-    """The rows for one column of scores."""
-    loss, penalty = "smooth" if smooth else "kinked", _kind_of_penalty(problem)
-    if penalty == "l1" and smooth and Trait.COMPILED not in problem.traits:
-        loss = "formula"  # by arrays: no compiled solver takes it
-    if penalty == "ridge" and not smooth and _wide(problem):
-        penalty = "wide ridge"
+    """The rows for one column of scores, by loss and penalty: one that a user wrote ('own'), a
+    ball ('flat' where first-order steps are slow), an l1 norm (with or without a ridge), a ridge,
+    or 'other' (none, norms of groups)."""
+    loss, penalty = "smooth" if smooth else "kinked", "other"
+    if isinstance(problem.penalty, OwnPenalty):
+        penalty = "own"
+    elif Trait.BALL in problem.traits:
+        penalty = "flat ball" if problem.ball.p >= 2 else "ball"
+    elif problem.penalty.l1 > 0:
+        penalty = "l1"
+        if smooth and Trait.COMPILED not in problem.traits:
+            loss = "formula"  # by arrays: no compiled solver takes it
+    elif problem.penalty.l2 > 0:
+        wide = not smooth and _wide(problem)
+        penalty = "small ridge" if is_small(problem) else "wide ridge" if wide else "ridge"
     return ONE_OUTPUT.get((loss, penalty), ONE_OUTPUT["kinked", "ball"])
 
 
@@ -429,15 +447,3 @@ def _kinked_classes(problem: Problem) -> tuple[Rule, ...]:
         return WORST_CLASS
     polyhedral = gauge is not None and gauge.is_polyhedral and penalty.l2 == 0
     return POLYHEDRAL_CLASSES if polyhedral else KINKED_CLASSES
-
-
-def _kind_of_penalty(problem: Problem) -> str:
-    """'own' (one that a user wrote), 'ball' of p < 2, 'flat ball' of others, where first-order
-    steps are slow, 'l1' (with or without a ridge), 'ridge', or 'other' (none, norms of groups)."""
-    if isinstance(problem.penalty, OwnPenalty):
-        return "own"
-    if Trait.BALL in problem.traits:
-        return "flat ball" if problem.ball.p >= 2 else "ball"
-    if problem.penalty.l1 > 0:
-        return "l1"
-    return "ridge" if problem.penalty.l2 > 0 else "other"

@@ -10,13 +10,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.solvers.box_program import BOUNDARY_FRACTION, MIN_STEP
 from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Problem
 from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 
-BOUNDARY_FRACTION = 0.995  # of the longest step that keeps slacks and multipliers positive
 BACKTRACKING = 0.9  # factor on a step that would leave a curved part of the boundary
-MIN_STEP = 1e-10  # step length below which the method ends
 SMALLEST = 1e-100  # of slacks and multipliers, over the first ones: ratios stay finite
 # Gondzio's centrality corrections
 TRIAL_EXTENSION = 0.3  # added to the step length for the trial step

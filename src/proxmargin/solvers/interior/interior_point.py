@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.compiled.rounding import TINY
+from proxmargin.compiled.solvers.box_program import FEASIBLE, MIN_STEP
 from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.elastic_net import Ridge
 from proxmargin.functions.traits import Trait
@@ -31,7 +32,6 @@ from proxmargin.solvers.interior.box_program import (
     system_work,
 )
 from proxmargin.solvers.interior.boxes import (
-    MIN_STEP,
     BoxModel,
     Iterate,
     NetModel,
@@ -42,7 +42,6 @@ from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, Stop, a
 
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
-FEASIBLE = 1e-8  # residuals over the first ones, up to which the equations hold
 # crossover to the exact optimum on a face
 CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
 CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations

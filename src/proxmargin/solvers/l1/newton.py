@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from proxmargin.compiled.losses.margins import optimal_intercept_and_gradient
 from proxmargin.compiled.paths.model import KEPT_SLOPE
 from proxmargin.compiled.products.columns import Compressed, forward, scale_lines
+from proxmargin.compiled.rounding import CONSTANT_VARIANCE
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
-from proxmargin.data.designs.base import CONSTANT_VARIANCE, Array, Design
+from proxmargin.data.designs.base import Array, Design
 from proxmargin.data.designs.samples import narrow_indices
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.functions.rows import live_rows

@@ -62,7 +62,7 @@ def minimize(
     silent = np.errstate(over="ignore", invalid="ignore", divide="ignore")
     with interrupts, quiet_threads(solver.product_bytes(problem)), silent:
         status, state = _loop(run, start, resume)
-        best, status = run.concluded(status, start)
+        best, status = (run.claimed, status) if run.claimed else run.concluded(status, start)
         stated = best
         # the dual point zero may prove more, as losses and penalties are >= 0; runs go on without
         # it, as its gap falls with the objective alone
@@ -109,6 +109,8 @@ def _loop(
                 known = run.nearest
                 if known is None or state.relative_gap <= known.relative_gap:
                     run.nearest = state
+            if (state.claims or state.finished) and run.is_proved(state):
+                return Status.CONVERGED, state
             if run.needs_certificate(state, status):
                 state, status = run.certified(state, status)
             elif reporter is not None and reporter.is_asked_for(state):

@@ -155,6 +155,7 @@ class Run:
         self.limits = Limits(problem, solver, stop)
         self.reporter = Reporter(self) if stop.callbacks else None
         self.incumbent = Incumbent(problem, solver, stop.tol, certify, known)
+        self.claimed: Gap | None = None  # the gap of a claim that ended the run
         self.phase = Phase.SEARCHING
         self.began_elsewhere = False
         self.last_progress = 0
@@ -180,6 +181,21 @@ class Run:
             setattr(self.incumbent, name, getattr(here, name))
         self.limits.resume(here)
         return self._rule_status()
+
+    def is_proved(self, state: State) -> bool:
+        """Whether a first claim to be a solution is proved, where nothing else hangs on the end of
+        the run: no report, rule, polishing step or earlier bound."""
+        solver, stop, certifies = self.solver, self.stop, self.incumbent.certify
+        others = self.reporter or stop.rule or solver.polishing or self.incumbent.known
+        if others or self.last_check >= 0 or state.interrupted or not solver.computes_gap:
+            return False
+        exact = solver.exact_scores or certifies is not certify
+        scores = solver.scores(self.problem, state) if exact else None
+        point, dual = solver.point(self.problem, state), solver.dual(self.problem, state)
+        gap = certifies(self.problem, point, scores=scores, dual=dual, tol=stop.tol)
+        if gap.relative_gap <= stop.tol and not interrupts.pending:
+            self.claimed = gap
+        return self.claimed is not None
 
     # -- when to certify
 

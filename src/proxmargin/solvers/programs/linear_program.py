@@ -215,23 +215,28 @@ class HingeProgram:
 
     def _matrix(self, rows: Ids, columns: Atoms) -> Any:
         """Rows for the sum of the intercepts, ``e - costs'xi`` within a budget, and the loss."""
-        gains, each = self.rows.gains(rows), np.arange(rows.size)
-        hinges = (np.ones(rows.size), (each, self.rows.hinges(rows)))
-        n_hinges = self.rows.costs.size
-        blocks: list[list[Any]] = [
-            [
-                sparse.csr_array(gains[:, : self.free]),
-                sparse.csr_array((rows.size, self.limits)),
-                sparse.csr_array(hinges, shape=(rows.size, n_hinges)),
-                self._products(gains, rows // self.outputs, columns),
-            ]
+        gains, each, above = self.rows.gains(rows), np.arange(rows.size), self.above
+        hinges = self.free + self.limits
+        intercepts = np.nonzero(gains[:, : self.free])
+        products = self._products(gains, rows // self.outputs, columns)
+        # values, rows and columns; SciPy's own blocks take longer than a small program
+        parts = [
+            (gains[intercepts], above + intercepts[0], intercepts[1]),
+            (np.ones(rows.size), above + each, hinges + self.rows.hinges(rows)),
+            (products.data, above + products.row, self.ahead + products.col),
         ]
         if self.level is not None:
-            one, costs = np.ones((1, 1)), -self.rows.costs[None, :]
-            blocks.insert(0, [None, one, costs, None])
+            live = np.flatnonzero(self.rows.costs)
+            budget = np.append(1.0, -self.rows.costs[live])
+            parts.append(
+                (budget, np.full(budget.size, self.sums), np.append(self.free, hinges + live))
+            )
         if self.sums:
-            blocks.insert(0, [np.ones((1, self.free)), None, None, None])
-        return sparse.block_array(blocks, format="csc")
+            free = np.arange(self.free)
+            parts.append((np.ones(free.size), np.zeros_like(free), free))
+        values, at, across = (np.concatenate(part) for part in zip(*parts, strict=True))
+        shape = above + rows.size, self.ahead + columns.parts.size
+        return sparse.csc_array((values, (at, across)), shape=shape)
 
     def _products(self, gains: Array, samples: Ids, columns: Atoms) -> Any:
         """``gains_r'(X A_c)_i(r)`` for all rows r and columns c, one output at a time."""
