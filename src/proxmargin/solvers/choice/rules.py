@@ -443,7 +443,7 @@ def _kinked_classes(problem: Problem) -> tuple[Rule, ...]:
     """The rows for hinges of several columns of scores."""
     penalty, gauge = problem.penalty, gauge_columns(problem.penalty)
     is_net = Trait.UNIFORM_NET in penalty.traits and penalty.l1 + penalty.l2 > 0
-    if isinstance(problem.loss.unshifted, CrammerSinger) and is_net:
+    if isinstance(problem.loss, CrammerSinger) and is_net:  # with margins of one
         return WORST_CLASS
     polyhedral = gauge is not None and gauge.is_polyhedral and penalty.l2 == 0
     return POLYHEDRAL_CLASSES if polyhedral else KINKED_CLASSES
