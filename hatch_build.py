@@ -28,7 +28,9 @@ class KernelsHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         levels, digest = self._levels(), self._digest()
         if levels is not None:
-            settings = {**os.environ, "PYTHONPATH": str(Path(self.root) / "src")}
+            # pip's own environment, with Numba in it, is found by this variable
+            places = [str(Path(self.root) / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+            settings = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
             command = [sys.executable, "-m", "proxmargin.compiled.build", *levels]
             subprocess.run(command, cwd=self.root, env=settings, check=True)
         if self.target_name == "wheel" and version != "editable" and digest.is_current():
