@@ -12,11 +12,11 @@ from benchmarks.datasets import Floats
 from benchmarks.family_data import load_scaled
 from benchmarks.papers.claims import Claim, illustrated
 from benchmarks.papers.ito.agreement import OUR_CHECK
+from benchmarks.papers.ito.boxes import box_hyperplane_multiplier
 from benchmarks.papers.pictures import panels
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import table
 from proxmargin import History, NuSVC
-from proxmargin.functions.projections import box_hyperplane_multiplier
 
 __all__ = ["TABLES", "momentum", "multiplier_sum", "restarts_of"]
 

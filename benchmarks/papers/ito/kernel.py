@@ -14,8 +14,8 @@ from scipy.linalg import eigh
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.datasets import DataSet, Floats
+from benchmarks.papers.ito.boxes import capped_simplex
 from benchmarks.papers.ito.fapg import EPSILON, Fit, classes, repeated
-from proxmargin.functions.projections import capped_simplex
 
 __all__ = ["largest_eigenvalue", "nu_svm"]
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from benchmarks.papers.claims import Claim, decided, judged, order
 from benchmarks.papers.ito.agreement import OUR_MEASURE
 from benchmarks.papers.ito.bisections import bisection, refined_bisection
+from benchmarks.papers.ito.boxes import box_hyperplane_multiplier, capped_simplex
 from benchmarks.papers.ito.printed import PROJECTIONS
 from benchmarks.papers.table import Outcome, PaperTable, Size
 from benchmarks.report import seconds, table
 from proxmargin.compiled.projections.knapsack import Knapsack, pivot
-from proxmargin.functions.projections import box_hyperplane_multiplier, capped_simplex
 
 __all__ = ["TABLES"]
 

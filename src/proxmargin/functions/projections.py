@@ -189,53 +189,13 @@ def hinge_epigraphs(rows: ArrayLike, levels: ArrayLike, codes: ArrayLike) -> tup
     return out, out_levels
 
 
-def box_hyperplane_multiplier(
-    point: ArrayLike,
-    normal: ArrayLike,
-    total: float,
-    low: ArrayLike,
-    high: ArrayLike,
-    *,
-    guess: float | None = None,
-) -> tuple[Array, float]:
-    """The nearest point of a box cut by a hyperplane, and the multiplier of the hyperplane, one of
-    many where no entry is strictly inside its bounds.
+class BoxHyperplane:
+    """One box cut by one hyperplane of a nonzero normal, for projections in many proximal steps.
 
     ``u_i = clip(point_i - theta normal_i, low_i, high_i)`` with theta a root of ``h(theta) =
     normal'u(theta) = total`` (Lemma 2 of Ito, Takeda and Toh (2017)). The bounds hold exactly and
     ``normal'u`` is the total to the last digits that the free entries can express: entries differ
-    from the formula by its own rounding. Entries of zero normal are clipped. Normal and bounds may
-    be numbers, and bounds infinite.
-
-    Newton's method starts at ``guess``, such as theta of a similar point, and ends after few steps
-    if few entries have a breakpoint between the two; where it does not end at theta, a breakpoint
-    search (Kiwiel, 2008) follows.
-
-    Raises ValueError: input that is not a number or of other shape, ``low > high``, or a total that
-    no u in the box has. A total beyond the range by rounding (1e-12, relative to ``sum |normal
-    u|``) gives the end of the range.
-    """
-    return _nearest(_knapsack(point, normal, total, low, high), guess)
-
-
-def capped_simplex(
-    point: ArrayLike,
-    total: float,
-    cap: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    guess: float | None = None,
-) -> Array:
-    """The nearest u to ``point`` with ``weights'u = total`` and ``0 <= u <= cap``: (22) of Ito,
-    Takeda and Toh (2017), one class of the dual of the nu-SVM. Weights are ones by default;
-    ``guess`` and errors are those of `box_hyperplane_multiplier`."""
-    normal = 1.0 if weights is None else weights
-    return box_hyperplane_multiplier(point, normal, total, 0.0, cap, guess=guess)[0]
-
-
-class BoxHyperplane:
-    """One box cut by one hyperplane of a nonzero normal (`box_hyperplane_multiplier`), for
-    projections in many proximal steps.
+    from the formula by its own rounding.
 
     After a gradient step of length s from a point of the set, theta is about s times the multiplier
     of the optimality conditions, which converges with the iterates. So ``theta / step`` of the last
@@ -255,13 +215,21 @@ class BoxHyperplane:
         start = np.ascontiguousarray(point, dtype=np.float64)
         problem = Knapsack(start, self._normal, self._low, self._high, self._total)
         guess = None if self._rate is None else self._rate * step
-        u, theta = _nearest(problem, guess)
+        u, theta = nearest_in_box(problem, guess)
         self._rate = theta / step
         return u
 
 
-def _nearest(problem: Knapsack, guess: float | None) -> tuple[Array, float]:
-    """The nearest point and theta, by Newton's method from the guess or else a search."""
+def nearest_in_box(problem: Knapsack, guess: float | None) -> tuple[Array, float]:
+    """The nearest point of a box cut by a hyperplane, and the multiplier theta of the hyperplane,
+    one of many where no entry is strictly inside its bounds.
+
+    Newton's method starts at ``guess``, such as theta of a similar point, and ends after few steps
+    if few entries have a breakpoint between the two; where it does not end at theta, a breakpoint
+    search (Kiwiel, 2008) follows. Raises ValueError: entries that are not numbers, ``low > high``,
+    or a total that no u in the box has. A total beyond the range by rounding (1e-12, relative to
+    ``sum |normal u|``) gives the end of the range.
+    """
     if guess is not None:
         u, theta, _, _, near, valid = refined_point(problem, float(guess))
         if near and valid:
@@ -275,31 +243,6 @@ def _nearest(problem: Knapsack, guess: float | None) -> tuple[Array, float]:
 def _once(values: Array) -> Array:
     """The values, or a single entry if all are equal."""
     return values[:1].copy() if np.all(values == values[0]) else values
-
-
-def _knapsack(
-    point: ArrayLike, normal: ArrayLike, total: float, low: ArrayLike, high: ArrayLike
-) -> Knapsack:
-    start = np.ascontiguousarray(point, dtype=np.float64)
-    if start.ndim != 1 or start.size == 0:
-        raise ValueError(f"point has shape {np.shape(point)}; give a vector of at least one entry")
-    if not math.isfinite(total):
-        raise ValueError(f"total={total} is no finite number")
-    return Knapsack(
-        start,
-        _fitted("normal", normal, start.size),
-        _fitted("low", low, start.size),
-        _fitted("high", high, start.size),
-        float(total),
-    )
-
-
-def _fitted(name: str, value: ArrayLike, n: int) -> Array:
-    """The value as an array of n entries, or of one entry that holds for all."""
-    array = np.ascontiguousarray(value, dtype=np.float64)
-    if array.shape not in ((n,), (1,)) or (np.ndim(value) and array.size != n):
-        raise ValueError(f"{name} has shape {np.shape(value)}; give a number or {n} entries")
-    return array
 
 
 def _refuse(problem: Knapsack) -> None:

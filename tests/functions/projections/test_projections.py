@@ -9,19 +9,14 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from benchmarks.papers.ito.boxes import box_hyperplane_multiplier, capped_simplex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from proxmargin.compiled.projections.knapsack import Knapsack, _place
-from proxmargin.functions.projections import (
-    BoxHyperplane,
-    ball,
-    box_hyperplane_multiplier,
-    capped_simplex,
-    lp_ball,
-)
+from proxmargin.functions.projections import BoxHyperplane, ball, lp_ball
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
