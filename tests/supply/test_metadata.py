@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import shutil
 import subprocess
 import sys
 from importlib import metadata, util
@@ -22,6 +24,7 @@ from proxmargin.solvers.loop.solver import RULES
 
 ROOT = Path(__file__).parents[2]
 STUB = Path(proxmargin.__file__).with_suffix(".pyi")
+PYRIGHT = shutil.which("pyright") or shutil.which("basedpyright")
 
 USER = """
 import numpy as np
@@ -54,6 +57,7 @@ model.koef_
 """
 REVEALED = ("HuberizedSVC", "HuberizedSVCCV", "Comparison", "Path")
 FIRST_ERROR = 1 + USER.splitlines().index("pm.HuberizedSVM")
+WRONG = {*range(FIRST_ERROR, 1 + len(USER.splitlines()))}
 
 
 def homes() -> dict[str, str]:
@@ -68,6 +72,12 @@ def test_type_checkers_see_the_names_that_the_package_has() -> None:
     assert homes() == {**proxmargin._HOMES, **dict.fromkeys(proxmargin._MODULES, "")}
 
 
+def told(said: str) -> tuple[tuple[str, ...], set[int]]:
+    """The classes that a type checker revealed, and the lines with errors."""
+    kinds = re.findall(r'is "(?:proxmargin\.[\w.]*\.)?([A-Z]\w+)"', said)
+    return tuple(kinds), {int(line) for line in re.findall(r"user\.py:(\d+):.* error:", said)}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_a_type_checker_knows_classes_and_refuses_a_wrong_name(tmp_path: Path) -> None:
@@ -75,11 +85,21 @@ def test_a_type_checker_knows_classes_and_refuses_a_wrong_name(tmp_path: Path) -
     options = ["--strict", "--cache-dir", str(tmp_path / "cache"), "--config-file", ""]
     command = [sys.executable, "-m", "mypy", *options, "user.py"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
-    kinds = re.findall(r'Revealed type is "proxmargin\.[\w.]*\.(\w+)"', said)
-    assert tuple(kinds) == REVEALED, said
-    assert said.count('Revealed type is "float"') == 2, said
-    wrong = {int(line) for line in re.findall(r"^user\.py:(\d+): error:", said, re.MULTILINE)}
-    assert wrong == {*range(FIRST_ERROR, 1 + len(USER.splitlines()))}, said
+    assert told(said) == (REVEALED, WRONG), said
+    assert said.count('is "float"') == 2, said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PYRIGHT is None, reason="neither pyright nor basedpyright is on the PATH")
+def test_pyright_knows_the_same(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(USER)
+    options = {"typeCheckingMode": "strict", "extraPaths": [str(STUB.parents[1])]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(options))
+    command = [str(PYRIGHT), "--pythonpath", sys.executable, "user.py"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    said = said.replace(" - ", ": ")
+    assert told(said) == (REVEALED, WRONG), said
+    assert said.count('is "float"') == 2, said
 
 
 def test_the_names_that_type_checkers_know_are_those_of_the_tables() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+Kind = TypeVar("Kind", bound=type)  # of estimator, which keeps its type
 
 _SOLVING = """class_weight : None, 'balanced' or dict
         Multiplies the sample weights. A dict names labels of y (others only where each of y has its
@@ -181,7 +184,7 @@ def documented(
     *,
     unpenalised: str = "",
     warm: str = "",
-) -> Callable[[type], type]:
+) -> Callable[[Kind], Kind]:
     """Fill the marks in a class docstring, and say where models without probabilities get them.
 
     ``unpenalised``: what is proved without a penalty, besides the optimum of separable data.
@@ -193,7 +196,7 @@ def documented(
         "<attributes>": attributes,
     }
 
-    def fill(cls: type) -> type:
+    def fill(cls: Kind) -> Kind:
         text = cls.__doc__ or ""
         for mark, part in parts.items():
             text = text.replace(mark, part)
@@ -206,7 +209,7 @@ def documented(
     return fill
 
 
-def documented_kernels(solvers: str) -> Callable[[type], type]:
+def documented_kernels(solvers: str) -> Callable[[Kind], Kind]:
     """`documented` for models that take a kernel."""
     return documented(solvers, _KERNEL_PARAMETERS, _KERNEL_ATTRIBUTES, warm="; linear kernels only")
 
