@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC
-from proxmargin.compiled import digest, library, signatures
+from proxmargin.compiled import build, digest, library, signatures
 from proxmargin.compiled.library import Library, Refused
 from proxmargin.compiled.products.products import across, gather
 
@@ -153,6 +153,7 @@ def copy(tmp_path: Path) -> Path:
 @built
 @pytest.mark.parametrize("damage", ["table", "code", "sources", "machine"])
 def test_a_damaged_or_foreign_library_is_refused(damage: str, copy: Path) -> None:
+    assert digest.is_current(copy)
     table = copy / "kernels.json"
     content = table.read_bytes().partition(b"\n")[2]
     if damage == "table":
@@ -168,6 +169,24 @@ def test_a_damaged_or_foreign_library_is_refused(damage: str, copy: Path) -> Non
         Refused, match={"sources": "other sources", "machine": "another"}.get(damage, "damaged")
     ):
         Library(copy)
+    assert not digest.is_current(copy)
+
+
+def test_damaged_object_code_is_compiled_again(tmp_path: Path) -> None:
+    kept = tmp_path / "key"
+    assert not build._is_kept(kept)
+    kept.write_bytes(digest.sealed(b"code"))
+    assert build._is_kept(kept)
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert not build._is_kept(kept)
+
+
+@built
+def test_a_library_that_is_gone_is_built_again(copy: Path, monkeypatch) -> None:
+    monkeypatch.setattr(digest, "FOLDER", copy)
+    assert build._is_there(partly=False)
+    monkeypatch.setattr(library, "levels", lambda: ("none",))
+    assert not build._is_there(partly=False)
 
 
 @built

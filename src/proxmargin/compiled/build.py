@@ -52,12 +52,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=_processors())
     parser.add_argument("--again", action="store_true", help="even where one is up to date")
     chosen = parser.parse_args(arguments)
-    if not (chosen.levels or chosen.again) and digest.is_current(partly=chosen.first):
+    if not (chosen.levels or chosen.again) and _is_there(chosen.first):
         return
     compiler = _compiler()
     wanted = chosen.levels or [_own_level(compiler)]
     signatures = [each for each in read()[0] if each.is_first or not chosen.first]
     build(list(levels) if wanted == ["all"] else wanted, signatures, chosen.jobs, compiler)
+
+
+def _is_there(partly: bool) -> bool:
+    """Whether there is a library of the sources as they are, which this processor runs."""
+    try:
+        return digest.is_current(digest.FOLDER, partly=partly) and bool(
+            library.Library(digest.FOLDER)
+        )
+    except (library.Refused, OSError, ImportError):
+        return False
 
 
 def _processors() -> int:
@@ -130,7 +140,7 @@ def _compiled(signatures: list[Signature], level: str, jobs: int) -> Iterator[Co
     from proxmargin.compiled.objects import compiled
 
     paths = [CACHE / key for key in _keys(signatures, level)]
-    missing = [k for k, path in enumerate(paths) if not path.exists()]
+    missing = [k for k, path in enumerate(paths) if not _is_kept(path)]
     missing.sort(key=lambda k: not signatures[k].kernel.endswith(HEAVY))
     os.environ |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "NUMBA_OPT": "3"}
     os.environ |= {"PROXMARGIN_KERNELS": "numba", "OMP_NUM_THREADS": "1"}
@@ -141,10 +151,18 @@ def _compiled(signatures: list[Signature], level: str, jobs: int) -> Iterator[Co
         for future in as_completed(futures):
             path = paths[futures[future]]
             draft = path.with_suffix(f".{os.getpid()}")
-            draft.write_bytes(pickle.dumps(future.result()))
+            draft.write_bytes(digest.sealed(pickle.dumps(future.result())))
             os.replace(draft, path)
     for path in paths:
-        yield pickle.loads(path.read_bytes())
+        yield pickle.loads(digest.unsealed(path.read_bytes()))
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether object code is there, undamaged."""
+    try:
+        return bool(digest.unsealed(path.read_bytes()))
+    except (OSError, ValueError):
+        return False
 
 
 def _keys(signatures: list[Signature], level: str) -> Iterator[str]:

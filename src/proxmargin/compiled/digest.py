@@ -65,6 +65,14 @@ def sealed(content: bytes) -> bytes:
     return sha256(content).hexdigest().encode() + b"\n" + content
 
 
+def unsealed(content: bytes) -> bytes:
+    """What is behind a digest; ValueError if it has another."""
+    seal, _, rest = content.partition(b"\n")
+    if sha256(rest).hexdigest().encode() != seal:
+        raise ValueError("damaged")
+    return rest
+
+
 def levels() -> tuple[str, ...]:
     """Of processors of this kind, the best first; none where no library is built."""
     return LEVELS.get(machine().rpartition("-")[2], ())
@@ -79,13 +87,15 @@ def compiler() -> list[str]:
 def is_current(folder: Path = FOLDER, *, partly: bool = False) -> bool:
     """Whether there is a library of the sources as they are, for this system; or part of one."""
     try:
-        seal, _, content = (folder / "kernels.json").read_bytes().partition(b"\n")
-        table = json.loads(content)
+        table = json.loads(unsealed((folder / "kernels.json").read_bytes()))
         return (
-            sha256(content).hexdigest().encode() == seal
-            and table["digest"] == digest_of(sources())
+            table["digest"] == digest_of(sources())
             and table["machine"] == machine()
             and (partly or table["complete"])
+            and all(
+                sha256((folder / f"kernels-{level}{SUFFIX}").read_bytes()).hexdigest() == own
+                for level, own in table["libraries"].items()
+            )
         )
     except (OSError, ValueError, KeyError):
         return False

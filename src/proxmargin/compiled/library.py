@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.compiled.digest import FOLDER, SUFFIX, levels, machine, of_sources
+from proxmargin.compiled.digest import FOLDER, SUFFIX, levels, machine, of_sources, unsealed
 from proxmargin.compiled.signatures import described, is_listed, place_of
 
 PACKAGE = "proxmargin."
@@ -44,10 +44,10 @@ class Library:
     """A library that this processor runs, and its table."""
 
     def __init__(self, folder: Path) -> None:
-        seal, _, content = (folder / "kernels.json").read_bytes().partition(b"\n")
-        if sha256(content).hexdigest().encode() != seal:
-            raise Refused("kernels.json is damaged")
-        table = json.loads(content)
+        try:
+            table = json.loads(unsealed((folder / "kernels.json").read_bytes()))
+        except ValueError:
+            raise Refused("kernels.json is damaged") from None
         if table["machine"] != machine():
             raise Refused(f"it is for {table['machine']}")
         if table["digest"] != of_sources():
