@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from proxmargin import DWD, MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
+from proxmargin import DWD, DDAGClassifier, MarginFDA, MarginMPM, NuSVC, kappa_max, nu_range
 from proxmargin.models.classifiers import nu_dwd
 from proxmargin.models.limits import kappa as limits
 from proxmargin.models.limits.nu import ProgramTooLargeError
@@ -62,6 +62,38 @@ def test_a_nu_below_the_least_is_refused_with_the_least() -> None:
     model = NuSVC(nu=1.05 * least).fit(X, y)
     assert model.certificate_.primal < 0
     assert model.coef_.any()
+
+
+def three_classes() -> tuple[Any, Any]:
+    """The class 'a' is far from 'b' and 'c', which overlap."""
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.repeat(["a", "b", "c"], 30)
+    X[:30] += 20.0
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("model", "among", "problem"),
+    [
+        (NuSVC(nu=0.05), "abc", "class 'b' against the others"),
+        (NuSVC(nu=0.05), "bc", "class 'c' against 'b'"),
+        (DDAGClassifier(NuSVC(nu=0.05)), "bc", "class 'c' against 'b'"),
+    ],
+)
+def test_the_classes_that_a_nu_is_too_small_for_are_named(
+    model: Any, among: str, problem: str
+) -> None:
+    X, y = three_classes()
+    rows = np.isin(y, list(among))
+    fitted = rows | isinstance(model, DDAGClassifier)
+    with pytest.raises(ValueError, match=f", for {problem}") as refused:
+        model.fit(X[fitted], y[fitted])
+    least, most = nu_range(X[rows], y[rows] == problem[7])
+    assert f"nu_min={least:.6g} and nu_max={most:.6g}" in str(refused.value)
+
+
+def test_of_more_classes_the_one_whose_largest_kappa_refuses_is_named() -> None:
+    with pytest.raises(ValueError, match=r"kappa_max=.*, for class 'b' against the others"):
+        MarginFDA(kappa=2.0).fit(*three_classes())
 
 
 def test_a_share_of_the_largest_nu_is_that_number_and_warns_where_no_margin_is_left() -> None:

@@ -29,7 +29,7 @@ from proxmargin.data.kernels.matrices import ComputedKernel, kernel_matrix
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses import Loss
 from proxmargin.models.classifiers.kernel_rounds import SUPPORT_CUTS, Rounds, model_of
-from proxmargin.models.fitting.assembly import Assembly
+from proxmargin.models.fitting.assembly import Assembly, each_class, opposed
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext, for_each
 from proxmargin.models.fitting.parameters import KernelParameters, ThreadParameters
@@ -156,7 +156,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         return False
 
     def _check_gap(
-        self, problem: Problem, gap: Gap, status: Status, context: FitContext
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: str
     ) -> str | None:
         """The warning for an optimum without a margin, or None."""
         return None
@@ -164,6 +164,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
     def _with_remarks(
         self,
         context: FitContext,
+        targets: Targets,
         problems: Sequence[Problem],
         solutions: Sequence[Solution],
         gaps: Sequence[Gap],
@@ -171,9 +172,11 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         """Adds the warnings of `_check_gap`, unless an interruption ended the fit early."""
         if any(one.status is Status.INTERRUPTED for one in solutions):
             return context
-        ends = [one.status for one in solutions]
-        found = zip(problems, gaps, ends, strict=True)
-        told = [self._check_gap(*one, context) for one in found]
+        found = zip(problems, gaps, solutions, each_class(targets), strict=True)
+        told = [
+            self._check_gap(problem, gap, one.status, context, opposed(targets, k))
+            for problem, gap, one, k in found
+        ]
         return replace(context, remarks=tuple(remark for remark in told if remark))
 
     def _shortfall(self, short: list[Solution], problems: int, context: FitContext) -> str:
@@ -235,7 +238,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     def _publish(self, assembly: Assembly, solutions: list[Solution], context: FitContext) -> None:
         gaps = [one.gap for one in solutions]
-        context = self._with_remarks(context, assembly.problems, solutions, gaps)
+        context = self._with_remarks(context, assembly.targets, assembly.problems, solutions, gaps)
 
         def finish(k: int, problem: Problem) -> tuple[Solution, Array]:
             solution = self._finished(problem, solutions[k])
@@ -287,7 +290,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         self.__dict__.pop("coef_", None)  # left by an earlier fit with a linear kernel
         solutions, models = [one for one, _ in found], [model for _, model in found]
         gaps = [model.gap for model in models]
-        context = self._with_remarks(context, problems, solutions, gaps)
+        context = self._with_remarks(context, targets, problems, solutions, gaps)
         weights, intercepts = [], []
         for problem, model in zip(problems, models, strict=True):
             intercept = model.gap.point.intercept

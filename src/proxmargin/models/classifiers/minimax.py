@@ -108,7 +108,7 @@ class _MinimaxMachine(KernelMachine):
         self.kappa_ = per_class([float(self._loss_of(problem).kappa) for problem in problems])
 
     def _check_gap(
-        self, problem: Problem, gap: Gap, status: Status, context: FitContext
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: str
     ) -> str | None:
         def admissible() -> Admissible:
             loss = self._loss_of(problem)
@@ -121,9 +121,9 @@ class _MinimaxMachine(KernelMachine):
             )
             leaves_margin = loss.kappa < most.lower * (1.0 - KAPPA_ACCURACY)
             if leaves_margin:
-                return Admissible(True, f"it is below kappa_max={most}")
+                return Admissible(True, f"it is below kappa_max={most}, for {classes}")
             if most.is_known:
-                return Admissible(False, f"it is not below kappa_max={most}")
+                return Admissible(False, f"it is not below kappa_max={most}, for {classes}")
             return Admissible(None, f"kappa_max, which the time limit left unsettled, is {most}")
 
         return no_margin(self, "kappa", gap, status, isinstance(self.kappa, str), admissible)

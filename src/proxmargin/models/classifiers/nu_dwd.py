@@ -25,7 +25,7 @@ from proxmargin.functions.penalties import Ball, Penalty, Ridge
 from proxmargin.functions.rows import evenly_taken
 from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, per_class
 from proxmargin.models.fitting.admissible import Admissible, OfMax, no_margin, number_or_fraction
-from proxmargin.models.fitting.assembly import Assembly, each_class, margin_sums
+from proxmargin.models.fitting.assembly import Assembly, each_class, margin_sums, opposed
 from proxmargin.models.fitting.documented import documented_kernels
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.binary_data import KERNEL_RANK
@@ -184,18 +184,16 @@ class NuSVC(_NuMachine):
                 raise ValueError(f"nu={nu:g} is above nu_max=1, the largest without an intercept")
             return
         limits = [
-            (largest_nu(targets.signs(k)[:, 0], targets.shares), targets.classes, k)
+            (largest_nu(targets.signs(k)[:, 0], targets.shares), opposed(targets, k))
             for targets in fits
             for k in each_class(targets)
         ]
-        most, classes, k = min(limits, key=itemgetter(0))
+        most, classes = min(limits, key=itemgetter(0))
         if nu > most * (1 + NU_ROUNDING):
-            named = [str(label) for label in classes]
-            against = "the others" if len(named) > 2 else repr(named[0])
             told = f"the least of {len(limits)}, " if len(limits) > 1 else ""
             raise ValueError(
-                f"nu={nu:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S, {told}of class "
-                f"{named[k]!r} against {against}: choose a smaller nu, or a share such as '0.5max'"
+                f"nu={nu:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S, {told}of "
+                f"{classes}: choose a smaller nu, or a share such as '0.5max'"
             )
 
     def _nu_of(self, signs: Array, shares: Array) -> float:
@@ -231,18 +229,19 @@ class NuSVC(_NuMachine):
     def _with_remarks(
         self,
         context: FitContext,
+        targets: Targets,
         problems: Sequence[Problem],
         solutions: Sequence[Solution],
         gaps: Sequence[Gap],
     ) -> FitContext:
         before = dict(context.nus)
-        context = super()._with_remarks(context, problems, solutions, gaps)
+        context = super()._with_remarks(context, targets, problems, solutions, gaps)
         if context.nus != before:
             raise _MarginlessError
         return context
 
     def _check_gap(
-        self, problem: Problem, gap: Gap, status: Status, context: FitContext
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: str
     ) -> str | None:
         loss = _tail_mean(problem)
         if self._is_faint(problem, gap.primal) and status is not Status.TIME_LIMIT:
@@ -261,7 +260,8 @@ class NuSVC(_NuMachine):
             return None
 
         def admissible() -> Admissible:
-            return Admissible(leaves_margin, _range_in_words(bounds, leaves_margin))
+            words = _range_in_words(bounds, leaves_margin)
+            return Admissible(leaves_margin, f"{words}, for {classes}")
 
         return no_margin(self, "nu", gap, status, isinstance(self.nu, str), admissible)
 

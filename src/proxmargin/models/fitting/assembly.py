@@ -106,6 +106,12 @@ def each_class(targets: Targets) -> list[int]:
     return [1] if targets.classes.size == 2 else list(range(targets.classes.size))
 
 
+def opposed(targets: Targets, positive: int) -> str:
+    """The classes of a problem in words, by its positive one: the other one, or all others."""
+    named = [repr(str(label)) for label in targets.classes]
+    return f"class {named[positive]} against {'the others' if len(named) > 2 else named[0]}"
+
+
 def margin_sums(phi: MarginLoss, targets: Targets, joint: bool) -> list[MarginSum]:
     """The sum of a margin loss over the samples: for all classes jointly, or one a class."""
     if joint:
