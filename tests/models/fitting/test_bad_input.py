@@ -85,6 +85,8 @@ def data(rng):
         ({"multi_class": "ovo"}, "'ovo': DDAGClassifier"),
         ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict, got 'even'"),
         ({"class_weight": {0: -1.0}}, "class_weight: weights must be finite and >= 0"),
+        ({"class_weight": {0: "2"}}, "class_weight: weights must be numbers, got '2'"),
+        ({"class_weight": {0: True}}, "class_weight: weights must be numbers, got True"),
     ],
 )
 def test_a_bad_parameter_is_named_with_what_would_work(data, parameters, message) -> None:

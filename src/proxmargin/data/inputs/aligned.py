@@ -111,6 +111,28 @@ def by_sample(name: str, values: Any, X: Any) -> Any:
     return values.iloc[places]
 
 
+def by_class(name: str, values: Any, classes: Any) -> Any:
+    """A matrix of the classes, (n_classes, n_classes), in the order of ``classes``; ``name`` is
+    that of the parameter. A pandas data frame has it by its labels, anything else is in order.
+    Raises ValueError with the labels of rows or columns that are not those of the classes, and for
+    a masked entry."""
+    refuse_masked(name, values)
+    if _index_of(values) is None or getattr(values, "ndim", 0) != 2:
+        return values
+    places = []
+    for what, labels in (("row", values.index), ("column", values.columns)):
+        found = labels.get_indexer(classes) if labels.is_unique else np.array([-1])
+        others = np.delete(np.arange(len(labels)), found[found >= 0])
+        if others.size or np.any(found < 0):
+            wanted, held = shown(np.asarray(classes).tolist()), shown(labels.tolist())
+            raise ValueError(
+                f"{name} must have one {what} for each class, {wanted}, got the {what}s {held}: "
+                f"label both with the classes, or give {name}.to_numpy(), in the order of classes_"
+            )
+        places.append(found)
+    return values.iloc[places[0], places[1]]
+
+
 def by_feature(
     name: str,
     values: Any,
@@ -154,7 +176,7 @@ def by_feature(
     if absent and entries is None:
         advice = "a dict may leave features out" if missing is not None else "name every feature"
         raise ValueError(f"{name} has no entry for feature {absent[0]!r}: {advice}")
-    return np.array([of.get(each, entries) for each in features])
+    return [of.get(each, entries) for each in features]
 
 
 def is_labelled(values: Any) -> bool:

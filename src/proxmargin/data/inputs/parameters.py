@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from proxmargin.data.inputs.aligned import refuse_masked
 from proxmargin.runtime.brief import shown
 
 # Products and quotients of three such numbers stay within the range of float64, 2e-308 to 1.8e308.
@@ -95,6 +96,28 @@ def check_number(
             f"{name} must be {what} {least}{most}{' or None' if optional else ''}, got "
             f"{shown(value)}"
         )
+
+
+def real_numbers(name: str, given: Any) -> NDArray[np.float64]:
+    """The numbers of a parameter, of any shape, as float64. ValueError that names it: text, True or
+    False, complex numbers, dates, lists of different lengths, masked entries."""
+    refuse_masked(name, given)
+    try:
+        # an array of one type hides text and truth values among the numbers of a list
+        found = np.asarray(given, dtype=None if hasattr(given, "dtype") else object)
+        if found.dtype == object:
+            wrong = [each for each in found.ravel().tolist() if not _is_real(each)]
+        else:
+            wrong = [] if found.dtype.kind in "iuf" else [given]
+        if not wrong:
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        wrong = [given]
+    raise ValueError(f"{name} must be numbers, got {shown(wrong[0])}")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_strength(

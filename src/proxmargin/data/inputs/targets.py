@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.data.inputs.parameters import check_magnitude
+from proxmargin.data.inputs.parameters import check_magnitude, real_numbers
 from proxmargin.functions.losses.base import Array
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.memory import beside, empty_beside, mapped
@@ -134,10 +134,7 @@ def _class_factors(
             f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}"
         )
     found = [class_weight.get(_plain(label), 1.0) for label in classes]
-    try:
-        factors = np.array(found, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"class_weight: weights must be numbers, got {shown(found)}") from error
+    factors = real_numbers("class_weight: weights", found)
     if factors.shape != classes.shape or not np.all(np.isfinite(factors) & (factors >= 0)):
         raise ValueError("class_weight: weights must be finite and >= 0")
     check_magnitude(

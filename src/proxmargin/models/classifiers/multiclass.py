@@ -12,9 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import Design
-from proxmargin.data.inputs.aligned import by_feature, feature_labels, is_labelled
+from proxmargin.data.inputs.aligned import (
+    by_class,
+    by_feature,
+    by_sample,
+    feature_labels,
+    is_labelled,
+)
 from proxmargin.data.inputs.kinds import Labels
-from proxmargin.data.inputs.parameters import check_choice, check_number, check_strength
+from proxmargin.data.inputs.parameters import (
+    check_choice,
+    check_number,
+    check_strength,
+    real_numbers,
+)
 from proxmargin.data.inputs.targets import Targets, total_price
 from proxmargin.data.inputs.validation import LARGEST_OFFSET
 from proxmargin.functions.losses import (
@@ -112,7 +123,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     margins : float >= 0, (n_samples,) or (n_classes, n_classes), default 1.0
         In place of each 1 in the loss, the mu of Chierchia et al.: a number, one for each sample of
         `fit`, or one for each true class (row) and wrong class (column, in the order of
-        ``classes_``; the diagonal does not count), larger for worse mistakes. 'multinomial' has
+        ``classes_``; the diagonal does not count), larger for worse mistakes. pandas objects are
+        aligned: a Series with the index of ``X``, a data frame by its labels. 'multinomial' has
         none. Other margins than 1 take 'linear-program', 'ssnal', 'fbpd', and those for smooth
         losses.
     <shared>
@@ -166,11 +178,20 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
                 "margins are not for loss='multinomial', which has none: loss='logistic' has"
             )
 
-    def _checked_margins(self) -> Array:
+    def _checked_margins(self, classes: Any = None, given: Any = None) -> Array:
+        """The margins in the order of the ``classes`` and of the rows of ``given``, as far as known
+        and labelled; the diagonal of a matrix, which does not count, is one."""
+        if getattr(self.margins, "ndim", 0) == 2:
+            order = getattr(self.margins, "index", None) if classes is None else classes
+            ordered = by_class("margins", self.margins, order)
+        else:
+            ordered = by_sample("margins", self.margins, given)
         try:
-            margins = np.asarray(self.margins, dtype=np.float64)
-        except (TypeError, ValueError):
+            margins = real_numbers("margins", ordered)
+        except ValueError:
             margins = np.full(1, np.nan)
+        if margins.ndim == 2:
+            margins = np.where(np.eye(*margins.shape) > 0, 1.0, margins)
         if margins.ndim > 2 or not np.all((margins >= 0.0) & (margins <= LARGEST_OFFSET)):
             raise ValueError(
                 "margins must be a number >= 0, one a sample, or a matrix of one for each true "
@@ -178,13 +199,15 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             )
         return margins
 
-    def _encoded(self, y: NDArray[Any], weights: Array | None) -> Targets:
-        targets, margins = super()._encoded(y, weights), self._checked_margins()
-        count = targets.classes.size
+    def _encoded(self, y: NDArray[Any], weights: Array | None, given: Any = None) -> Targets:
+        targets = super()._encoded(y, weights)
+        margins, count = self._checked_margins(targets.classes, given), targets.classes.size
         if margins.ndim == 2 and margins.shape != (count, count):
+            gone = np.setdiff1d(y, targets.classes).tolist()
+            left = f" with a positive weight (not {shown(gone)})" if gone else ""
             raise ValueError(
-                f"margins must have a row and a column for each of the {count} classes, got shape "
-                f"{margins.shape}"
+                f"margins must have a row and a column for each of the {count} classes{left}, got "
+                f"shape {margins.shape}"
             )
         if margins.ndim != 1:
             return targets
@@ -200,7 +223,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     ) -> Sequence[Loss]:
         count = targets.classes.size
         loss = LOSSES[self.loss](targets.codes, targets.shares, count, targets.total)
-        margins = self._checked_margins()
+        margins = self._checked_margins(targets.classes)
         if np.all(margins == 1.0):
             return [loss]
         if targets.margins is not None:
@@ -227,7 +250,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         return _partition(self._ordered_groups(), self.n_features_in_)
 
     def _ordered_groups(self) -> Any:
-        return by_feature("groups", self.groups, self.n_features_in_, feature_labels(self))
+        given = by_feature("groups", self.groups, self.n_features_in_, feature_labels(self))
+        return np.array(given) if is_labelled(self.groups) else given
 
     def _in_order(self) -> dict[str, Any]:
         found = {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}

@@ -271,19 +271,21 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             sample_weight = by_sample("sample_weight", sample_weight, X)
         if offset is not None:
             offset = by_sample("offset", offset, X)
+        given = X
         in_passes = not isinstance(X, np.ndarray) and is_beyond_memory(X)
         if in_passes:
             self._check_passes()
             X, y, sample_weight = opened(self, X, y, sample_weight)
         else:
             X, y = validated(self, X, y)
-        targets = self._encoded(y, validated_weights(sample_weight, X))
+        targets = self._encoded(y, validated_weights(sample_weight, X), given)
         targets = targets.mapped if in_passes else targets
         self.__dict__.pop("largest_offset_", None)
         return X, targets if offset is None else self._with_offset(targets, offset, X)
 
-    def _encoded(self, y: NDArray[Any], weights: Array | None) -> Targets:
-        """The targets of validated labels and weights."""
+    def _encoded(self, y: NDArray[Any], weights: Array | None, given: Any = None) -> Targets:
+        """The targets of validated labels and weights. ``given``: the samples as they were given,
+        whose index parameters of the samples are put into the order of."""
         return Targets.encode(y, weights, self.class_weight)
 
     def _assembled(self, X: Any, targets: Targets, context: FitContext | None = None) -> Assembly:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.inputs.aligned import by_feature, feature_labels
-from proxmargin.data.inputs.parameters import check_magnitude
+from proxmargin.data.inputs.parameters import check_magnitude, real_numbers
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import are_separated
 from proxmargin.runtime.brief import shown, users_level
@@ -33,7 +33,7 @@ def checked_factors(
     if penalty_factor is None:
         return None
     given = by_feature("penalty_factor", penalty_factor, n_features, labels, missing=1.0)
-    factors = _numbers("penalty_factor", given)
+    factors = real_numbers("penalty_factor", given)
     if factors.shape != (n_features,):
         raise ValueError(
             f"penalty_factor must be one number a feature, ({n_features},), got an array of shape "
@@ -140,7 +140,7 @@ def _one_side(
     name: str, given: Any, default: float, n_features: int, labels: Sequence[Any] | None
 ) -> Array:
     given = by_feature(name, given, n_features, labels, missing=default)
-    side = _numbers(name, default if given is None else given)
+    side = real_numbers(name, default if given is None else given)
     if side.ndim > 0 and side.shape != (n_features,):
         raise ValueError(
             f"{name} must be a number or one a feature, ({n_features},), got an array of shape "
@@ -152,15 +152,6 @@ def _one_side(
         name, float(np.max(np.abs(side), initial=0.0, where=np.isfinite(side))), positive=False
     )
     return np.array(np.broadcast_to(side, n_features), dtype=np.float64)
-
-
-def _numbers(name: str, given: Any) -> Array:
-    if np.iscomplexobj(given):
-        raise ValueError(f"{name} must be real numbers, got {shown(given)}")
-    try:
-        return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, got {shown(given)}") from error
 
 
 def _first(values: Array, bad: NDArray[np.bool_]) -> str:

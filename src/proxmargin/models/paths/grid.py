@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.data.inputs.parameters import check_magnitude, check_number
+from proxmargin.data.inputs.parameters import check_magnitude, check_number, real_numbers
 from proxmargin.functions.losses import Logistic
 from proxmargin.functions.penalties import ElasticNet, Ridge
 from proxmargin.models.classifiers.multiclass import MulticlassSVC
@@ -19,7 +19,12 @@ from proxmargin.models.fitting.assembly import Assembly, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.limits.critical import critical_strength
 from proxmargin.optimality.problem import Problem
-from proxmargin.optimality.unpenalised import are_separated, smooth_critical_strength
+from proxmargin.optimality.unpenalised import (
+    NEGLIGIBLE_LOSS,
+    are_separated,
+    null_point,
+    smooth_critical_strength,
+)
 from proxmargin.runtime.brief import shown, users_level
 
 Array = NDArray[np.float64]
@@ -48,8 +53,8 @@ class Strength:
         """The values as an array; raises ValueError for values outside the parameter's range."""
         least = ">= 0" if self.falls else "> 0"
         try:
-            grid = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
+            grid = real_numbers(f"{self.name}s", values)
+        except ValueError:
             grid = np.empty(0)
         good = np.isfinite(grid) & (grid >= 0 if self.falls else grid > 0)
         if grid.ndim != 1 or grid.size == 0 or not np.all(good):
@@ -213,7 +218,8 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
     TypeError
         The estimator has no ``C`` and ``eta``.
     ValueError
-        Invalid parameters or data, named in the message.
+        Invalid parameters or data, named in the message; margins of zero, at which all-zero
+        coefficients have no loss.
 
     See Also
     --------
@@ -242,6 +248,11 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
         return 0.0
     (problem,) = assembly.problems
     strength = critical_strength(problem) * assembly.targets.total
+    if strength == 0 and problem.value(null_point(problem)) < NEGLIGIBLE_LOSS:
+        raise ValueError(
+            "critical_C is infinite: with these margins all-zero coefficients have no loss, and "
+            f"are optimal at every C; give margins > 0, got {shown(estimator.margins)}"
+        )
     return template.norm_share / strength if strength > 0 else np.inf
 
 

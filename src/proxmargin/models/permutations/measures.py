@@ -111,7 +111,7 @@ class OneByOne:
 
     def _by_coefficients(self, model: MarginEstimator, codes: Codes) -> tuple[Array, float]:
         """Of a linear model, in units of its features: standardised ones if it standardises."""
-        targets = Targets.encode(self.classes[codes], None, model.class_weight)
+        targets = model._encoded(self.classes[codes], None)
         stop = model._bounded(model._started(), self._design.n_samples, self._design.n_features)
         model._fit_recorded(self._design, targets, FitContext(stop))
         coef = np.ravel(model.coef_)

@@ -287,9 +287,12 @@ def _checked(
     if isinstance(estimator, MarginEstimator):
         estimator._check_parameters()
         estimator._check_model()
-        estimator = copy(estimator)
+        estimator, given = copy(estimator), X
         X, y = validated(estimator, X, y)
+        targets = estimator._encoded(y, None, given)
         estimator._without_names()
+        if targets.margins is not None:  # they stay with the samples, and labels change places
+            estimator.margins = targets.margins
     else:  # checks its data itself
         check_labels(y)
         y = column_or_1d(y)

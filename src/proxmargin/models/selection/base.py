@@ -22,6 +22,7 @@ from proxmargin.data.inputs.parameters import (
     check_number,
     check_threads,
     is_number_of_folds,
+    real_numbers,
 )
 from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
@@ -179,9 +180,10 @@ class CrossValidated(
         params = {name: by_sample(name, each, X) for name, each in params.items()}
         routed = self._routed(sample_weight, params)
         template = self._template()
+        given = X
         X, y = validated(template, X, y)
         weights = validated_weights(sample_weight, X)
-        targets = template._encoded(y, weights)
+        targets = template._encoded(y, weights, given)
         if offset is not None:
             targets = template._with_offset(targets, offset, X)
         data = ValidatedRows(
@@ -335,8 +337,8 @@ class CrossValidated(
         plain.__dict__.update(callbacks=self.callbacks, verbose=self.verbose)
         plain._check_parameters()
         try:
-            ratios = np.atleast_1d(np.asarray(getattr(self, "l1_ratios", 1.0), dtype=float))
-        except (TypeError, ValueError):
+            ratios = np.atleast_1d(real_numbers("l1_ratios", getattr(self, "l1_ratios", 1.0)))
+        except ValueError:
             ratios = np.empty(0)
         shares_of(getattr(self, "relaxed", False))
         if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):

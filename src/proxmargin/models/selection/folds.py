@@ -20,7 +20,7 @@ from scipy import sparse
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs import Design, RowView, as_design
 from proxmargin.data.designs.samples import holds_objects
-from proxmargin.data.inputs.parameters import row_numbers
+from proxmargin.data.inputs.parameters import real_numbers, row_numbers
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly
@@ -64,8 +64,8 @@ def shares_of(relaxed: Any) -> tuple[float, ...]:
     if isinstance(relaxed, bool | np.bool_):
         return SHARES if relaxed else (1.0,)
     try:
-        given = np.unique(np.asarray(relaxed, dtype=np.float64).ravel())
-    except (TypeError, ValueError):
+        given = np.unique(real_numbers("relaxed", relaxed).ravel())
+    except ValueError:
         given = np.empty(0)
     if not given.size or not np.all((given >= 0.0) & (given <= 1.0)):
         raise ValueError(f"relaxed must be True, False or numbers in [0, 1], got {shown(relaxed)}")

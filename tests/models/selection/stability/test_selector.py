@@ -293,6 +293,7 @@ def test_bad_settings_are_refused_before_work_starts(data) -> None:
     refused(data, r"n_jobs must be", n_jobs=0)
     refused(data, r"cluster must be", cluster=1.5)
     refused(data, r"alphas must be a non-empty list", alphas=[-1.0])
+    refused(data, r"alphas must be a non-empty list", alphas=["0.1", 1.0])
 
 
 def test_generators_draw_the_halves(data) -> None:

@@ -211,11 +211,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
         sample_weight = by_sample("sample_weight", sample_weight, X)
         offset = by_sample("offset", offset, X)
         groups = by_sample("groups", groups, X)
+        given = X
         X, y = validated(template, X, y)
         if X.shape[1] < 2:
             raise ValueError("a selection needs at least 2 features, got 1 (n_features = 1)")
         weights = validated_weights(sample_weight, X)
-        targets = template._encoded(y, weights)
+        targets = template._encoded(y, weights, given)
         shift = template._checked_offset(offset, X, targets.classes)
         own = np.ones(targets.codes.size) if weights is None else weights
         names = template._without_names().get("feature_names_in_")
