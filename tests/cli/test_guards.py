@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
+from proxmargin import L2SVC, read_data, save_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK, USAGE
+from proxmargin.files.errors import DataError
 
 ROWS = 60
 
@@ -141,6 +146,41 @@ def test_a_huge_number_is_named_by_its_row_and_column_and_read_as_missing(tmp_pa
     assert "1e+308 in row 11, column 'b'" in said
     assert "--missing b=1e+308" in said
     assert main([*command, "--missing", "b=1e+308", "--impute", "median"]) == OK
+
+
+@pytest.mark.parametrize("command", ["predict", "coefs", "permute"])
+def test_a_huge_number_is_named_alike_beside_the_model_of_a_file(
+    command, model, training, tmp_path, capsys
+):
+    frame = pd.read_csv(training)
+    frame.loc[4, "f2"] = -1e80
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    assert main([command, str(model), str(tmp_path / "d.csv")]) == USAGE
+    assert "-1e+80 in row 5, column 'f2' (counting data rows from 1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("d.csv", "a,b,y\n1,2,p\n1,1e71,q\n", "row 2, column 'b'"),
+        ("d.svm", "1 1:1 2:2\n2 1:1 2:1e71\n", "row 2, column '2'"),
+    ],
+)
+def test_a_huge_number_is_named_in_python_too(name, text, where, tmp_path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=rf"1e\+71 in {where} \(counting data rows from 1\)"):
+        read_data(tmp_path / name)
+
+
+def test_a_huge_number_is_named_beside_the_text_that_a_pipeline_takes(tmp_path, capsys):
+    X = pd.DataFrame({"a": ["u", "v"] * 10, "b": np.arange(20.0), "c": np.arange(20.0) % 3})
+    text = ColumnTransformer([("a", OneHotEncoder(), ["a"])], remainder="passthrough")
+    fitted = make_pipeline(text, L2SVC()).fit(X, np.arange(20) > 9)
+    save_model(fitted, tmp_path / "m.pmz")
+    X.loc[3, "c"] = 1e71
+    X.to_csv(tmp_path / "d.csv", index=False)
+    assert main(["predict", str(tmp_path / "m.pmz"), str(tmp_path / "d.csv")]) == USAGE
+    assert "1e+71 in row 4, column 'c'" in capsys.readouterr().err
 
 
 def test_features_of_one_value_each_are_told(tmp_path, capsys):

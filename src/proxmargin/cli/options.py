@@ -243,14 +243,12 @@ def folds_of(arguments: argparse.Namespace, folds: int | None) -> Any:
 
 
 def table_of(arguments: argparse.Namespace) -> Table:
-    """The data that the arguments name, of numbers that all models take."""
-    from proxmargin.files.tables.features import refuse_huge
+    """The data that the arguments name."""
     from proxmargin.files.tables.table import read_data
 
     given = {name: getattr(arguments, name) for name in OF_TABLES}
     blanks = arguments.impute is not None
     table = read_data(arguments.data, **given, blanks=blanks, dialect=dialect_of(arguments))
-    refuse_huge(table)
     tell(table, arguments)
     return table
 

@@ -409,20 +409,26 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
         )
 
 
-def refuse_huge(table: Table) -> None:
-    """Refuse numbers beyond those that every model takes: by data row (from 1) and column name."""
-    X = table.X
-    low, high = extremes(X)
+def of_modest_numbers(table: Table) -> Table:
+    """The table. Raises DataError for a number beyond those that every model takes: by its data row
+    (from 1) and the name of its column."""
+    X: Any = table.X
+    names = table.feature_names
+    if hasattr(X, "dtypes"):  # with the text that a model takes
+        X = X.select_dtypes("number")
+        names, X = [*X], X.to_numpy(dtype=np.float64)
+    low, high = (each.astype(np.float64) for each in extremes(X))
     wide = np.flatnonzero((high > AS_THEY_ARE.most) | (low < -AS_THEY_ARE.most))
     if wide.size:
-        columns = X[:, wide].toarray() if sp.issparse(X) else X[:, wide]
+        columns = X[:, wide].toarray() if sp.issparse(table.X) else X[:, wide]
         row, at = np.argwhere(np.abs(columns) > AS_THEY_ARE.most)[0].tolist()
         value, column = float(columns[row, at]), int(wide[at])
-        name = str(column + 1) if table.feature_names is None else table.feature_names[column]
+        name = str(column + 1) if names is None else names[column]
         place = row if table.rows is None else int(table.rows[row])
-        code = "" if table.feature_names is None else f" (missing='{name}={value!r}')"
+        code = "" if names is None else f" (missing='{name}={value!r}')"
         raise DataError(
             f"{table.source}: {value!r} in row {place + 1}, column {name!r} (counting data rows "
             f"from 1): products of numbers beyond {AS_THEY_ARE.most:g} overflow; rescale the "
             f"column, or read the number as missing where it stands for that{code}."
         )
+    return table

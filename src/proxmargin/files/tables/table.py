@@ -17,7 +17,7 @@ from proxmargin.files.errors import DataError
 from proxmargin.files.tables.cells import is_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest
-from proxmargin.files.tables.features import are_ids, extremes, suspected_codes
+from proxmargin.files.tables.features import are_ids, extremes, of_modest_numbers, suspected_codes
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
@@ -141,10 +141,10 @@ def read_data(
         dialect = replace(dialect, na_text=True)
     samples = open_source(source, dialect)
     if labels is None:
-        return samples.table(request)
+        return of_modest_numbers(samples.table(request))
     others = _named(open_source(labels, beside))
     try:
-        return _named(samples).table(request, others)
+        return of_modest_numbers(_named(samples).table(request, others))
     except DataError as error:
         hint = _swapped(_named(samples), others, request)
         raise DataError(f"{str(error)[:-1]}{hint}.") from None
@@ -213,7 +213,7 @@ def read_for_model(
         normalize_levels=normalize_levels,
         duplicates=duplicates,
     )
-    return open_source(source, dialect).for_model(wanted)
+    return of_modest_numbers(open_source(source, dialect).for_model(wanted))
 
 
 NARROWEST = 3  # rows by columns from which the rows are probably not samples
