@@ -203,7 +203,8 @@ WRITTEN: Mapping[str, Mapping[str, Any]] = {
         "action": "append",
         "default": [],
         "help": "cells that are missing, separated by commas, such as '?,.,n/a', or of one column "
-        "alone, such as age=-9; besides empty ones and the usual words; may be given again",
+        "alone, such as age=-9; besides empty ones and the usual words; may be given again; saved "
+        "models keep them",
     },
     "--short-rows": {
         "choices": ("error", "missing"),
@@ -282,11 +283,26 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
     return Dialect(
         separator={"tab": "\t", "\\t": "\t"}.get(arguments.sep, arguments.sep),
         missing=tuple(
-            word.strip() for word in ",".join(arguments.missing).split(",") if word.strip()
+            word.strip()
+            for words in arguments.missing
+            for word in words.split(",")
+            if word.strip() or not words.strip(", ")
         ),
         transpose=arguments.transpose,
         **{name: getattr(arguments, name) for name in same},
     )
+
+
+def keep_table_options(model: Any, arguments: argparse.Namespace) -> None:
+    """Keep with a model what cells of its training table stand for, for other tables: not how the
+    file was written."""
+    kept = {
+        "missing": dialect_of(arguments).missing,
+        "normalize_levels": arguments.normalize_levels,
+        "duplicates": arguments.duplicates != "error" and arguments.duplicates,
+    }
+    if any(kept.values()):
+        model.table_options_ = {name: value for name, value in kept.items() if value}
 
 
 def _number_or_auto(text: str) -> float | str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import proxmargin
+from proxmargin.cli import options
 from proxmargin.runtime.brief import Listing, plain
 from proxmargin.runtime.files import folder_of, replaced
 
@@ -101,7 +102,9 @@ def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str
             raise failure
 
 
-def model_saved(name: str | None, model: Any, imputer: Any) -> AbstractContextManager[str | None]:
+def model_saved(
+    arguments: argparse.Namespace, model: Any, imputer: Any = None
+) -> AbstractContextManager[str | None]:
     """`saved_first` of a model, after the imputer that filled in its training data, if any."""
 
     def save(name: str) -> None:
@@ -110,9 +113,10 @@ def model_saved(name: str | None, model: Any, imputer: Any) -> AbstractContextMa
             from proxmargin.data.inputs.preprocessing import Preprocessed
 
             whole = Preprocessed.of(imputer, model)
+        options.keep_table_options(whole, arguments)
         proxmargin.save_model(whole, name)
 
-    return saved_first(name, save)
+    return saved_first(arguments.output, save)
 
 
 @contextmanager

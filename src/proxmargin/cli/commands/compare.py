@@ -129,6 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = asked if asked in comparison.models_ else comparison.best_fitted_name_
     fitted = comparison.models_.get(name or "")
     wanted = arguments.output if fitted is not None else None
+    if fitted is not None:
+        options.keep_table_options(fitted, arguments)
     with (
         output.saved_first(wanted, lambda name: proxmargin.save_model(fitted, name)) as saved,
         output.saved_first(arguments.report, comparison.to_html) as reported,
@@ -425,6 +427,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
             (arguments.permutations, arguments.permute),
         )
     digest = folder.digest_of(table.source, table.X, table.y)
+    for model in found.models_.values():
+        options.keep_table_options(model, arguments)
     files = folder.publish(found, table.X, table.y, where, test=test, digest=digest)
     if arguments.json:
         output.print_json({"folder": str(where), "files": files, "recommended": found.recommended_})

@@ -444,6 +444,7 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
         ignore=arguments.ignore,
         dialect=options.dialect_of(arguments),
     )
+    options.tell(table, arguments)
     if table.y is None:
         raise ValueError(f"{arguments.data} has no labels to permute: name their column (--target)")
     if isinstance(model, Preprocessed):

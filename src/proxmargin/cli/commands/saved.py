@@ -268,6 +268,7 @@ def _data(arguments: argparse.Namespace, model: Any) -> tuple[Any, Any]:
         unseen="zero",  # of no account for standard deviations
         dialect=options.dialect_of(arguments),
     )
+    options.tell(table, arguments)
     known = {str(label): label for label in model.classes_}
     labels = [] if table.y is None else [known.get(str(label)) for label in table.y.tolist()]
     y = np.array(labels) if labels and None not in labels else None

@@ -320,6 +320,8 @@ MANIFEST = "model.json"
 SIGNATURE = "model.sig"
 # of models with calibrated scores, of estimators within others, and of imputers of version 0.1
 OPTIONAL = frozenset({"calibrator", "models", "imputed"})
+# of models whose training table was read with options that hold for other tables, too
+TABLE = "table"
 # of one estimator
 CONTENT = frozenset({"estimator", "settings", "fitted", "certificate"})
 _KEYS = CONTENT | {"format", "version", "proxmargin", "members"}
@@ -362,7 +364,7 @@ def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
     _refuse_other_version(manifest)
-    if set(manifest) - OPTIONAL != _KEYS or type(manifest["proxmargin"]) is not str:
+    if set(manifest) - OPTIONAL - {TABLE} != _KEYS or type(manifest["proxmargin"]) is not str:
         raise ModelFileError(f"its {MANIFEST} lacks entries or has unknown ones")
     _check_members(archive, manifest["members"])
     return manifest

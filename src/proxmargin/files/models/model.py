@@ -36,6 +36,7 @@ from proxmargin.files.models.archive import (
     MANIFEST,
     OPTIONAL,
     SIGNATURE,
+    TABLE,
     Sign,
     Verify,
     certificate_from_plain,
@@ -49,6 +50,7 @@ from proxmargin.files.models.archive import (
 )
 from proxmargin.files.models.composed import RECORDS, name_of, parts_of, put_together
 from proxmargin.files.models.fitted import form_of
+from proxmargin.files.tables.contents import DUPLICATES, Dialect
 from proxmargin.models.fitting.coefficients import Ranked
 from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.models.selection.calibrators import Calibrator
@@ -102,6 +104,8 @@ CERTIFIED = (
     *("primal", "dual", "gap", "relative_gap", "kkt_residual", "converged", "stop_reason"),
     *("n_iter", "n_passes", "seconds", "solver", "because"),
 )
+# what the training table was read with, and others are, too
+TABLE_OPTIONS = "table_options_"
 TOP_FEATURES = 10  # that the facts about a model name
 
 OF_SEVERAL = {"CalibratedMargin": "calibrates", "DDAGClassifier": "pairs_of"}
@@ -151,6 +155,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     0.1
     """
     content, arrays = _content(estimator)
+    if options := getattr(estimator, TABLE_OPTIONS, None):
+        content[TABLE] = CODEC.encode(options, TABLE_OPTIONS)
     document = document_of(content, arrays)
     signature = None if sign is None else sign(document)
     if not isinstance(signature, bytes | None):
@@ -261,6 +267,7 @@ def describe_model(model: Any) -> dict[str, Any]:
         "format_version": manifest["version"],
         "proxmargin": manifest["proxmargin"],
         **_facts(estimator),
+        **({"table_options": getattr(estimator, TABLE_OPTIONS)} if TABLE in manifest else {}),
     }
 
 
@@ -296,7 +303,26 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, An
         estimator = _restored(manifest, read)
         if set(digests) != used:
             raise ModelFileError("it holds members that do not belong to a model")
+        if TABLE in manifest:
+            setattr(estimator, TABLE_OPTIONS, _table_options(manifest[TABLE]))
     return estimator, manifest
+
+
+def _table_options(plain: Any) -> dict[str, Any]:
+    """How the cells of the training table were read, for others that the model is given."""
+    found = CODEC.decode(plain, TABLE_OPTIONS)
+    checks = {
+        "missing": lambda words: bool(Dialect(missing=words).missing == words),
+        "normalize_levels": lambda value: value is True,
+        "duplicates": DUPLICATES.__contains__,
+    }
+    try:
+        sound = all(checks[name](value) for name, value in found.items())
+    except Exception as error:  # forged values fail in any way
+        raise ModelFileError(f"its table options are none ({brief(error)})") from error
+    if not sound:
+        raise ModelFileError("its table options are none of a table")
+    return dict(found)
 
 
 def _unfitted(name: Any, plain: Any) -> Any:

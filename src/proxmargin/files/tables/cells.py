@@ -84,10 +84,15 @@ def text_columns(frame: Any) -> list[Any]:
     return [frame[name] for name in names if frame[name].notna().any()]
 
 
+def are_among(column: Any, words: Collection[str]) -> Any:
+    """Which cells are these words, or the numbers that they are."""
+    codes = words if is_text(column.dtype) else [float(w) for w in words if is_number(w)]
+    return column.isin(codes)
+
+
 def without(column: Any, words: Collection[str]) -> Any:
     """The column without these words, or the numbers that they are."""
-    codes = words if is_text(column.dtype) else [float(w) for w in words if is_number(w)]
-    return column.mask(column.isin(codes)) if len(codes) else column
+    return column.mask(are_among(column, words)) if len(words) else column
 
 
 def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.cells import (
     MISSING,
+    are_among,
     as_text,
     is_text,
     normal_form,
@@ -89,6 +90,7 @@ class NamedColumns:
     turned: bool = False  # whether the samples are columns of the file
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
     words: Collection[int] = ()  # columns that are text whatever they look like
+    unmatched: list[str] = field(default_factory=list)  # codes of one column that it does not have
 
     @cached_property
     def called(self) -> list[str]:
@@ -113,7 +115,13 @@ class NamedColumns:
             codes = [*shared, *own.get(self.called[j], ())]
             if dtype.kind in "fiub" and not codes:
                 continue
-            column = numbers_or_text(without(numbers_or_text(frame[j]), codes))
+            cells = numbers_or_text(frame[j])
+            self.unmatched.extend(
+                f"{self.called[j]}={code}"
+                for code in own.get(self.called[j], ())
+                if not are_among(cells, [code]).any()
+            )
+            column = numbers_or_text(without(cells, codes))
             if not is_text(column.dtype) or self.typed:
                 pass
             elif j in text:
@@ -219,6 +227,11 @@ class NamedColumns:
         if request.target is None and request.labelled:
             warn_of_default_target(table, self.source)
         weights, groups = found.get("weights"), found.get("groups")
+        unmatched = [*self.unmatched, *([] if labels is None else labels.unmatched)]
+        if unmatched:
+            notes.append(
+                f"{self.source}: matched no cell: {listed(dict.fromkeys(unmatched))} (missing=)"
+            )
         return replace(
             table,
             weights=None if weights is None else sample_weights(weights, self.source),
@@ -372,7 +385,8 @@ class NamedColumns:
             words = frame[list(request.text)].astype(object)
             frame = frame.assign(**words.where(words.notna(), np.nan))
             named = None if y is None else found["target"].name
-            return Table(frame, y, [*frame], named, self.source, ids=found.get("ids"))
+            told = tuple(self.notes)
+            return Table(frame, y, [*frame], named, self.source, ids=found.get("ids"), notes=told)
         frame = known_levels(frame, features, request, self.source)
         table = self._table(features, frame, found, y, request.blanks, NOT_FILLED)
         return replace(table, notes=tuple(self.notes))

@@ -36,7 +36,8 @@ class Dialect:
         What begins a line, or the rest of one, that is no data.
     missing : sequence of str
         Cells that are missing, besides empty ones and the usual words; of one column alone as
-        ``'COLUMN=-9'``. Also of typed tables, such as Parquet.
+        ``'COLUMN=-9'``. Also of typed tables, such as Parquet. A model file keeps those of the
+        training table, to which those of another one add.
     short_rows : {'error', 'missing'}
         Whether rows with too few cells are refused, or end with missing cells.
     sheet : str or int, optional
@@ -49,7 +50,8 @@ class Dialect:
     Raises
     ------
     DataError
-        For marks of another length, and an unknown encoding or treatment of short rows.
+        For marks of another length, empty words, and an unknown encoding or treatment of short
+        rows.
     """
 
     separator: str | None = None
@@ -67,6 +69,13 @@ class Dialect:
     def __post_init__(self) -> None:
         words = (self.missing,) if isinstance(self.missing, str) else tuple(self.missing)
         object.__setattr__(self, "missing", words)
+        empty = [word for word in words if not word.strip() or word[0] == "=" or word[-1] == "="]
+        if empty:
+            raise DataError(
+                f"{empty[0]!r} is no code of missing cells: a code of all columns is written "
+                "missing=CODE, one of a single column missing=COLUMN=CODE; empty cells are missing "
+                "without one."
+            )
         for what, mark in (
             ("separator", self.separator),
             ("decimal mark", self.decimal),
@@ -114,6 +123,8 @@ class Dialect:
 
 
 USUAL = Dialect()
+
+DUPLICATES = ("error", "suffix", "mean", "first")
 
 
 FeatureMatrix: TypeAlias = "NDArray[Any] | sp.csr_array"

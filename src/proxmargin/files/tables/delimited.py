@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Iterator
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.cells import MISSING
+from proxmargin.files.tables.cells import MISSING, is_number
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.layout import COMMENTS, Layout, cells, is_blank, is_note, layout_of
@@ -21,6 +22,9 @@ from proxmargin.runtime.brief import brief, shown
 # A cell has a place and a length in the parsed text, and a float64 in the table and the features.
 _CELL_BYTES = 32
 _NOTES = 50  # rows below a table at most
+_FIRST = 100  # rows that tell how numbers are written
+# numbers that could have a point between groups of digits
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?|0")
 
 
 def read_delimited(
@@ -33,15 +37,33 @@ def read_delimited(
     if nul == 0:
         raise DataError(_nul_sentence(path, dialect, Layout(usual or ",", [], 0)))
     layout = layout_of(str(path), lines[:nul], dialect, usual, any_text=any_text)
-    return columns_of_text(path, dialect, layout)
+    usual_marks = layout.separator == ";" and dialect.decimal == "." and not dialect.thousands
+    grouped = _grouped(lines[:nul], layout) if usual_marks else set()
+    first: list[str] = next(cells(lines[layout.skipped : nul], layout.separator, layout.quote), [])
+    words = {j for j, cell in enumerate(first) if _is_word(cell.strip(), dialect)}
+    return columns_of_text(path, dialect, layout, grouped, words)
 
 
-def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumns:
-    """The columns of a text table that is laid out so."""
+def columns_of_text(
+    path: Path,
+    dialect: Dialect,
+    layout: Layout,
+    grouped: Collection[int] = (),
+    words: Collection[int] = (),
+) -> NamedColumns:
+    """The columns of a text table that is laid out so, of which some begin with numbers that may be
+    ``grouped``, and others with ``words``."""
     notes = list(layout.notes)
 
     def parse(positions: Collection[int], text: Collection[int]) -> Any:
-        frame, said = _whole_rows(path, dialect, layout, _frame(path, dialect, layout, text))
+        asked = {*text}.difference(words)  # pandas reads text faster where it finds it itself
+        frame, said = _whole_rows(path, dialect, layout, _frame(path, dialect, layout, asked, text))
+        doubtful = [layout.names[j] for j in positions if j in grouped and _thrice(frame[j])]
+        if doubtful:
+            said.append(
+                f"{path}: three digits follow each point, which is read as a decimal one, in "
+                f"{listed(doubtful)}; if it groups digits, say so (thousands='.' with decimal=',')"
+            )
         # columns may be loaded more than once
         notes.extend(note for note in said if note not in notes)
         return frame
@@ -51,11 +73,41 @@ def columns_of_text(path: Path, dialect: Dialect, layout: Layout) -> NamedColumn
     )
 
 
+def _grouped(lines: list[str], layout: Layout) -> set[int]:
+    """The columns whose first cells are numbers with three digits after each point."""
+    some = lines[layout.skipped : layout.skipped + _FIRST]
+    rows = cells(some, layout.separator, layout.quote)
+    columns = enumerate(zip(*(row for row in rows if len(row) == len(layout.names)), strict=True))
+    words = ((j, {cell.strip() for cell in column} - {*MISSING}) for j, column in columns)
+    return {j for j, found in words if found and all(map(_GROUPED.fullmatch, found))}
+
+
+def _is_word(cell: str, dialect: Dialect) -> bool:
+    """Whether a column with this cell is one of text."""
+    others = {*MISSING, *dialect.missing, "true", "false"}
+    return not (others & {cell, cell.lower()} or is_number(cell, dialect.decimal))
+
+
+def _thrice(column: Any) -> bool:
+    """Whether all numbers could have thousands in the place of their decimals."""
+    if column.dtype.kind != "f":
+        return False
+    sizes = column.dropna().abs()
+    grouped = ((sizes >= 1) | (sizes == 0)) & (sizes < 1000) & (sizes.round(3) == sizes)
+    return bool(grouped.all() and (sizes % 1 != 0).any())
+
+
 def _frame(
-    path: Path, dialect: Dialect, layout: Layout, text: Collection[int], *, beyond: bool = False
+    path: Path,
+    dialect: Dialect,
+    layout: Layout,
+    asked: Collection[int],
+    text: Collection[int],
+    *,
+    beyond: bool = False,
 ) -> Any:
-    """The cells, labelled by position: numbers, or text as it is written. ``beyond``: rows may have
-    more cells, all of them empty."""
+    """The cells, labelled by position: numbers, or text as it is written, also in the columns
+    ``asked`` of those of ``text``. ``beyond``: rows may have more cells, all of them empty."""
     pd = pandas()
     width = len(layout.names)
     # to the last bit, as pandas reads floats from 3.1 on in any case
@@ -79,7 +131,7 @@ def _frame(
                 header=None,
                 names=range(width),
                 index_col=False,
-                dtype=dict.fromkeys(text, str),
+                dtype=dict.fromkeys(asked, str),
                 keep_default_na=False,
                 na_values=words,
                 skipinitialspace=layout.separator != "\t",
@@ -98,7 +150,7 @@ def _frame(
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _refuse_uneven_rows(path, dialect, layout)
             if not beyond:
-                return _frame(path, dialect, layout, text, beyond=True)
+                return _frame(path, dialect, layout, asked, text, beyond=True)
             raise DataError(
                 f"{path}: the rows do not all have the {width} columns of the header: "
                 f"{brief(error).rstrip('.')}."
@@ -132,7 +184,7 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
         words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
         names = layout.names
         if words and any(names) and dialect.header is not False:
-            again = np.flatnonzero(frame[words[0]].astype(object) == names[words[0]])
+            again = np.flatnonzero(frame[words[0]] == names[words[0]])
             if again.size:
                 same = frame.iloc[again].to_numpy(dtype=object) == np.array(names, dtype=object)
                 out["that repeat the header"] = again[same.all(axis=1)]

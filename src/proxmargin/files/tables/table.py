@@ -13,15 +13,13 @@ import numpy as np
 
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.inputs.preprocessing import text_features
-from proxmargin.files.errors import DataError
+from proxmargin.files.errors import DataError, listed
 from proxmargin.files.tables.cells import is_text
 from proxmargin.files.tables.columns import NamedColumns
-from proxmargin.files.tables.contents import USUAL, Dialect, Table, TableRequest
+from proxmargin.files.tables.contents import DUPLICATES, USUAL, Dialect, Table, TableRequest
 from proxmargin.files.tables.features import are_ids, extremes, of_modest_numbers, suspected_codes
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
-
-DUPLICATES = ("error", "suffix", "mean", "first")
 
 
 def read_data(
@@ -194,9 +192,12 @@ def read_for_model(
     that is no feature; there need not be one. ``ignore``: neither features nor the target. ``ids``:
     kept as `Table.ids`, and of a model with names perhaps a feature, too. ``unseen``: whether
     levels that the model has not seen are refused ('error'), 'zero' in all features, or 'missing'
-    cells. DataError names missing columns and unseen levels."""
+    cells. Codes of missing cells and what else cells stood for in the training table
+    (``table_options_`` of the model) hold here, and those that are given add to them. DataError
+    names missing columns and unseen levels."""
     check_choice("unseen", unseen, ("error", "zero", "missing"))
     check_choice("duplicates", duplicates, DUPLICATES)
+    kept = getattr(model, "table_options_", {})
     names = getattr(model, "feature_names_in_", None)
     first = getattr(model, "_predicting", [model])[0]  # of a calibrated model
     text = () if names is None else [str(names[j]) for j in text_features(first)]
@@ -210,10 +211,27 @@ def read_for_model(
         blanks=getattr(first, "fills_blanks", False),
         text=frozenset(text),
         unseen=unseen,
-        normalize_levels=normalize_levels,
-        duplicates=duplicates,
+        normalize_levels=normalize_levels or "normalize_levels" in kept,
+        duplicates=kept.get("duplicates", duplicates) if duplicates == "error" else duplicates,
     )
-    return of_modest_numbers(open_source(source, dialect).for_model(wanted))
+    opened = open_source(source, dialect)
+    codes = [word for word in kept.get("missing", ()) if word not in dialect.missing]
+    untold = []
+    if isinstance(opened, NamedColumns):
+        codes = [word for word in codes if word.rpartition("=")[0] in ("", *opened.called)]
+        said = [f"missing={word!r}" for word in codes]
+        if wanted.normalize_levels != normalize_levels:
+            said.append("normalize_levels=True")
+        if wanted.duplicates != duplicates:
+            said.append(f"duplicates={wanted.duplicates!r}")
+        if said:
+            opened.notes.append(f"{source}: read as the training data were: {', '.join(said)}")
+        known = replace(opened.dialect, missing=(*opened.dialect.missing, *codes))
+        opened = replace(opened, dialect=known)
+    elif codes:
+        untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
+    table = of_modest_numbers(opened.for_model(wanted))
+    return replace(table, notes=(*table.notes, *untold))
 
 
 NARROWEST = 3  # rows by columns from which the rows are probably not samples
