@@ -221,18 +221,26 @@ def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, NDArra
                 f"groups has no value in row {kinds.index(None)} (counted from 0): leave such rows "
                 "out, or give them a group"
             )
-        row = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
-        if row is not None:
-            raise ValueError(
-                f"groups must be of one type: row {row} (counted from 0) has {entries[row]!r}, a "
-                f"{kinds[row]}, and row 0 has {entries[0]!r}, a {kinds[0]}"
-            )
+        refuse_mixed("groups", entries)
         if kinds[0] in (NUMBER, TEXT):
             given = np.array(entries)
     try:
         return given, np.unique(given, return_inverse=True)[1].astype(np.intp)
     except TypeError as error:
         raise ValueError(f"groups must be numbers or text, which have an order: {error}") from error
+
+
+def refuse_mixed(name: str, entries: Sequence[Any]) -> None:
+    """Raise ValueError for entries of several types, which have no order, with their rows."""
+    if len(set(map(type, entries))) < 2:
+        return
+    kinds = [_kind(each) for each in entries]
+    row = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if row is not None:
+        raise ValueError(
+            f"{name} must be of one type: row {row} (counted from 0) has {entries[row]!r}, a "
+            f"{kinds[row]}, and row 0 has {entries[0]!r}, a {kinds[0]}"
+        )
 
 
 def _kind(value: Any) -> str | None:

@@ -22,12 +22,16 @@ from proxmargin.data.inputs.aligned import (
     check_objects,
     needs_numbers,
     refuse_masked,
+    refuse_mixed,
 )
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.runtime.brief import shown
 
 Array = NDArray[np.float64]
 
+OF_ENTRIES = ("could not convert", "setting an array element")  # of errors of NumPy
+# what the names of types begin with whose entries NumPy turns into counts of a unit, or not at all
+TIMES = ("date", "time", "duration", "period", "interval")
 LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
 
 
@@ -71,6 +75,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
     refuse_masked("X", X)
+    _refuse_times(X)
     y = y if isinstance(y, np.ndarray) else in_memory(y)
     _check_lengths(X, y)
     check_labels(y)
@@ -124,9 +129,12 @@ def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray
 
 
 def check_labels(y: Any) -> None:
-    """Raise ValueError for a label that is missing (None, NaN, masked), with its row."""
+    """Raise ValueError for a label that is missing (None, NaN, masked), with its row, and for
+    numbers among text."""
     refuse_masked("y", y)
     column = np.asarray(y)
+    if isinstance(y, list | tuple) and column.dtype.kind == "U" and column.ndim == 1:
+        refuse_mixed("y", y)  # which the array made text
     if column.dtype.kind not in "fO" or column.ndim not in (1, 2):
         return
     if column.dtype == object:
@@ -140,6 +148,25 @@ def check_labels(y: Any) -> None:
         what = "y has" if column.ravel()[row] is None else "Input y contains NaN:"
         raise ValueError(
             f"{what} no label in row {row} (counted from 0): leave such rows out, or label them"
+        )
+    if column.dtype == object:
+        refuse_mixed("y", entries)
+
+
+def _refuse_times(X: Any) -> None:
+    """Raise ValueError for a column of dates, durations or intervals: arrays of numbers would hold
+    nanoseconds since 1970."""
+    if type(X) is np.ndarray and X.dtype.kind not in "mM":
+        return
+    names = getattr(X, "columns", None) if hasattr(X, "dtypes") else None
+    dtypes = [getattr(X, "dtype", None)] if names is None else list(X.dtypes)
+    times = {each for each in set(dtypes) if str(each).lower().startswith(TIMES)}
+    if times:
+        column = next(k for k, each in enumerate(dtypes) if each in times)
+        named = "" if names is None else f" in column {column} ({str(names[column])!r})"
+        raise ValueError(
+            f"X holds {dtypes[column]}{named}, which is no number: give numbers, such as days "
+            "since a date, the month, or the middle of an interval, or leave it out"
         )
 
 
@@ -172,6 +199,7 @@ def magnitudes_for(estimator: Any) -> Magnitudes:
 def validated_features(estimator: Any, X: Any) -> Any:
     """Validated features for a prediction by a fitted estimator."""
     refuse_masked("X", X)
+    _refuse_times(X)
     if takes_objects(estimator) and not hasattr(estimator, "n_features_in_"):
         objects = as_objects(X)
         if objects is None:
@@ -202,8 +230,9 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     if sample_weight is None:
         return None
     rows = np.empty((_num_samples(X), 0))  # scikit-learn asks X for its library, too
+    given = _floats("sample_weight", sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
-        in_memory(sample_weight), rows, dtype=np.float64
+        given if given.ndim else float(given), rows, dtype=np.float64
     )
     if np.any(weights < 0):
         row = int(np.argmax(weights < 0))
@@ -221,6 +250,17 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     return weights
 
 
+def _floats(name: str, values: Any) -> Array:
+    """The values of the samples. ValueError that names them: text, complex numbers, dates."""
+    try:
+        found = np.asarray(in_memory(values))
+        if found.dtype.kind in "biufO":
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"{name} must be one number a sample: could not convert {shown(values)}")
+
+
 def offset_argument(offset: Any) -> dict[str, Any]:
     """The argument ``offset`` of a method, which those of subclasses may lack; empty for None."""
     return {} if offset is None else {"offset": offset}
@@ -229,10 +269,7 @@ def offset_argument(offset: Any) -> dict[str, Any]:
 def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
     """The validated offset, one finite number a sample, (n_samples,); zeros for 0. Raises
     ValueError: another shape, or an entry that is not a number of modest size (with its row)."""
-    try:
-        column = np.asarray(in_memory(offset), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"offset must be one number a sample: {error}") from error
+    column = _floats("offset", offset)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     rows = _num_samples(X)
@@ -302,14 +339,13 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         objects = as_objects(X)
         if objects is not None and objects.ndim == 1:
             raise needs_numbers(estimator, objects) from error
-        if isinstance(error, TypeError):
-            raise
         raise _located(error, X) from error
 
 
-def _located(error: ValueError, X: Any) -> ValueError:
+def _located(error: Exception, X: Any) -> Exception:
     """The error with the row and column of the entry that could not be converted."""
-    if "could not convert" not in str(error) or sparse.issparse(X):
+    of_entry = isinstance(error, TypeError) or any(each in str(error) for each in OF_ENTRIES)
+    if not of_entry or sparse.issparse(X):
         return error
     cells = np.asarray(X, dtype=object)
     for row, line in enumerate(cells if cells.ndim == 2 else []):
@@ -320,9 +356,10 @@ def _located(error: ValueError, X: Any) -> ValueError:
                 names = getattr(X, "columns", None)
                 named = column if names is None else f"{column} ({str(names[column])!r})"
                 where = f"row {row}, column {named} (counted from 0)"
-                return ValueError(
-                    f"X holds {shown(cell)} in {where}: could not convert it to a number"
-                )
+                said = f"X holds {shown(cell)} in {where}: could not convert it to a number"
+                # scikit-learn has a TypeError with NumPy's words for objects
+                is_type = isinstance(error, TypeError)
+                return TypeError(f"{said}: {error}") if is_type else ValueError(said)
     return error
 
 

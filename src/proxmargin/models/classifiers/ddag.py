@@ -17,15 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import TINY
-from proxmargin.data.inputs.aligned import by_sample, refuse_masked
+from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_threads
 from proxmargin.data.inputs.targets import Targets, few_classes
-from proxmargin.data.inputs.validation import validated, validated_features
+from proxmargin.data.inputs.validation import (
+    check_labels,
+    validated,
+    validated_features,
+    validated_weights,
+)
 from proxmargin.models.classifiers.regularized import SVC
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.bases import ClassifierMixin, MetaEstimatorMixin
@@ -94,7 +99,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        X : (n_samples, n_features)
+        X : (n_samples, n_features) numbers; steps that encode text go before this classifier
         y : (n_samples,)
         sample_weight : (n_samples,), optional
             Classes without positive weight are ignored.
@@ -109,11 +114,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         begun, estimator = clock(), self._checked_estimator()
         sample_weight = by_sample("sample_weight", sample_weight, X)
         X, y = validated(self, X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X)
-            if np.any(weights < 0):
-                raise ValueError("sample_weight must be >= 0")
+        weights = validated_weights(sample_weight, X)
         counted = y if weights is None else y[weights > 0]
         self.classes_ = np.unique(counted)
         if self.classes_.size < 2:
@@ -163,7 +164,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
     def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
-        refuse_masked("y", y)
+        check_labels(y)
         return float(super().score(X, y, by_sample("sample_weight", sample_weight, X)))
 
     def predict(self, X: Features) -> NDArray[Any]:

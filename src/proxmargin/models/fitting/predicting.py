@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxmargin.data.datasets import Chunk, Dataset
 from proxmargin.data.designs import as_design
 from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
-from proxmargin.data.inputs.aligned import by_sample, refuse_masked
+from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.beyond_memory import (
     is_beyond_memory,
     is_dask,
@@ -28,6 +28,7 @@ from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import (
     ANY_SIZE,
+    check_labels,
     offset_argument,
     validated_features,
     validated_offset,
@@ -132,7 +133,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         if is_beyond_memory(X):
             check_is_fitted(self)
             return _accuracy_beyond_memory(self, X, y, sample_weight, offset)
-        refuse_masked("y", y)
+        check_labels(y)
         weights = by_sample("sample_weight", sample_weight, X)
         predicted = self.predict(X, **offset_argument(offset))
         return float(accuracy_score(y, predicted, sample_weight=weights))
