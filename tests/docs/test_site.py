@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,6 +91,15 @@ def test_a_page_begins_with_its_title_and_says_something_at_once(page: Path) -> 
     assert lines[1] == ""
     assert lines[2]
     assert not lines[2].startswith("#")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_row_of_a_table_has_as_many_cells_as_its_head(page: Path) -> None:
+    width = 0
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert cells == width or not cells or not width, line
+        width = cells
 
 
 def test_the_readme_is_short() -> None:

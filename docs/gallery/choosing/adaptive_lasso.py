@@ -24,7 +24,7 @@ weights = 1 / np.abs(ridge.coef_[0])
 adaptive = SparseLogisticRegressionCV(penalty_factor=weights / weights.mean(), standardize=True)
 adaptive.fit(X, y)
 
-figure, axes = plt.subplots(figsize=(7, 3.5))
+figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axes.plot(truth[:30], "k_", markersize=12, label="truth")
 axes.plot(lasso.coef_[0, :30], "C1o", label=f"lasso: {np.count_nonzero(lasso.coef_)} features")
 label = f"adaptive lasso: {np.count_nonzero(adaptive.coef_)} features"

@@ -27,5 +27,5 @@ figure, row = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 for axes, (name, X) in zip(row, {"noise": noise, "signal": signal}.items(), strict=True):
     test = permutation_test(model, X, y, n_permutations=500, random_state=0)
     PermutationDisplay(test).plot(axes)
-    axes.set_title(f"{name}: p = {test.pvalue:.3f}")
+    axes.set_title(f"{name}: p = {test.pvalue:.3f}", loc="left")
 plt.show()

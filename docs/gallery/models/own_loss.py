@@ -59,7 +59,7 @@ class EntropyHinge(MarginLoss):
 
 
 margins = np.linspace(-1.5, 3.5, 301)
-figure, axes = plt.subplots(figsize=(6, 3.5))
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for width in (0.1, 0.5, 1.0):
     axes.plot(margins, EntropyHinge(width).value(margins), label=f"width {width}")
 axes.plot(margins, Hinge().value(margins), "k--", label="hinge")

@@ -55,7 +55,7 @@ print(slope.certificate_)
 
 scales = X.std(axis=0)
 lasso = SparseLogisticRegression(0.03, l1_ratio=1.0, standardize=True).fit(X, y)
-figure, axes = plt.subplots(figsize=(8, 3.5))
+figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
 axes.stem(lasso.coef_[0] * scales, linefmt="C1-", markerfmt="C1o", basefmt="k-", label="lasso")
 axes.stem(slope.coef_[0] * scales, linefmt="C0-", markerfmt="C0s", basefmt="k-", label="sorted l1")
 axes.set(xlabel="feature", ylabel="coefficient per standard deviation", title="Sorted l1 and lasso")

@@ -3,8 +3,8 @@ Chierchia et al. (2015), Figure 1: errors and sparsity with group norms
 =======================================================================
 
 A multiclass machine whose features are switched on and off for all classes at once, with the
-hinge and with two smooth losses. The paper has MNIST; here are the 8 by 8 digits that scikit-
-learn brings along.
+hinge and with two smooth losses. The paper has MNIST; here are the 8 by 8 digits of
+scikit-learn.
 """
 
 import matplotlib.pyplot as plt
@@ -33,5 +33,8 @@ for loss in ("hinge", "squared_hinge", "logistic"):
     print(f"{loss:>13}: error {errors[best]:.3f} with {1 - unused[best]:.0%} of the pixels")
 left.set(xlabel="C over the least C", ylabel="error on new digits", title="Errors")
 right.set(xlabel="C over the least C", ylabel="share of unused pixels", title="Sparsity")
+for axes in (left, right):
+    axes.set_xticks(multiples, [f"{each:.2g}" for each in multiples])
+    axes.minorticks_off()
 left.legend()
 plt.show()
