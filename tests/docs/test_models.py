@@ -70,6 +70,12 @@ def test_every_model_minimises_something():
 
 
 OF_PROBLEMS = {  # the rules behind the rows of the table, in its order
+    "one column of scores, squared or huberized hinge, ridge, few entries": rules.ONE_OUTPUT[
+        "smooth", "small ridge"
+    ],
+    "one column, plain hinge or nu-SVM, ridge, few entries": rules.ONE_OUTPUT[
+        "kinked", "small ridge"
+    ],
     "one column of scores, smooth loss, ridge": rules.ONE_OUTPUT["smooth", "ridge"],
     "one column, loss with kinks, ridge, more features than samples": rules.ONE_OUTPUT[
         "kinked", "wide ridge"
