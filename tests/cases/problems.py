@@ -348,6 +348,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "active-set": (NAMED["active-set"], wide_hinge_problem),
     "active-set, tail mean": (NAMED["active-set"], wide_tail_problem),
     "interior-point": (NAMED["interior-point"], hinge_problem),
+    "interior-point, at once": (lambda: NAMED["interior-point"](at_once=True), hinge_problem),
     "interior-point, tail mean": (NAMED["interior-point"], tail_problem),
     "interior-point, elastic net": (NAMED["interior-point"], hinge_net_problem),
     "interior-point, ball": (NAMED["interior-point"], hinge_ball_problem),

@@ -152,7 +152,7 @@ def test_the_hybrid_takes_either_first_method() -> None:
     assert isinstance(first, Relay)
     assert isinstance(other, Relay)
     assert (first.first.name, first.far_steps) == ("fapg", 60)
-    assert (other.first.name, other.far_steps, other.near) == ("fbpd", np.inf, 0.1)
+    assert (other.first.name, other.far_steps, other.near) == ("fbpd", 60, 0.1)
 
 
 @pytest.mark.parametrize("name", RETIRED)

@@ -34,7 +34,12 @@ def cancer() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(
     "model",
-    [SVC(solver="fapg"), HuberizedSVC(alpha=0.01, solver="b-pgh"), LogisticRegression(), SVC()],
+    [
+        SVC(solver="fapg"),
+        HuberizedSVC(alpha=0.01, solver="b-pgh"),
+        LogisticRegression(),
+        SVC(solver="interior-point"),
+    ],
 )
 def test_a_row_for_every_iteration_leaves_the_fit_as_it_is(model: Any) -> None:
     X, y = cancer()

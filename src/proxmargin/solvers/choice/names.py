@@ -261,7 +261,7 @@ def better_with_all_work(first: Solution, second: Solution) -> Solution:
 
 def _interior_point(max_stalled: int = 8, at_once: bool = False) -> Solver[Any]:
     """The interior point method, or its form for few dense entries, ``at_once`` in one step."""
-    require(isinstance(at_once, bool), "at_once must be True or False", at_once)
+    require(isinstance(at_once, bool | np.bool_), "at_once must be True or False", at_once)
     return SmallInteriorPoint() if at_once else InteriorPoint(max_stalled)
 
 
