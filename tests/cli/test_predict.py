@@ -7,10 +7,15 @@ import json
 import pathlib
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from proxmargin import load_model
+from proxmargin import L2SVC, load_model, save_model
 from proxmargin.cli import main
 from proxmargin.cli.failures import OK, USAGE
 from tests.cli.conftest import COLUMNS, ROWS
@@ -167,3 +172,88 @@ class TestColumns:
         assert out == ""
         assert "this HuberizedSVC has scores and no probabilities" in err
         assert f"--model HuberizedSVC --calibrate -o {model}" in err
+
+
+class TestLevelsOfEncoders:
+    """Of a pipeline with scikit-learn's encoder."""
+
+    @staticmethod
+    def saved(tmp_path, levels, encoder):
+        X = pd.DataFrame({"country": np.tile(np.array(levels, dtype=object), 30)})
+        X["n"] = np.arange(len(X)) % 7 * 1.0
+        columns = ColumnTransformer([("c", encoder, ["country"])], remainder="passthrough")
+        y = np.where(X["country"] == levels[0], "p", "q")
+        model = make_pipeline(columns, L2SVC()).fit(X, y)
+        save_model(model, tmp_path / "m.pmz")
+        return str(tmp_path / "m.pmz"), model, X
+
+    @pytest.mark.parametrize(
+        "levels",
+        [
+            *(["NA", "US", "FR"], ["US", "NA", "FR"], [" US", "DE", "FR"], [" US", "US", "FR"]),
+            *(["", "US", "null"], ["US", "", "null"], ["DE", " US", "FR"], ["US", "01", ""]),
+        ],
+    )
+    @pytest.mark.parametrize("separator", [",", "\t"])
+    def test_cells_are_the_levels_as_they_are_written(self, tmp_path, capsys, levels, separator):
+        path, model, X = self.saved(tmp_path, levels, OneHotEncoder(handle_unknown="ignore"))
+        table = tmp_path / "rows.txt"
+        X.assign(label="p").to_csv(table, index=False, sep=separator)
+        assert main(["predict", path, str(table), "--json", "--target", "label"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["prediction"] == model.predict(X).tolist()
+
+    TABLE = "country,n\na,1\nZZ,2\nb,3\nZZ,4\n"
+
+    @pytest.mark.parametrize("unknown", ["ignore", "error"])
+    def test_others_are_refused(self, tmp_path, capsys, unknown):
+        path, _, _ = self.saved(tmp_path, [*"abc"], OneHotEncoder(handle_unknown=unknown))
+        table = tmp_path / "rows.csv"
+        table.write_text(self.TABLE)
+        assert main(["predict", path, str(table)]) == 2
+        assert "in 'country' 'ZZ' (row 2, 4), of 'a', 'b', 'c'" in capsys.readouterr().err
+        for asked in ("zero", "missing"):
+            code = main(["predict", path, str(table), "--unseen", asked])
+            assert code == (0 if unknown == "ignore" else 2)
+            refused = f"--unseen {asked} is not for 'country'" in capsys.readouterr().err
+            assert refused == (unknown == "error")
+
+    def test_so_are_other_codes_and_missing_ones(self, tmp_path, capsys):
+        table = tmp_path / "rows.csv"
+        table.write_text("country,n\n1,1\n9,2\n")
+        path, model, X = self.saved(tmp_path, [*"abc"], OneHotEncoder())
+        model.fit(X.assign(country=np.arange(90) % 3), np.arange(90) % 3 > 1)
+        save_model(model, path)
+        assert main(["predict", path, str(table)]) == 2
+        assert "in 'country' 9 (row 2), of '0', '1', '2'" in capsys.readouterr().err
+        table.write_text("country,n\n1,1\n,2\n")
+        assert main(["predict", path, str(table)]) == 2
+        assert "row 2, column 'country'" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("unknown", ["ignore", "error"])
+    def test_so_are_those_of_columns_without_names(self, tmp_path, capsys, unknown):
+        codes = np.arange(60).reshape(30, 2) // 2 % 3
+        model = make_pipeline(OneHotEncoder(handle_unknown=unknown), L2SVC())
+        save_model(model.fit(codes, codes[:, 0] > 1), tmp_path / "m.pmz")
+        table = tmp_path / "rows.csv"
+        table.write_text("a,b\n1,1\n2,9\n")
+        command = ["predict", str(tmp_path / "m.pmz"), str(table)]
+        assert main(command) == 2
+        assert "in '1' 9.0 (row 2), of '0', '1', '2'" in capsys.readouterr().err
+        assert main([*command, "--unseen", "zero"]) == (0 if unknown == "ignore" else 2)
+
+    def test_missing_ones_are_filled_in(self, tmp_path, capsys):
+        encoder = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())
+        path, _, _ = self.saved(tmp_path, [*"abc"], encoder)
+        table = tmp_path / "rows.csv"
+        table.write_text(self.TABLE)
+        assert main(["predict", path, str(table), "--unseen", "missing", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["prediction"] == ["p", "p", "q", "p"]
+
+    def test_spellings_are_joined(self, tmp_path, capsys):
+        path, _, _ = self.saved(tmp_path, [*"abc"], OneHotEncoder())
+        table = tmp_path / "rows.csv"
+        table.write_text("country,n\nA,1\nb ,2\n")
+        assert main(["predict", path, str(table), "--normalize-levels", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["prediction"] == ["p", "q"]

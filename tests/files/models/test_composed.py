@@ -236,6 +236,15 @@ FORGERIES = {
     "names of fewer features": lambda d: step(d, 0)["fitted"]["feature_names_in_"].update(
         value={"tuple": ["sl"]}
     ),
+    "a name that is a number": lambda d: step(d, 0)["fitted"]["feature_names_in_"].update(
+        value={"tuple": ["sl", "sw", "pl", "pw", -1, True, 1e300]}
+    ),
+    "names that contradict each other": lambda d: step(d, 0, 0, 0)["fitted"][
+        "feature_names_in_"
+    ].update(value={"tuple": ["sw", "sl"]}),
+    "other columns by name": lambda d: step(d, 0)["fitted"]["by_name"].update(
+        value=[["sl"], None, None, None]
+    ),
     "an imputer of the last version": lambda d: d.update(imputed={}),
     "a part that is no estimator": lambda d: d["models"].__setitem__(0, 3),
 }
@@ -247,6 +256,35 @@ def test_forged_steps_are_refused(tmp_path, what):
     path = forged_file(tmp_path, model, lambda d: FORGERIES[what](d) and None)
     with pytest.raises(ModelFileError, match=str(path)):
         load_model(path)
+
+
+def test_names_of_steps_with_frames_between_them_agree(tmp_path):
+    model, _ = fitted("as frames", TWO)
+    names = {"value": {"tuple": ["pl", "pw", "sl", "sw"]}}
+    path = forged_file(
+        tmp_path, model, lambda d: step(d, 1)["fitted"].update(feature_names_in_=names)
+    )
+    with pytest.raises(ModelFileError, match="names of features contradict"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("given", [["pw"], "pw", slice("pl", "pw"), lambda X: ["pw"], [3]])
+def test_columns_by_name_stay_so(tmp_path, given):
+    """In a refit to a table in another order; those by number are others there."""
+    chosen = ColumnTransformer([("s", "drop", given)], remainder="passthrough")
+    model = make_pipeline(chosen, MODEL).fit(NUMBERS, TWO)
+    loaded = there_and_back(there_and_back(model, tmp_path), tmp_path)
+    other = NUMBERS[["sw", "pl", "pw", "sl"]]
+    dropped = other.drop(columns=["pl", "pw"] if isinstance(given, slice) else "pw")
+    dropped = other[["sw", "pl", "pw"]] if given == [3] else dropped
+    expected = MODEL.fit(dropped, TWO).coef_
+    np.testing.assert_allclose(loaded.fit(other, TWO)[-1].coef_, expected, rtol=1e-6)
+
+
+def test_an_encoder_of_numbers_as_objects_loads(tmp_path):
+    X = MIXED[["batch"]].astype(object)
+    model = make_pipeline(OneHotEncoder(), MODEL).fit(X, TWO)
+    np.testing.assert_array_equal(there_and_back(model, tmp_path).predict(X), model.predict(X))
 
 
 GRAPHS = {
@@ -310,3 +348,13 @@ def test_a_pipeline_names_its_transformed_features(tmp_path):
     facts = describe_model(there_and_back(model, tmp_path))
     assert facts["steps"] == ["OneHotEncoder"]
     assert facts["top_features"][0]["feature"] in {*model[:-1].get_feature_names_out()}
+
+
+def test_a_pipeline_names_the_columns_of_its_table(tmp_path):
+    model = make_pipeline(columns(), DDAGClassifier(MODEL)).fit(MIXED, THREE)
+    facts = describe_model(there_and_back(model, tmp_path))
+    assert facts["columns"] == [*MIXED.columns]
+    assert facts["feature_names"] == [*model[:-1].get_feature_names_out()]
+    assert facts["imputed"] == "mean, most_frequent"
+    graph = DDAGClassifier(MODEL).fit(NUMBERS, THREE)
+    assert describe_model(graph)["feature_names"] == [*NUMBERS.columns]

@@ -9,6 +9,7 @@ import json
 import stat
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,8 +18,11 @@ from sklearn.datasets import load_iris
 
 import proxmargin
 from proxmargin import (
+    CalibratedMargin,
     HuberizedSVC,
     MarginClassifier,
+    MulticlassSVC,
+    SparseLogisticRegression,
     load_model,
     save_model,
 )
@@ -341,3 +345,47 @@ class TestDescription:
         assert facts["certificate"]["n_iter"] == 12
         assert facts["certificate"]["summary"] == str(CERTIFICATE)
         json.dumps(facts)
+
+
+DISORDERED = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 4)), columns=[*"dbca"])
+SIDES = np.where(DISORDERED["d"] + DISORDERED["a"] > 0, "p", "q")
+NAMED = {
+    "factors": {"penalty_factor": {"d": 0.0, "a": 9.0}},
+    "a series": {"penalty_factor": pd.Series([0.0, 1.0, 1.0, 9.0], index=[*"dbca"])},
+    "by position": {"penalty_factor": pd.Series([0.0, 1.0, 1.0, 9.0])},
+    "bounds": {"bounds": {"d": (0, None), "a": (None, 0)}},
+    "a side": {"bounds": (None, pd.Series(0.0, index=[*"dbca"]))},
+}
+
+
+@pytest.mark.parametrize("given", NAMED)
+@pytest.mark.parametrize("within", [False, True])
+def test_parameters_by_name_stay_with_the_names(tmp_path, given, within):
+    """A refit to columns in another order is that of the model that was saved."""
+    model = SparseLogisticRegression(0.05, **NAMED[given])
+    model = (CalibratedMargin(model, cv=2) if within else model).fit(DISORDERED, SIDES)
+    loaded = there_and_back(there_and_back(model, tmp_path), tmp_path)
+    sorted_ = DISORDERED[[*"abcd"]]
+    once, again = (clone(each).fit(sorted_, SIDES) for each in (model, loaded))
+    shares = (each.predict_proba(sorted_) for each in (once, again))
+    np.testing.assert_array_equal(*shares)
+
+
+def test_groups_by_name_stay_with_the_names(tmp_path):
+    groups = {"d": "one", "a": "one", "b": "two", "c": "three"}
+    model = MulticlassSVC("group_l2", C=0.1, groups=groups).fit(DISORDERED, SIDES)
+    assert there_and_back(model, tmp_path).groups == groups
+
+
+def test_margins_of_samples_are_no_part_of_a_model(tmp_path):
+    margins = np.linspace(0.5, 1.5, len(SIDES))
+    model = MulticlassSVC(C=0.1, margins=margins).fit(DISORDERED, SIDES)
+    loaded = there_and_back(model, tmp_path)
+    assert loaded.margins == 1.0
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    matrix = np.array([[1.0, 2.0], [0.5, 1.0]])
+    model = MulticlassSVC(C=0.1, margins=matrix).fit(DISORDERED, SIDES)
+    assert there_and_back(model, tmp_path).margins == matrix.tolist()
+    labelled = pd.DataFrame(matrix, [*"pq"], [*"pq"]).loc[[*"qp"], [*"qp"]]
+    model = MulticlassSVC(C=0.1, margins=labelled).fit(DISORDERED, SIDES)
+    assert there_and_back(model, tmp_path).margins == matrix.tolist()

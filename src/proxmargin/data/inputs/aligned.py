@@ -186,6 +186,14 @@ def is_labelled(values: Any) -> bool:
     )
 
 
+def as_dict(values: Any) -> Any:
+    """Labelled values in plain types: a dictionary, or an array for a Series numbered from 0."""
+    if isinstance(values, Mapping):
+        return dict(values)
+    numbered = np.array_equal(np.asarray(values.index), np.arange(len(values)))
+    return values.to_numpy() if numbered else values.to_dict()
+
+
 def feature_labels(estimator: Any) -> Sequence[Any] | None:
     """The names of the features that an estimator was fitted to; None if they have none."""
     names = getattr(estimator, "feature_names_in_", None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,15 +76,40 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         return found
 
 
-def text_features(fitted: Any) -> list[int]:
-    """Which columns a fitted transformer, or what begins with one, takes as text."""
+class SeenLevels(NamedTuple):
+    """What fitted transformers know of a column that they take by its levels."""
+
+    known: Sequence[Any]  # none where no encoder tells
+    is_text: bool
+    ignored: bool = False  # whether others become zeros
+    has_missing: bool = False  # whether cells may be missing
+
+
+def levels_of(fitted: Any) -> dict[int, SeenLevels]:
+    """The columns that fitted transformers, or what begins with them, take by their levels."""
     if isinstance(fitted, Pipeline):
-        return text_features(fitted.steps[0][1])
+        first, *rest = [step for _, step in fitted.steps if step not in (None, "passthrough")]
+        found = levels_of(first)
+        if not hasattr(first, "statistics_") or not rest:
+            return found
+        values = enumerate(first.statistics_)
+        kept = [j for j, each in values if each == each or first.keep_empty_features]
+        after = {k: each for k, each in levels_of(rest[0]).items() if k < len(kept)}
+        return found | {kept[k]: each._replace(has_missing=True) for k, each in after.items()}
     if hasattr(fitted, "transformers_"):
-        parts = [(text_features(each), at) for _, each, at in fitted.transformers_]
-        return [at[j] for own, at in parts for j in own]
-    known = getattr(fitted, "categories_", [[each] for each in getattr(fitted, "statistics_", [])])
-    return [j for j, values in enumerate(known) if any(isinstance(each, str) for each in values)]
+        places = fitted._transformer_to_input_indices
+        parts = [(levels_of(each), places[name]) for name, each, _ in fitted.transformers_]
+        return {at[j]: each for own, at in parts for j, each in own.items()}
+    if hasattr(fitted, "statistics_"):
+        values = enumerate(fitted.statistics_)
+        return {j: SeenLevels([], True, True, True) for j, each in values if isinstance(each, str)}
+    found = {}
+    for j, every in enumerate(getattr(fitted, "categories_", [])):
+        known = [each for each in every.tolist() if each is not None and each == each]
+        ignored = fitted.handle_unknown != "error"
+        is_text = any(isinstance(each, str) for each in known)
+        found[j] = SeenLevels(known, is_text, ignored, ignored or len(known) < len(every))
+    return found
 
 
 def imputer(strategy: str) -> SimpleImputer:

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import proxmargin
+from proxmargin.data.inputs.aligned import as_dict, by_class, is_labelled
 from proxmargin.files.errors import ModelFileError, UnwritableModelError, listed
 from proxmargin.models.fitting.registry import model_names
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
@@ -39,8 +40,18 @@ from proxmargin.solvers.choice.names import RETIRED
 from proxmargin.solvers.resuming.codec import COMMON, PLAIN, Codec
 
 ESTIMATORS = tuple(sorted(model_names()))
-# Callbacks watch one fit; they are no part of the model.
-FORGOTTEN: Mapping[str, Any] = {"callbacks": ()}
+
+
+def forgotten(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands in a file for parameters that are no part of the model but of one fit: those that
+    watch it, and margins of its samples. A matrix of margins becomes a list."""
+    found: dict[str, Any] = {"callbacks": ()} if "callbacks" in parameters else {}
+    if np.ndim(margins := parameters.get("margins", 1.0)):
+        if hasattr(margins, "columns"):  # as classes_ are
+            margins = by_class("margins", margins, np.unique(margins.index))
+        found["margins"] = 1.0 if np.ndim(margins) == 1 else np.asarray(margins).tolist()
+    return found
+
 
 # the packages of kernels, losses and penalties, the table of solvers, which knows them all, and the
 # maps from scores to probabilities
@@ -97,6 +108,8 @@ class SettingsCodec(Codec):
         return {"array": self.encode(value.tolist(), where), "type": value.dtype.str}
 
     def _encode_object(self, value: Any, where: str) -> Any:
+        if is_labelled(value):
+            return self.encode(as_dict(value), where)
         kind = type(value)
         if _part(kind.__name__) is not kind:  # a derived class would come back changed
             what = "a function" if inspect.isroutine(value) else f"of type {kind.__qualname__}"
@@ -106,7 +119,7 @@ class SettingsCodec(Codec):
                 "and models can."
             )
         kept = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-        kept |= {name: each for name, each in FORGOTTEN.items() if name in kept}
+        kept |= forgotten(kept)
         settings = {name: self.encode(each, f"{where}.{name}") for name, each in kept.items()}
         return {"part": kind.__name__, "settings": settings}
 

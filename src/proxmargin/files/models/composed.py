@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -61,9 +61,15 @@ class EstimatorRecord:
         return {
             name: value
             for name, value in given.items()
-            if repr(value) != repr(defaults[name].default)
+            if not is_same(value, defaults[name].default)
             if name != "random_state" or isinstance(value, int | None)
         }
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Whether a parameter is its default: of the same type, and equal or both NaN."""
+    same = type(value) is type(other)
+    return same and bool(value == other or (value != value and other != other))
 
 
 def class_of(name: str) -> Any:
@@ -124,15 +130,40 @@ def put_together(name: str, content: Values, read: Callable[[str], bytes], withi
             if hasattr(found, "steps") or hasattr(found, "transform"):
                 _try(found)
             if names is not None:
-                demand(len({*names}) == found.n_features_in_, "it lacks names of features")
+                whole = are_words(names) and len({*names}) == len(names) == found.n_features_in_
+                demand(whole, "it lacks names of features")
                 found.feature_names_in_ = np.array(names, dtype=object)
             if layout is not None:
                 found.set_output(transform=layout)
+            for given, taken in _meeting(found):
+                same = given is None or taken is None or [*given] == [*taken]
+                demand(same, "its names of features contradict each other")
     except ModelFileError:
         raise
     except Exception as error:  # forged values meet code that is not made for them
         raise ModelFileError(f"its {name} is not valid ({brief(error, 300)})") from error
     return found
+
+
+def _meeting(found: Any) -> Iterator[tuple[Any, Any]]:
+    """Names of the features that each estimator within gets, and those that it was fitted to."""
+    names = getattr(found, NAMES, None)
+    if hasattr(found, "steps"):
+        for before, after in pairwise(each for _, each in found.steps if each != "passthrough"):
+            layout = getattr(before, "_sklearn_output_config", {}).get("transform", "default")
+            named = layout != "default" and hasattr(after, NAMES)
+            yield before.get_feature_names_out() if named else None, getattr(after, NAMES, None)
+    elif hasattr(found, "transformers_"):
+        for _, each, at in found.transformers_:
+            yield None if names is None else names[at], getattr(each, NAMES, None)
+    else:
+        for each in getattr(found, "estimators_", ()):
+            yield names, getattr(each, NAMES, None)
+
+
+def are_words(names: Any) -> bool:
+    whole = isinstance(names, list | tuple)
+    return whole and all(isinstance(each, str) for each in names)
 
 
 def _some_of(plain: Any, allowed: set[str], what: str) -> Values:
@@ -157,7 +188,8 @@ def _try(found: Any) -> None:
 def _row(fitted: Any) -> NDArray[Any]:
     """A row that a transformer takes: categories that it knows, and zeros."""
     values = _example(fitted)
-    return np.array([values], object if any(isinstance(each, str) for each in values) else float)
+    plain = any(isinstance(each, str | int) for each in values)  # of arrays of objects
+    return np.array([values], object if plain else float)
 
 
 def _example(fitted: Any) -> list[Any]:
@@ -290,7 +322,7 @@ def _pipeline_together(kind: Any, settings: Values, learned: Values, within: Any
 
 
 def _columns_apart(whole: Any) -> tuple[Values, Within]:
-    """Columns by their numbers; those of the rest are the last ones."""
+    """Columns by their numbers, those of the rest last, and as they were given if by names."""
     fitted = {name: each for name, each, _ in whole.transformers_}
     places = whole._transformer_to_input_indices
     every = [*whole.transformers, ("remainder", whole.remainder, None)]
@@ -303,7 +335,27 @@ def _columns_apart(whole: Any) -> tuple[Values, Within]:
     ]
     names = [name for name, _, _ in whole.transformers]
     columns = [[int(j) for j in places[name]] for name in (*names, "remainder")]
-    return {"names": names, "columns": columns, "sparse_output_": whole.sparse_output_}, within
+    learned = {"names": names, "columns": columns, "sparse_output_": whole.sparse_output_}
+    named = [_are_names(given) for given in map(_given, whole.transformers, whole._columns)]
+    if any(named):
+        words = [[str(whole.feature_names_in_[j]) for j in at] for at in columns[:-1]]
+        learned["by_name"] = [
+            each if is_named else None for each, is_named in zip(words, named, strict=True)
+        ]
+    return learned, within
+
+
+def _given(transformer: tuple[str, Any, Any], selected: Any) -> Any:
+    """The columns of a transformer as they were given, or as a function selected them."""
+    return selected if callable(transformer[2]) else transformer[2]
+
+
+def _are_names(columns: Any) -> bool:
+    """Whether columns are given by names, which stay with a table in another order."""
+    if isinstance(columns, slice):
+        columns = [columns.start, columns.stop]
+    words = [columns] if isinstance(columns, str) else columns
+    return any(isinstance(each, str) for each in words) if np.ndim(words) == 1 else False
 
 
 def _columns_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
@@ -322,6 +374,14 @@ def _columns_together(kind: Any, settings: Values, learned: Values, within: Any)
         return [(n, made(getattr(each, "estimator", each)), at) for n, each, at in entries]
 
     unfitted = thawed(found.transformers, lambda each: clone(each, safe=False))
+    by_name = learned.get("by_name", [None] * len(unfitted))
+    for words, at in zip(by_name, columns[:-1], strict=True):
+        fits = words is None or (are_words(words) and len(words) == len(at))
+        demand(fits, "its columns by name are not those by number")
+    unfitted = [
+        (n, each, at if words is None else words)
+        for (n, each, at), words in zip(unfitted, by_name, strict=True)
+    ]
     found.transformers, found.transformers_ = unfitted, thawed(found.transformers_, lambda e: e)
     found.remainder = clone(getattr(rest, "estimator", rest), safe=False)
     found.sparse_output_ = bool(learned["sparse_output_"])

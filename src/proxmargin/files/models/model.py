@@ -32,7 +32,6 @@ from proxmargin.files.models.archive import (
     CODEC,
     CONTENT,
     ESTIMATORS,
-    FORGOTTEN,
     MANIFEST,
     OPTIONAL,
     SIGNATURE,
@@ -43,6 +42,7 @@ from proxmargin.files.models.archive import (
     certificate_to_plain,
     complete_settings,
     document_of,
+    forgotten,
     opened_archive,
     read_manifest,
     read_member,
@@ -109,6 +109,8 @@ TABLE_OPTIONS = "table_options_"
 TOP_FEATURES = 10  # that the facts about a model name
 
 OF_SEVERAL = {"CalibratedMargin": "calibrates", "DDAGClassifier": "pairs_of"}
+# facts about the features of a model within another one
+OF_FEATURES = ("features", "feature_names", "columns", "imputed", "steps")
 PROBES = np.array([-1e3, -1.0, 0.0, 1.0, 1e3])  # scores
 
 
@@ -116,7 +118,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     """Write a fitted estimator to a file that executes nothing when it is read.
 
     The file replaces an existing one in a single step: a process that dies while writing leaves
-    the old file whole. Callbacks are not stored.
+    the old file whole. Callbacks and margins of single samples are not stored.
 
     Parameters
     ----------
@@ -188,9 +190,7 @@ def _of_model(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     _refuse_unknown(estimator)
     form = form_of(estimator)
     parameters = estimator.get_params(deep=False)
-    if hasattr(estimator, "n_features_in_"):  # features have an order once there are some
-        parameters |= estimator._in_order()
-    parameters.update({name: value for name, value in FORGOTTEN.items() if name in parameters})
+    parameters |= forgotten(parameters)
     settings = {name: CODEC.encode(value, name) for name, value in parameters.items()}
     learned = fitted.collect(estimator, form)
     _unfitted(type(estimator).__name__, settings)
@@ -332,13 +332,9 @@ def _unfitted(name: Any, plain: Any) -> Any:
     kind: Any = getattr(proxmargin, name)
     parameters = list(inspect.signature(kind).parameters)
     settings = complete_settings(plain, parameters, name)
-    kept = [
-        each
-        for each, empty in FORGOTTEN.items()
-        if repr(settings.get(each, empty)) != repr(empty)  # arrays do not compare
-    ]
-    if kept:
-        raise ModelFileError(f"its settings hold {listed(kept)}, which are no part of a model")
+    callbacks = settings.get("callbacks", ())
+    if not isinstance(callbacks, tuple) or callbacks:
+        raise ModelFileError("its settings hold 'callbacks', which are no part of a model")
     estimator = kind(**settings)
     refuse_invalid(estimator)
     return estimator
@@ -430,38 +426,57 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "estimator": name,
         "settings": {parameter: _shown(each) for parameter, each in settings.items()},
     }
+    names = _words(getattr(estimator, "feature_names_in_", None))
     if name in ("CalibratedMargin", "DDAGClassifier"):
         first = _facts(within[0][1])
         facts[OF_SEVERAL[name]] = first["estimator"]
         return facts | {
             "fits": len(within),
             "classes": [str(label) for label in estimator.classes_.tolist()],
-            **{fact: first[fact] for fact in ("features", "feature_names")},
+            **{fact: first[fact] for fact in OF_FEATURES if fact in first},
+            **({} if names is None or "columns" in first else {"feature_names": names}),
         }
-    names = getattr(estimator, "feature_names_in_", None)
     facts["features"] = int(estimator.n_features_in_)
     if hasattr(estimator, "get_support"):
         facts["features_selected"] = int(np.count_nonzero(estimator.get_support()))
-    return facts | {"feature_names": None if names is None else [str(each) for each in names]}
+    return facts | {"feature_names": names}
+
+
+def _words(names: Any) -> list[str] | None:
+    return None if names is None else [str(each) for each in names]
 
 
 def _facts_of_pipeline(pipeline: Any) -> dict[str, Any]:
-    """Those of its model, whose features are called as the steps before it call them."""
+    """Those of its model, whose features are called as the steps before it call them, and the
+    columns of a table for it."""
     *before, (_, model) = pipeline.steps
     kept = [step for _, step in before if not isinstance(step, str | None)]
+    columns, names = getattr(pipeline, "feature_names_in_", None), None
+    with suppress(AttributeError, ValueError):
+        names = None if columns is None else pipeline[:-1].get_feature_names_out()
     if name_of(model) is None and not hasattr(model, "feature_names_in_"):
         model = copy(_chosen(model))
-        with suppress(AttributeError, ValueError):
-            if hasattr(pipeline, "feature_names_in_"):
-                model.feature_names_in_ = pipeline[:-1].get_feature_names_out()
+        if names is not None:
+            model.feature_names_in_ = names
     facts = _facts(model)
-    imputed = [step.strategy for step in kept if hasattr(step, "strategy")]
+    facts["feature_names"] = facts["feature_names"] or _words(names)
+    imputed = dict.fromkeys(_strategies(pipeline))
     steps = [type(step).__name__ for step in kept]
+    is_renamed = columns is not None and _words(columns) != facts["feature_names"]
     return {
         **facts,
-        **({"imputed": imputed[0]} if imputed else {}),
+        **({"columns": _words(columns)} if is_renamed else {}),
+        **({"imputed": ", ".join(imputed)} if imputed else {}),
         **({} if steps == ["SimpleImputer"] else {"steps": steps}),
     }
+
+
+def _strategies(fitted: Any) -> list[str]:
+    """Those of the imputers in a transformer."""
+    if hasattr(fitted, "strategy"):
+        return [fitted.strategy]
+    within = getattr(fitted, "steps", getattr(fitted, "transformers_", ()))
+    return [strategy for _, step, *_ in within for strategy in _strategies(step)]
 
 
 def _facts_of_model(estimator: Any) -> dict[str, Any]:
@@ -480,7 +495,7 @@ def _facts_of_model(estimator: Any) -> dict[str, Any]:
         "features_used": int(used),
         **({"support_vectors": int(learned["support_"].size)} if "support_" in learned else {}),
         **({} if leading is None else {"top_features": leading}),
-        "feature_names": None if names is None else [str(name) for name in names],
+        "feature_names": _words(names),
         "intercept": [float(value) for value in learned["intercept_"]],
         **probabilities_of(estimator),
         "iterations": np.asarray(learned.get("n_iter_", 0)).tolist(),

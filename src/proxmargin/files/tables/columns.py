@@ -122,7 +122,7 @@ class NamedColumns:
                 if not are_among(cells, [code]).any()
             )
             column = numbers_or_text(without(cells, codes))
-            if not is_text(column.dtype) or self.typed:
+            if not is_text(column.dtype) or self.typed or (j in text and self.dialect.exact):
                 pass
             elif j in text:
                 column = without(column, blank)
@@ -347,7 +347,8 @@ class NamedColumns:
             way = self._way_to_rows(request.feature_names)
             raise DataError(f"{str(error)[:-1]}{way}.") from None
         levelled = {feature.column for feature in features if feature.level is not None}
-        levelled |= request.text
+        words = [name for name, each in request.levels.items() if each.is_text]
+        levelled.update(words)
         of_name: dict[str, list[int]] = {}  # several where their mean is to be taken
         for j, name in places.items():
             of_name.setdefault(name, []).append(j)
@@ -380,14 +381,20 @@ class NamedColumns:
             del found["ids"]
         numbers = frame.drop(columns=list(levelled))
         refuse_text(numbers, self.source, way_out="the model was fitted on numbers there")
+        if self.dialect.exact:
+            found = {
+                role: without(c.str.lstrip(), MISSING) if is_text(c.dtype) else c
+                for role, c in found.items()
+            }
         y = self._labels(found.get("target"))
-        if request.text:
-            words = frame[list(request.text)].astype(object)
-            frame = frame.assign(**words.where(words.notna(), np.nan))
+        exact = self.dialect.exact and not self.typed
+        frame = known_levels(frame, features, request, self.source, exact)
+        if words:
+            cells = frame[words].astype(object)
+            frame = frame.assign(**cells.where(cells.notna(), np.nan))
             named = None if y is None else found["target"].name
             told = tuple(self.notes)
             return Table(frame, y, [*frame], named, self.source, ids=found.get("ids"), notes=told)
-        frame = known_levels(frame, features, request, self.source)
         table = self._table(features, frame, found, y, request.blanks, NOT_FILLED)
         return replace(table, notes=tuple(self.notes))
 

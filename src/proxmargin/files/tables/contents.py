@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed
+
+if TYPE_CHECKING:
+    from proxmargin.data.inputs.preprocessing import SeenLevels
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Dialect:
         Whether samples are columns: the first column has the names of the features.
     na_text : bool
         Whether NA and its like are words where text is asked for, such as labels.
+    exact : bool
+        Whether text that is asked for keeps all that it is written with: NA, and blanks around it.
 
     Raises
     ------
@@ -65,6 +70,7 @@ class Dialect:
     sheet: str | int | None = None
     transpose: bool = False
     na_text: bool = False
+    exact: bool = False
 
     def __post_init__(self) -> None:
         words = (self.missing,) if isinstance(self.missing, str) else tuple(self.missing)
@@ -189,7 +195,8 @@ class Table:
 class TableRequest:
     """What a table should look like (see `proxmargin.read_data`); of a fitted model also the names
     of its features, if it has any, their number, what becomes of levels that it has not seen, and
-    the names of those that it takes as ``text``: `Table.X` is a data frame then."""
+    what it knows of those that it takes by their ``levels``: with text among these `Table.X` is a
+    data frame."""
 
     target: str | int | None = None
     encode: bool = False
@@ -206,4 +213,4 @@ class TableRequest:
     feature_names: Sequence[str] | None = None
     n_features: int = 0
     unseen: str = "error"
-    text: frozenset[str] = frozenset()
+    levels: Mapping[str, SeenLevels] = field(default_factory=dict)

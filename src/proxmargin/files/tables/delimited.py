@@ -114,7 +114,7 @@ def _frame(
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
     words: Any = [*MISSING, *dialect.shared_missing(layout.names)]
-    if dialect.na_text:
+    if dialect.na_text or dialect.exact:
         words = {j: words for j in range(width) if j not in text}
     with (
         opened_text(path, dialect, _CELL_BYTES * width) as stream,
@@ -134,7 +134,7 @@ def _frame(
                 dtype=dict.fromkeys(asked, str),
                 keep_default_na=False,
                 na_values=words,
-                skipinitialspace=layout.separator != "\t",
+                skipinitialspace=layout.separator != "\t" and not dialect.exact,
                 quotechar=layout.quote,
                 comment=dialect.comment,
                 low_memory=False,

@@ -11,10 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxmargin.data.inputs.preprocessing import SeenLevels
 from proxmargin.data.inputs.validation import AS_THEY_ARE
 from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.cells import (
     DOUBTFUL,
+    MISSING,
     MOSTLY,
     alike,
     as_text,
@@ -86,23 +88,36 @@ def joined_levels(frame: Any) -> Any:
 
 
 def known_levels(
-    frame: Any, features: Sequence[Feature], request: TableRequest, source: str
+    frame: Any, features: Sequence[Feature], request: TableRequest, source: str, exact: bool
 ) -> Any:
     """The frame of a model's columns, whose levels are those that the model has seen. Others are
     refused by column, level and row, or become missing, as the request has it; where they are to be
-    zero in all features, they stay."""
+    zero in all features, they stay. ``exact``: text is as it was written."""
+    own = {name: SeenLevels([*at], True, True, True) for name, at in _positions(features).items()}
     changed, unseen = {}, []
-    for name, levels in _positions(features).items():
-        column, known = as_text(frame[name]), list(levels)
-        if request.normalize_levels:
+    for name, seen in (own | dict(request.levels)).items():
+        column, known = as_text(frame[name]) if seen.is_text else frame[name], seen.known
+        if exact and seen.is_text:
+            column = column.fillna("") if "" in known else column
+            column = column.where(column.isin(known), column.str.lstrip())
+            column = column.mask(column.isin(set(MISSING).difference(known)))
+        if request.normalize_levels and seen.is_text:
             by_form = {form: group[0] for form, group in alike(known).items() if len(group) == 1}
             spelt = {w: by_form.get(normal_form(w), w) for w in column.dropna().unique()}
-            same = {word: word if word in levels else other for word, other in spelt.items()}
+            same = {word: word if word in known else other for word, other in spelt.items()}
             column = column.map(same).astype(column.dtype)
-        strange = column.notna() & ~column.isin(known)
+        strange = column.notna() & ~column.isin(known) & bool(known)  # no encoder, no levels
         if strange.any() and request.unseen == "error":
             unseen.append(_unseen(column[strange], known))
+        elif strange.any() and not (seen.ignored if request.unseen == "zero" else seen.has_missing):
+            raise DataError(
+                f"{source}: levels that the model has not seen: {_unseen(column[strange], known)}; "
+                f"unseen={request.unseen!r} is not for {name!r}, whose encoder refuses them: "
+                "correct them, or fit it with OneHotEncoder(handle_unknown='ignore')."
+            )
         changed[name] = column.mask(strange) if request.unseen == "missing" else column
+        if not seen.has_missing:
+            _refuse_cells(changed[name].isna().to_frame(), source, "missing", NOT_FILLED)
     if unseen:
         raise DataError(
             f"{source}: levels that the model has not seen: {'; '.join(unseen)} (counting data "
@@ -112,12 +127,12 @@ def known_levels(
     return frame.assign(**changed)
 
 
-def _unseen(column: Any, known: list[str]) -> str:
-    forms = {normal_form(level): level for level in known}
+def _unseen(column: Any, known: Sequence[Any]) -> str:
+    forms = {normal_form(str(level)): level for level in known}
     words = []
     for word, cells in column.groupby(column, sort=False):
         rows = f"row {listed(cells.index + 1, quote=False)}"
-        like = forms.get(normal_form(word))
+        like = forms.get(normal_form(str(word)))
         but = f", {like!r} but for the spelling (normalize_levels=True)" if like else ""
         words.append(f"{word!r} ({rows}{but})")
     return f"in {column.name!r} {listed(words, quote=False)}, of {listed(known)}"

@@ -457,7 +457,7 @@ def _members(path: Path) -> list[str]:
 
 
 def _refuse_dialect(source: str, dialect: Dialect, but: Collection[str] = ()) -> None:
-    usual = {name: getattr(USUAL, name) for name in ("transpose", *but)}
+    usual = {name: getattr(USUAL, name) for name in ("transpose", "exact", *but)}
     if replace(dialect, **usual) != USUAL:
         raise DataError(
             f"{source}: this is no text table, so separator, decimal mark, encoding and header "

@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 
 from proxmargin.data.inputs.parameters import check_choice
-from proxmargin.data.inputs.preprocessing import text_features
-from proxmargin.files.errors import DataError, listed
-from proxmargin.files.tables.cells import is_text
+from proxmargin.data.inputs.preprocessing import SeenLevels, levels_of
+from proxmargin.files.errors import DataError, listed, pandas
+from proxmargin.files.tables.cells import MISSING, is_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import DUPLICATES, USUAL, Dialect, Table, TableRequest
-from proxmargin.files.tables.features import are_ids, extremes, of_modest_numbers, suspected_codes
+from proxmargin.files.tables.features import (
+    are_ids,
+    extremes,
+    known_levels,
+    of_modest_numbers,
+    suspected_codes,
+)
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
@@ -200,7 +206,15 @@ def read_for_model(
     kept = getattr(model, "table_options_", {})
     names = getattr(model, "feature_names_in_", None)
     first = getattr(model, "_predicting", [model])[0]  # of a calibrated model
-    text = () if names is None else [str(names[j]) for j in text_features(first)]
+    levels: dict[str, SeenLevels] = {}
+    for fitted in getattr(model, "_predicting", [model]):
+        for j, each in levels_of(fitted).items():  # of which folds may have other ones
+            name = str(j if names is None else names[j])
+            seen = dict.fromkeys((*levels.get(name, each).known, *each.known))
+            levels[name] = each._replace(known=[*seen])
+    words = [w for each in levels.values() if each.is_text for w in each.known]
+    if any(word in MISSING or word != word.lstrip() for word in words):
+        dialect = replace(dialect, exact=True)
     wanted = TableRequest(
         feature_names=None if names is None else [str(name) for name in names],
         n_features=int(model.n_features_in_),
@@ -209,7 +223,7 @@ def read_for_model(
         ignore=_several(ignore),
         ids=ids,
         blanks=getattr(first, "fills_blanks", False),
-        text=frozenset(text),
+        levels=levels,
         unseen=unseen,
         normalize_levels=normalize_levels or "normalize_levels" in kept,
         duplicates=kept.get("duplicates", duplicates) if duplicates == "error" else duplicates,
@@ -231,6 +245,10 @@ def read_for_model(
     elif codes:
         untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
     table = of_modest_numbers(opened.for_model(wanted))
+    if names is None and levels:
+        frame = pandas().DataFrame(table.X).rename(columns=str)  # numbered columns
+        frame = known_levels(frame, (), wanted, table.source, exact=False)
+        table = replace(table, X=frame.to_numpy())
     return replace(table, notes=(*table.notes, *untold))
 
 

@@ -254,10 +254,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         return np.array(given) if is_labelled(self.groups) else given
 
     def _in_order(self) -> dict[str, Any]:
-        found = {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
-        if isinstance(self.margins, np.ndarray):  # files hold lists of lists
-            found["margins"] = self.margins.tolist()
-        return found
+        return {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
 
     def _problems(
         self, targets: Targets, design: Design, context: FitContext | None = None
