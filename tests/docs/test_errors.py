@@ -130,6 +130,12 @@ def test_the_message_comes_where_the_page_says(message: str) -> None:
 def test_an_error_of_a_fit_or_a_file_notes_the_page(tmp_path: Path) -> None:
     provoked = [
         *(PROVOKED[each] for each in ("unknown solver", "Input X contains NaN", "needs groups")),
+        lambda: pm.margin_path(pm.SVC(), X, Y, n_alphas=-1),
+        lambda: pm.SVCCV(Cs=-1).fit(X, Y),
+        lambda: pm.StabilitySelection(pm.HuberizedSVC(), eps=7).fit(X, Y),
+        lambda: pm.CalibratedMargin(pm.SVC(), method="none").fit(X, Y),
+        lambda: pm.DDAGClassifier(pm.SVC()).fit(X, np.zeros(len(Y))),
+        lambda: pm.compare(X, Y, standardize="yes"),
         lambda: pm.load_model(tmp_path / "none.pmz"),
         lambda: pm.read_data(tmp_path / "none.csv"),
     ]

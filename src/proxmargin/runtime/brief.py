@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from html import escape
-from typing import Any
+from typing import Any, TypeVar, cast
+
+Work = TypeVar("Work", bound=Callable[..., Any])
 
 LONGEST = 200  # characters of a value in a message
 CUT = " [...]"
@@ -27,6 +30,20 @@ def with_page(error: Exception, section: str = "") -> None:
     note = f"What messages mean, and what to type: {PAGE}{section}"
     if note not in getattr(error, "__notes__", ()):
         error.add_note(note)
+
+
+def with_pages(work: Work) -> Work:
+    """A function of users, whose errors of values and types are noted `with_page`."""
+
+    @wraps(work)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return work(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            with_page(error)
+            raise
+
+    return cast(Work, noted)
 
 
 def shown(value: object, at_most: int = LONGEST) -> str:

@@ -377,11 +377,11 @@ def test_groups_by_name_stay_with_the_names(tmp_path):
     assert there_and_back(model, tmp_path).groups == groups
 
 
-def test_margins_of_samples_are_no_part_of_a_model(tmp_path):
+def test_margins_come_back_as_lists(tmp_path):
     margins = np.linspace(0.5, 1.5, len(SIDES))
     model = MulticlassSVC(C=0.1, margins=margins).fit(DISORDERED, SIDES)
     loaded = there_and_back(model, tmp_path)
-    assert loaded.margins == 1.0
+    assert loaded.margins == margins.tolist()
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
     matrix = np.array([[1.0, 2.0], [0.5, 1.0]])
     model = MulticlassSVC(C=0.1, margins=matrix).fit(DISORDERED, SIDES)

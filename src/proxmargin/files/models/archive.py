@@ -43,13 +43,13 @@ ESTIMATORS = tuple(sorted(model_names()))
 
 
 def forgotten(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands in a file for parameters that are no part of the model but of one fit: those that
-    watch it, and margins of its samples. A matrix of margins becomes a list."""
+    """What stands in a file for parameters that watch a fit, and for arrays of margins: a list."""
     found: dict[str, Any] = {"callbacks": ()} if "callbacks" in parameters else {}
-    if np.ndim(margins := parameters.get("margins", 1.0)):
-        if hasattr(margins, "columns"):  # as classes_ are
-            margins = by_class("margins", margins, np.unique(margins.index))
-        found["margins"] = 1.0 if np.ndim(margins) == 1 else np.asarray(margins).tolist()
+    margins = parameters.get("margins", 1.0)
+    if hasattr(margins, "columns"):  # as classes_ are
+        margins = np.asarray(by_class("margins", margins, np.unique(margins.index)))
+    if np.ndim(margins) and not hasattr(margins, "iloc"):
+        found["margins"] = np.asarray(margins).tolist()
     return found
 
 

@@ -118,7 +118,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     """Write a fitted estimator to a file that executes nothing when it is read.
 
     The file replaces an existing one in a single step: a process that dies while writing leaves
-    the old file whole. Callbacks and margins of single samples are not stored.
+    the old file whole. Callbacks are not stored.
 
     Parameters
     ----------

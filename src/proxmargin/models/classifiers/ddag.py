@@ -37,7 +37,7 @@ from proxmargin.models.fitting.bases import ClassifierMixin, MetaEstimatorMixin
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import NAMES
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
-from proxmargin.runtime.brief import shown, users_level
+from proxmargin.runtime.brief import shown, users_level, with_pages
 from proxmargin.solvers.loop.solver import Stop
 
 Array = NDArray[np.float64]
@@ -94,6 +94,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
     _: KW_ONLY
     n_jobs: int | None = None
 
+    @with_pages
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit a classifier for each pair of classes.
 

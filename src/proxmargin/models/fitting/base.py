@@ -34,7 +34,7 @@ from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import NAMES, DataParameters, SolvingParameters
 from proxmargin.models.fitting.predicting import PredictsByScores
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.brief import shown, with_page
+from proxmargin.runtime.brief import shown, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
 from proxmargin.solvers.loop.report import interval_of
@@ -167,6 +167,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         ``signs``; None if nothing does."""
         return None
 
+    @with_pages
     def fit(
         self,
         X: Features,
@@ -216,14 +217,10 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         ConvergenceWarning
             Once, if the fit ended before its gap met ``tol``; names the gap reached.
         """
-        try:
-            with interrupts, journal_of(self.callbacks, resume_from) as journal:
-                stop = self._started()
-                X, targets = self._checked(X, y, sample_weight, offset)
-                self._fit_targets(X, targets, stop, journal)
-        except (TypeError, ValueError) as error:
-            with_page(error)
-            raise
+        with interrupts, journal_of(self.callbacks, resume_from) as journal:
+            stop = self._started()
+            X, targets = self._checked(X, y, sample_weight, offset)
+            self._fit_targets(X, targets, stop, journal)
         return self
 
     def _fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:

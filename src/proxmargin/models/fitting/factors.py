@@ -32,6 +32,8 @@ def checked_factors(
     """
     if penalty_factor is None:
         return None
+    if getattr(getattr(penalty_factor, "dtype", None), "kind", "") == "b":  # penalised, or not
+        penalty_factor = penalty_factor.astype(float)
     given = by_feature("penalty_factor", penalty_factor, n_features, labels, missing=1.0)
     factors = real_numbers("penalty_factor", given)
     if factors.shape != (n_features,):

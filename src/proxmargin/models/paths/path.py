@@ -46,7 +46,7 @@ from proxmargin.models.paths.grid import (
     varying_of,
 )
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
-from proxmargin.runtime.brief import Listing, html_line, users_level
+from proxmargin.runtime.brief import Listing, html_line, users_level, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
@@ -379,6 +379,7 @@ class Path:
         return frame
 
 
+@with_pages
 def margin_path(
     estimator: MarginEstimator,
     X: Features,

@@ -60,7 +60,7 @@ from proxmargin.models.selection.scoring import (
     splitter_of,
     warn_of_ordered_rows,
 )
-from proxmargin.runtime.brief import shown
+from proxmargin.runtime.brief import shown, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
@@ -131,6 +131,7 @@ class CrossValidated(
             given = constructor(cls, plain, {*cls._replaced_parameters, "random_state"})
             cls.__init__ = given  # type: ignore[method-assign]
 
+    @with_pages
     def fit(
         self,
         X: Features,

@@ -49,7 +49,7 @@ from proxmargin.models.selection.scoring import (
     warn_of_ordered_rows,
     weight_argument,
 )
-from proxmargin.runtime.brief import users_level
+from proxmargin.runtime.brief import users_level, with_pages
 
 Array = NDArray[np.float64]
 Metadata = Mapping[str, Any]
@@ -138,6 +138,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_jobs: int | None = None
     random_state: Seed = 0
 
+    @with_pages
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.
 

@@ -33,6 +33,7 @@ from proxmargin.data.inputs.preprocessing import Preprocessed, described
 from proxmargin.data.inputs.row_order import RowOrderWarning, drift, told
 from proxmargin.models.classifiers.elastic_net import HuberizedSVC
 from proxmargin.models.selection.scoring import warn_of_repeated_ids
+from proxmargin.runtime.brief import users_level, with_pages
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
 from proxmargin.solvers.resuming.journal import Identity
@@ -67,6 +68,7 @@ QUICK_FOLDS = 3  # of a first answer in seconds
 REPEATS = ((200, 5), (500, 3))  # repetitions below a number of samples; above, one
 
 
+@with_pages
 def compare(
     X: Features,
     y: Labels,
@@ -234,7 +236,7 @@ def compare(
     moves = drift(shown.X, np.unique(data.y, return_inverse=True)[1])
     if moves is not None and data.groups is None and is_number_of_folds(cv):
         sentence = told(moves, None if shown.names is None else shown.names.tolist())
-        warnings.warn(sentence, RowOrderWarning, stacklevel=2)
+        warnings.warn(sentence, RowOrderWarning, stacklevel=users_level())
         notes.append(sentence)
     if data.weights is not None:
         notes.append(
@@ -266,11 +268,13 @@ def compare(
         tasks, data, judges, setup, kept, n_jobs, progress, time_limit
     ).performed()
     for message in dict.fromkeys(m for outcome in comparison.outcomes for m in outcome.messages):
-        warnings.warn(message, UserWarning, stacklevel=2)
+        warnings.warn(message, UserWarning, stacklevel=users_level())
     tally = comparison.tally
     if tally.unmet:
         warnings.warn(
-            f"{tally}; the table shows the gap of each model", ConvergenceWarning, stacklevel=2
+            f"{tally}; the table shows the gap of each model",
+            ConvergenceWarning,
+            stacklevel=users_level(),
         )
     return comparison
 

@@ -33,7 +33,7 @@ from proxmargin.models.selection.stability.half_samples import (
     path_entries,
 )
 from proxmargin.models.selection.stability.units import units_of
-from proxmargin.runtime.brief import Listing, html_line, shown, users_level
+from proxmargin.runtime.brief import Listing, html_line, shown, users_level, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
@@ -165,6 +165,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
     verbose: int = 0
     min_features: int = 0
 
+    @with_pages
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None
     ) -> Self:
