@@ -44,7 +44,7 @@ HOLED = NUMBERS.mask((ROWS[:, None] + np.arange(4)) % 7 == 0)
 MIXED = HOLED.assign(
     site=np.array(["left", "right", "top"])[ROWS % 3],
     batch=ROWS % 4,
-    kind=pd.Series(np.array(["a", None, "b"], dtype=object)[ROWS // 3 % 3]),
+    kind=pd.Series(np.array(["a", np.nan, "b"], dtype=object)[ROWS // 3 % 3]),
 )
 MODEL = L2SVC(C=0.1)
 

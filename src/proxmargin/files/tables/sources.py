@@ -91,8 +91,14 @@ def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
         raise DataError(f"{path}: the file has no columns.")
     if not table.num_rows:
         raise DataError(f"{path}: there are columns but no data rows.")
-    frame = table.to_pandas()
-    names, index, notes = list(map(str, frame.columns)), frame.index, []
+    given = table.column_names
+    if len(set(given)) < len(given):  # which some versions of PyArrow refuse
+        table = table.rename_columns([*map(str, range(len(given)))]).replace_schema_metadata()
+        frame, names = table.to_pandas(), given
+    else:
+        frame = table.to_pandas()
+        names = list(map(str, frame.columns))
+    index, notes = frame.index, []
     # the row index that pandas wrote along names the rows
     named = index.nlevels == 1 and not (
         index.name is None and isinstance(index, pandas().RangeIndex)
