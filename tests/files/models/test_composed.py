@@ -216,7 +216,7 @@ FORGERIES = {
     "a step that is a word": lambda d: d["models"].__setitem__(0, "os.system"),
     "a step without a model": lambda d: d["models"].pop(),
     "a name for two steps": lambda d: d["fitted"]["names"].update(value=["a", "a"]),
-    "a folder for a cache": lambda d: d["settings"].update(memory="/tmp/cache"),
+    "a folder for a cache": lambda d: d["settings"].update(memory="cache"),
     "processes": lambda d: step(d, 0)["settings"].update(n_jobs=10**6),
     "columns beyond the table": lambda d: step(d, 0)["fitted"]["columns"].update(
         value=[[0, 10**9], [4, 5], [6], [3], [2]]

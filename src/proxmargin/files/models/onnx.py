@@ -27,7 +27,8 @@ from proxmargin.models.selection.calibrators import (
 )
 from proxmargin.runtime.optional import optional
 
-FLOAT, DOUBLE = 1, 11  # of ONNX
+FLOAT = 1  # the number of float32 among the types of ONNX
+DOUBLE = 11  # and of float64
 OPTIONS = {
     "zipmap": [True, False, "columns"],
     "output_class_labels": [False, True],
