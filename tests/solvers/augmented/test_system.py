@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from proxmargin.compiled.clock import clock
 from proxmargin.solvers.augmented import class_system as systems
 from proxmargin.solvers.augmented.block import Block, CurvedSamples, DenseBlock, SparseBlock
 from proxmargin.solvers.augmented.class_system import (
@@ -82,6 +83,18 @@ def test_what_is_tried_depends_on_what_a_matrix_costs(rng, monkeypatch) -> None:
     monkeypatch.setattr(systems, "MAX_SIDE", 1)
     found = class_system(block, live, FREE, DIAGONAL, selects=False)
     assert isinstance(found, MatrixFreePairs)
+
+
+def test_no_product_and_no_factorisation_begins_after_the_deadline(rng) -> None:
+    block, live = DenseBlock(data(rng)), curved(rng)
+    slope, every = rng.standard_normal((P + 1, K)), np.ones(FREE.size, dtype=bool)
+    for selects in (False, True):
+        late = class_system(block, live, FREE, DIAGONAL, selects, deadline=clock() - 1.0)
+        assert isinstance(late, MatrixFreePairs)
+        step = late.step(slope, every)
+        steepest = late.pairs.gathered(step) * late.pairs.gathered(slope)
+        assert (steepest <= 0).all()  # one iteration: along the preconditioned gradient
+        assert step.any()
 
 
 @pytest.mark.parametrize("form", [OverPairs, OverContrasts])

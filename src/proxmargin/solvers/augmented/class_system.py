@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.functions.losses.base import Array
+from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
 from proxmargin.solvers.augmented.hinge_system import WIDE
 from proxmargin.solvers.shared.numerical import (
@@ -174,7 +175,19 @@ class OverGram(ClassSystem):
 
 
 class MatrixFreePairs(ClassSystem):
-    """Conjugate gradients by products with the data, preconditioned by the diagonal."""
+    """Conjugate gradients by products with the data, preconditioned by the diagonal, which begin no
+    further product after the deadline."""
+
+    def __init__(
+        self,
+        block: Block,
+        curved: CurvedSamples,
+        free: NDArray[np.bool_],
+        diagonal: Array,
+        deadline: float = np.inf,
+    ) -> None:
+        super().__init__(block, curved, free, diagonal)
+        self.deadline = deadline
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
         return self.iterated(keep, right, CG_STEPS)
@@ -189,6 +202,7 @@ class MatrixFreePairs(ClassSystem):
             right,
             CG_TOLERANCE,
             most,
+            self.deadline,
         )
 
     def product(self, keep: NDArray[np.bool_], direction: Array) -> Array:
@@ -227,18 +241,27 @@ class CGThenFactor(ClassSystem):
 
 
 def class_system(
-    block: Block, curved: CurvedSamples, free: NDArray[np.bool_], diagonal: Array, selects: bool
+    block: Block,
+    curved: CurvedSamples,
+    free: NDArray[np.bool_],
+    diagonal: Array,
+    selects: bool,
+    deadline: float = np.inf,
 ) -> ClassSystem:
-    """The form with the least work; without an l1 part (``selects``) all pairs are kept."""
+    """The form with the least work; without an l1 part (``selects``) all pairs are kept. CG if a
+    factorisation would not end before the deadline."""
     pairs, contrasts = int(np.count_nonzero(free)), curved.contrasts
-    if min(pairs, contrasts) > MAX_SIDE:
-        return MatrixFreePairs(block, curved, free, diagonal)
+    short, long = sorted((pairs, contrasts))
+    density = block.entries / max(block.n_samples * block.n_columns, 1)
+    work = gram_work(long, short, density) + factor_work(short)
+    if short > MAX_SIDE or not affordable(work, deadline):
+        return MatrixFreePairs(block, curved, free, diagonal, deadline)
     if selects:
         kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
         return kind(block, curved, free, diagonal)
     kind = OverPairs if pairs <= WIDE * contrasts else OverGram
     step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * free.shape[1]
-    half = 0.5 * min(pairs, contrasts) ** 3 / 3.0  # of the work of a factorisation
+    half = 0.5 * factor_work(short)  # of the work of a factorisation
     steps = min(int(half / step), CG_STEPS)
     if steps < MIN_CG_STEPS:
         return kind(block, curved, free, diagonal)

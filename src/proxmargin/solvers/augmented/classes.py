@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
 from proxmargin.functions.losses.base import Array
@@ -131,13 +132,14 @@ class SmoothedMulticlass:
         unit = max(float(self.l1[0, 0]), float(np.abs(self.l2 * here.stacked).max(initial=0.0)))
         return max(float(rest[:-1].max(initial=0.0)) / (unit or 1.0), float(rest[-1].max()))
 
-    def direction(self, here: ClassPoint, slope: Array, side: Array) -> Array:
-        """The Newton step in the orthant ``side``; zeros that would leave it stay zero."""
+    def direction(self, here: ClassPoint, slope: Array, side: Array, deadline: float) -> Array:
+        """The Newton step in the orthant ``side``; zeros that would leave it stay zero, as far as
+        the deadline allows corrections."""
         free = (side != 0) | (self.l1 == 0) & self.movable
         samples = here.curved
         curved = CurvedSamples(samples, here.multipliers[samples] > 0, self.weights[samples])
         diagonal = (self.l2 + self.proximal)[:, 0]
-        system = class_system(self.block, curved, free, diagonal, bool(self.l1.any()))
+        system = class_system(self.block, curved, free, diagonal, bool(self.l1.any()), deadline)
         towards = system.pairs.gathered(side)
         zero = (system.pairs.gathered(here.stacked) == 0) & (towards != 0)
         keep = np.ones(towards.size, dtype=bool)
@@ -145,7 +147,7 @@ class SmoothedMulticlass:
         for _ in range(ORTHANT_CORRECTIONS):
             move = system.step(slope + self.l1 * side, keep)
             wrong = keep & zero & (system.pairs.gathered(move) * towards < 0)
-            if not wrong.any():
+            if not wrong.any() or clock() >= deadline:
                 break
             keep &= ~wrong
         return move
@@ -166,7 +168,7 @@ class SmoothedMulticlass:
         """A Newton step with a projected line search in its orthant; None if the search fails."""
         side = self.side(here, slopes.slope)
         pull = slopes.slope + self.l1 * side
-        direction = self.direction(here, slopes.slope, side)
+        direction = self.direction(here, slopes.slope, side, deadline)
 
         def fall(there: ClassPoint, length: float) -> float:
             return -float(np.vdot(pull, there.stacked - here.stacked))
