@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -24,7 +25,9 @@ from proxmargin.solvers.loop.solver import RULES
 
 ROOT = Path(__file__).parents[2]
 STUB = Path(proxmargin.__file__).with_suffix(".pyi")
-PYRIGHT = shutil.which("pyright") or shutil.which("basedpyright")
+# of this environment, whether or not it is activated
+PLACES = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+PYRIGHT = shutil.which("pyright", path=PLACES) or shutil.which("basedpyright", path=PLACES)
 
 USER = """
 import numpy as np
@@ -90,7 +93,7 @@ def test_a_type_checker_knows_classes_and_refuses_a_wrong_name(tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(PYRIGHT is None, reason="neither pyright nor basedpyright is on the PATH")
+@pytest.mark.skipif(PYRIGHT is None, reason="pyright is not installed: requirements/clients.txt")
 def test_pyright_knows_the_same(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER)
     options = {"typeCheckingMode": "strict", "extraPaths": [str(STUB.parents[1])]}

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import parallel_backend
@@ -14,12 +15,13 @@ from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from proxmargin import SVC, DDAGClassifier, LogisticRegression, MarginMPM, NuSVC
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
@@ -316,3 +318,25 @@ def test_a_nu_that_one_pair_does_not_admit_is_refused_before_any_fit() -> None:
     uneven = np.repeat(["a", "b", "c"], [30, 15, 5])  # two pairs refuse it, and one names the least
     with pytest.raises(ValueError, match=r"nu_max=0.285714 .* of class 'c' against 'a': choose"):
         DDAGClassifier(Untouched(nu=0.6)).fit(X, uneven)
+
+
+TEXTS = ["red apple", "green apple", "blue sky", "clear sky", "deep sea", "salt sea"] * 4
+OF_TEXTS = ["fruit", "fruit", "air", "air", "water", "water"] * 4
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_a_pipeline_that_encodes_text_gets_the_text(kind: Any) -> None:
+    model = make_pipeline(TfidfVectorizer(), SVC(kernel="linear"))
+    graph = DDAGClassifier(model).fit(kind(TEXTS), OF_TEXTS)
+    assert graph.score(kind(TEXTS), OF_TEXTS) == 1.0
+    pair = [k for k, label in enumerate(OF_TEXTS) if label != "water"]
+    alone = model.fit([TEXTS[k] for k in pair], [OF_TEXTS[k] for k in pair])
+    scores = graph.estimators_[0].decision_function(TEXTS)
+    np.testing.assert_allclose(scores, alone.decision_function(TEXTS))
+
+
+@pytest.mark.parametrize("kind", [np.array, pd.DataFrame])
+def test_a_pipeline_that_encodes_columns_gets_their_levels(kind: Any) -> None:
+    columns = kind([text.split() for text in TEXTS])
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC(kernel="linear"))
+    assert DDAGClassifier(model).fit(columns, OF_TEXTS).score(columns, OF_TEXTS) == 1.0

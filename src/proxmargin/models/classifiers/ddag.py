@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -100,7 +101,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        X : (n_samples, n_features) numbers; steps that encode text go before this classifier
+        X : (n_samples, n_features) numbers, or text for a pipeline that begins with its encoder
         y : (n_samples,)
         sample_weight : (n_samples,), optional
             Classes without positive weight are ignored.
@@ -241,7 +242,10 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
     @property
     def _takes_objects(self) -> bool:
-        """Whether the classifiers of pairs compare samples by a function."""
+        """Whether the classifiers of pairs compare samples by a function, or first encode text."""
+        if isinstance(self.estimator, Pipeline):
+            tags = get_tags(self.estimator.steps[0][1]).input_tags
+            return bool(tags.string or tags.categorical)
         own = getattr(self.estimator, "_takes_objects", None)
         return callable(getattr(self.estimator, "kernel", None)) if own is None else own
 
