@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import DenseDesign, Design, SparseDesign
 from proxmargin.losses import (
     CrammerSinger,
@@ -110,6 +111,17 @@ def test_conjugate_gradients_solve_the_system_too(penalty: str, rng, monkeypatch
     gradient = np.where(system.support, rng.standard_normal((N, K)), 0.0)
     direction = newton_direction(system, gradient)
     np.testing.assert_allclose(system.apply(direction), gradient, atol=1e-7)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_no_product_and_no_factorisation_begins_after_the_deadline(penalty: str, rng) -> None:
+    system = made("huberized hinge", penalty, "free", DenseDesign(rng.standard_normal((N, P))), rng)
+    gradient = np.where(system.support, rng.standard_normal((N, K)), 0.0)
+    passes = system.design.counter.passes
+    late = newton_direction(system, gradient, deadline=clock() - 1.0)
+    assert system.design.counter.passes - passes <= K + 2.0  # the diagonal, and one iteration
+    assert np.all(late * gradient >= 0)  # along the preconditioned gradient
+    assert late.any()
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)

@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from proxmargin.compiled.clock import clock
+from proxmargin.data.designs import as_design
 from proxmargin.data.kernels import Rbf
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.models.archive import CODEC
-from proxmargin.optimality.problem import Point
+from proxmargin.losses import Hinge, MarginSum, SquaredHinge
+from proxmargin.optimality.problem import Point, Problem
+from proxmargin.penalties import ElasticNet, Ridge
+from proxmargin.solvers.dual.dual_coordinate_descent import DualCoordinateDescent
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import Stop
+from proxmargin.solvers.programs.linear_program import LinearProgram
 from proxmargin.solvers.resuming.codec import EncodingError, StateCodec
+from proxmargin.solvers.ridge.newton import RidgeNewton
 
 SETTINGS = [
     ((1, (2.5, None)), '{"tuple": [1, {"tuple": [2.5, null]}]}'),
@@ -110,3 +117,19 @@ def test_states_come_back_bit_for_bit() -> None:
     for unfit in (object(), np.array([{}]), 1j, len):
         with pytest.raises(EncodingError):
             StateCodec({}).encode(unfit)
+
+
+@pytest.mark.parametrize("solver", [LinearProgram, RidgeNewton, DualCoordinateDescent])
+def test_a_run_that_goes_on_has_limits_of_its_own(solver: Any) -> None:
+    X, signs = np.array([[1.0, 0.5], [-1.0, 0.3], [0.5, -1.0]]), np.array([[1.0], [-1.0], [1.0]])
+    phi = Hinge() if solver is LinearProgram else SquaredHinge()
+    penalty = ElasticNet(0.1) if solver is LinearProgram else Ridge(0.1)
+    loss = MarginSum(phi, signs, np.full((3, 1), 1 / 3), 3.0)
+    problem = Problem(loss, penalty, as_design(X), Ridge())
+    state = solver().init(problem, problem.origin(), Stop(max_iter=1, deadline=clock() - 1.0))
+    arrays: dict[str, np.ndarray] = {}
+    plain = StateCodec(arrays).encode(state)
+    resumed = StateCodec(arrays, Stop(max_iter=40), 1).decode(plain)
+    assert resumed.stop.deadline == math.inf
+    assert resumed.stop.max_iter == 40
+    assert not {"deadline", "time_limit"} & set(vars(resumed))

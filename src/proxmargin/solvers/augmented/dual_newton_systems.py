@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.functions.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.threads import affordable, factor_work
 from proxmargin.solvers.shared.numerical import (
     CG_STEPS,
     CG_TOLERANCE,
@@ -102,24 +103,28 @@ class DualNewtonSystem:
         return np.where(self.support, moved, 0.0)
 
 
-def newton_direction(system: DualNewtonSystem, gradient: Array) -> Array:
-    """``V^-1 gradient`` on the support, by a system in the space of least dimension."""
+def newton_direction(system: DualNewtonSystem, gradient: Array, deadline: float = np.inf) -> Array:
+    """``V^-1 gradient`` on the support, by a system in the space of least dimension; by CG, which
+    begins no product after the deadline, if no factorisation would end before it."""
     samples = dual_length(system)
-    dual = samples**3 / 3.0 if samples <= LARGEST_SIDE else np.inf
+    fits = samples <= LARGEST_SIDE and affordable(factor_work(samples), deadline)
+    dual = factor_work(samples) if fits else np.inf
     dual *= FAR_CHEAPER if samples <= SMALL_SIDE else 1.0
-    direction: Array | None = None
-    (n, classes), side = system.support.shape, system.active.size
     # only the zero sums of the coefficients of a feature couple the classes
-    if system.dual.vectors is None and system.coef.across and system.coef.sign < 0:
-        if side < min(samples, LARGEST_SIDE) and classes * side**2 * (n + side) < dual:
+    by_class = system.dual.vectors is None and system.coef.across and system.coef.sign < 0
+    work = _constrained_work(system) if by_class else _factored_work(system)
+    if work < dual and affordable(work, deadline):
+        if by_class:
             direction = _constrained_direction(system, gradient)
-    elif _factored_work(system) < dual:
-        direction = _Factor(system).direction(gradient)
-    if direction is not None:  # digits cancel in Woodbury's identity
+        else:
+            direction = _Factor(system).direction(gradient)
+        # digits cancel in Woodbury's identity
         left = np.where(system.support, gradient - system.apply(direction), 0.0)
         if float(np.linalg.norm(left)) <= CG_TOLERANCE * float(np.linalg.norm(gradient)):
             return direction
-    return (_iterated_direction if dual == np.inf else _dual_direction)(system, gradient)
+    if dual < np.inf:
+        return _dual_direction(system, gradient)
+    return _iterated_direction(system, gradient, deadline)
 
 
 def dual_length(system: DualNewtonSystem) -> int:
@@ -189,6 +194,14 @@ def _rows_of_loss(system: DualNewtonSystem) -> Array:
 
 
 # -- in the active coefficients, with rows that sum to zero ----------------------------------------
+
+
+def _constrained_work(system: DualNewtonSystem) -> float:
+    """Multiplications of `_constrained_direction`; infinite if it does not apply."""
+    (n, classes), side = system.support.shape, system.active.size
+    if side >= min(dual_length(system), LARGEST_SIDE):
+        return np.inf
+    return float(classes * side**2 * (n + side))
 
 
 def _constrained_direction(system: DualNewtonSystem, gradient: Array) -> Array:
@@ -330,7 +343,7 @@ def _square_root(matrix: Array) -> Array:
 # -- in the samples, without a matrix ------------------------------------------------------------
 
 
-def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
+def _iterated_direction(system: DualNewtonSystem, gradient: Array, deadline: float) -> Array:
     """``V^-1 gradient`` by conjugate gradients, preconditioned by the diagonal of V."""
     weights = system.coef.diagonal
     for sign, vectors in system.coef.terms:
@@ -344,6 +357,6 @@ def _iterated_direction(system: DualNewtonSystem, gradient: Array) -> Array:
         return system.apply(flat.reshape(gradient.shape)).ravel()
 
     solved = conjugate_gradients(
-        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, CG_STEPS
+        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, CG_STEPS, deadline
     )
     return solved.reshape(gradient.shape)

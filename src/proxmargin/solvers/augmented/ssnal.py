@@ -259,7 +259,7 @@ class _Subproblem:
         self, here: _DualTrial, slopes: _DualSlopes, deadline: float
     ) -> tuple[_DualTrial, _DualSlopes] | None:
         """A Newton step with a line search; None if the search fails."""
-        direction = newton_direction(self.system(here, slopes.gradient), slopes.gradient)
+        direction = newton_direction(self.system(here, slopes.gradient), slopes.gradient, deadline)
         pulled = self.design.adjoint(direction)
         first = float(np.vdot(slopes.gradient, direction))
 

@@ -20,7 +20,7 @@ one block in double precision, solved in one step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -92,7 +92,7 @@ class Blocks(GapState):
     violation: float = np.inf
     idle: int = 0  # steps over the whole problem that did not halve the violation
     single: bool = True  # whether blocks of the kernel are stored in single precision
-    deadline: float = np.inf  # when the fit ends, on the clock of `proxmargin.compiled.clock`
+    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class BlockDecomposition(Solver[Blocks]):
             product=product,
             block=np.empty(0, dtype=np.intp),
             single=not few and 1 / SINGLE_RANGE <= largest <= SINGLE_RANGE,
-            deadline=stop.deadline,
+            stop=stop,
             tol=CLAIM_FRACTION * stop.tol,
             unpolished=few and stop.polish,
         )
@@ -248,7 +248,7 @@ class BlockDecomposition(Solver[Blocks]):
         most = min(self.block, max(least, 2 * int(np.count_nonzero(free))))
         while most > SHORT_BLOCK:  # kernel values of the block's rows, and its SMO steps
             work = most * (VALUE_WORK * n + PAIR_WORK * most)
-            if affordable(work, state.deadline, share=1.0):
+            if affordable(work, state.stop.deadline, share=1.0):
                 break
             most = max(most // 2, SHORT_BLOCK)
         if n <= most:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -100,7 +100,7 @@ class CoordinateDescentState(GapState):
     best: float = np.inf  # smallest relative gap so far
     idle: int = 0  # inner problems since then
     unbalanced: bool = False  # most of the gap comes from ``y'a != 0``
-    last: float = np.inf  # sweeps after which the method ends
+    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             share=max(tol, SUM_ROUNDING),
             intercept=float(start.intercept[0] + rows.shift @ start.coef[:, 0]),
             tol=tol,
-            last=np.inf if stop.max_iter is None else stop.max_iter,
+            stop=stop,
         )
         return state.but(value=_bound(problem, state, rows.coef(v, state.residual)))
 
@@ -220,7 +220,7 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             free,
             LEAST_VIOLATION,
             state.share,
-            int(np.clip(state.last - state.n_iter, 1, most_sweeps)),
+            int(np.clip(state.stop.iterations(self.max_iter) - state.n_iter, 1, most_sweeps)),
             max(int(budget), 1),
             np.uint64(state.seed),
         )
@@ -460,9 +460,8 @@ class _Face:
             change = scaled / roots
             return within(self.image(change, self.sums(change)) / roots)
 
-        scaled = conjugate_gradients(
-            product, np.ones_like(a), within(right / roots), CG_TOLERANCE, limit
-        )
+        known = product, np.ones_like(a), within(right / roots)
+        scaled = conjugate_gradients(*known, CG_TOLERANCE, limit, state.stop.deadline)
         step += scaled / roots
         multiplier = 0.0
         if balanced:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.base import Array, Loss
@@ -309,8 +308,7 @@ class LinearProgramState(State):
     basis: Basis | None = None  # start basis of the next program
     multiplier: float = 1.0  # multiplier of the budget, if there is one (`LevelSet`)
     pivots: int = 0  # simplex iterations so far
-    limit: int = 0  # limit of rounds
-    deadline: float = np.inf
+    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -366,19 +364,18 @@ class LinearProgram(Solver[LinearProgramState]):
             scores=scores,
             rows=rows,
             columns=columns,
-            limit=self.max_iter if stop.max_iter is None else stop.max_iter,
-            deadline=stop.deadline,
+            stop=stop,
         )
 
     def step(self, problem: Problem, state: LinearProgramState) -> LinearProgramState:
         """At least one round; more until nothing is violated or `STEP_PIVOTS` pivots are spent."""
         program = _program_of(problem)
-        pivots = state.pivots + STEP_PIVOTS
+        pivots, limit = state.pivots + STEP_PIVOTS, state.stop.iterations(self.max_iter)
         state = _round(program, state)
         while (
-            not (state.finished or state.exact or state.n_iter >= state.limit)
+            not (state.finished or state.exact or state.n_iter >= limit)
             and state.pivots < pivots
-            and clock() < state.deadline
+            and not state.stop.is_late()
         ):
             state = _round(program, state)
         return state
@@ -412,7 +409,7 @@ def _round(program: HingeProgram, state: LinearProgramState) -> LinearProgramSta
     """Solve the restricted program, and add the rows and columns that its vertex violates. If the
     method fails from the last basis, it starts anew."""
     restricted, design = program.restricted(state.rows, state.columns), program.problem.design
-    solve = partial(solved, restricted, pivots=ROUND_PIVOTS, deadline=state.deadline)
+    solve = partial(solved, restricted, pivots=ROUND_PIVOTS, deadline=state.stop.deadline)
     vertex = solve(basis=state.basis)
     if not (vertex.optimal or vertex.limited or state.basis is None):
         vertex = solve(basis=None)

@@ -109,7 +109,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
             ridge=_first_ridge(problem, form.design, start),
             tol=CLAIM_FRACTION * stop.tol,
             stride=form.stride(),
-            deadline=stop.deadline,
+            stop=stop,
         )
         polish = stop.polish and form.stride() == 1  # of a sample, a step has no more digits
         return self.with_gap(problem, state).but(unpolished=polish, idle=0, renews=True)

@@ -21,6 +21,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Centred, Point, Problem
 from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, kept
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
+from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.shared.margin_model import (
     MarginExpansion,
     MarginNewtonState,
@@ -66,7 +67,7 @@ class RidgeNewtonState(MarginNewtonState):
     # (k,), along a step d the intercept of the model changes by ``-mean' d``
     mean: Array = field(default_factory=lambda: np.empty(0))
     renews: bool = True  # the next step forms the Hessian of its point
-    deadline: float = np.inf  # CG starts no further product after it
+    stop: Stop = field(default_factory=Stop)
 
 
 class Form(ABC):
@@ -295,7 +296,7 @@ class IterativeForm(Form):
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
         direction = conjugate_gradients(
-            product, inverse, -gradient, forcing(float(roughly)), deadline=state.deadline
+            product, inverse, -gradient, forcing(float(roughly)), deadline=state.stop.deadline
         )
         return direction, -float(mean @ direction)
 
