@@ -13,8 +13,8 @@ BUDGET = {
     "rules": 35,
     "numeric_constants": 496,
 }
-MOST_FILES_OF_A_FIT = 36
-MOST_FUNCTIONS_OF_A_FIT = 214
+MOST_FILES_OF_A_FIT = 35
+MOST_FUNCTIONS_OF_A_FIT = 200
 # public names, and one of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State"}
 

@@ -229,30 +229,27 @@ class Remembers:
         """``make(self, *given, **first)``, kept until ``given`` changes: arrays are compared by
         value with the last call's, other arguments and the module-level ``make`` are the key,
         ``first`` is not. Results must not be modified; concurrent threads may compute one twice."""
-        if not given and (known := self._memory.get((make,))):  # fast path of most calls
+        # for each function with its hashable arguments: the arrays and the result
+        memory: dict[Hashable, tuple[list[np.ndarray], Any]] = vars(self).setdefault("_memory", {})
+        if not given and (known := memory.get((make,))):  # fast path of most calls
             return known[1]
         arrays: list[np.ndarray] = []
         hashable: list[Hashable] = [make]
         for each in given:
             (arrays if isinstance(each, np.ndarray) else hashable).append(each)
         key = tuple(hashable)
-        known = self._memory.get(key)
+        known = memory.get(key)
         if known is None or not all(map(np.array_equal, known[0], arrays)):
             # frees memory of the size of the data before the next result is made, with the
             # old one's own memory, which may refer to it in a cycle
-            known = self._memory.pop(key, None)
+            known = memory.pop(key, None)
             if known is not None and isinstance(known[1], Remembers):
-                known[1]._memory.clear()
+                vars(known[1]).get("_memory", {}).clear()
             known = None
             known = list(map(copied, arrays)), make(self, *given, **first)
-            self._memory[key] = known
+            memory[key] = known
         found: T = known[1]
         return found
-
-    @cached_property
-    def _memory(self) -> dict[Hashable, tuple[list[np.ndarray], Any]]:
-        """For each function with its hashable arguments: the arrays and the result."""
-        return {}
 
 
 def kept(make: Callable[P, T]) -> Callable[P, T]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import singledispatch
-from threading import get_ident
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -76,27 +76,21 @@ def evenly(n_samples: int, nbytes: int) -> Index:
     return np.arange(step // 2, n_samples, step, dtype=np.intp)
 
 
-class PassCounter:
+class PassCounter(threading.local):
     """Counts passes over the data, and the products that they were for; a design and its
     restrictions write into the same one. Each thread has counts of its own: several may fit to the
     same data at once."""
 
-    def __init__(self) -> None:
-        self._of_threads: dict[int, tuple[float, int]] = {}
+    passes: float = 0.0
+    products: int = 0
 
-    @property
-    def counts(self) -> tuple[float, int]:
-        """Passes and products of the thread that asks."""
-        return self._of_threads.get(get_ident(), (0.0, 0))
-
-    @property
-    def passes(self) -> float:
-        return self.counts[0]
+    def __reduce__(self) -> Any:
+        return type(self), ()  # of another process
 
     def add(self, share: float) -> None:
         """Add one product that touched ``share`` of the data."""
-        passes, products = self.counts
-        self._of_threads[get_ident()] = passes + share, products + 1
+        self.passes += share
+        self.products += 1
 
 
 class Stored(NamedTuple):

@@ -204,7 +204,7 @@ class StandardizedDesign(Design):
         self.base, self.centre, self.scale = base, centre, scale
         self.is_dense, self.passes_only = base.is_dense, base.passes_only
         self.has_columns = base.is_dense  # centred columns of a sparse matrix would be full
-        self.summands = base.summands
+        self.summands, self.recall_error = base.summands, base.recall_error
 
     def scores(self, coef: Array) -> Array:
         raw = coef / self.scale[:, None]
@@ -238,12 +238,6 @@ class StandardizedDesign(Design):
 
     def sample_index(self) -> Index:
         return self.base.sample_index()
-
-    def adjoint_error(self, sizes: Array) -> Array:
-        if not self.base.passes_only:
-            return super().adjoint_error(sizes)
-        own = super().adjoint_error(sizes)  # of the centring; the base may recall its product
-        return own + self.base.adjoint_error(sizes) / self.scale[:, None]
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
         return self.base.row_squares(weights / self.scale**2, self._moved(centre))

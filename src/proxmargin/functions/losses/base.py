@@ -138,6 +138,12 @@ class Loss(ABC):
     shares: Array
     """Weight of each sample, summing to one, (n_samples,)."""
 
+    largest_offset: float = 0.0
+    """The largest absolute entry of `offset`."""
+
+    box: Box | None = None
+    """The box of the dual points of one column of scores, where they have one."""
+
     @abstractmethod
     def value(self, scores: Array) -> float:
         """L(scores)."""
@@ -220,11 +226,6 @@ class Loss(ABC):
         raise TypeError(f"no derivative of the prox of the conjugate of {self!r} is known")
 
     @property
-    def box(self) -> Box | None:
-        """The box of the dual points of one column of scores, where they have one."""
-        return None
-
-    @property
     def without_budget(self) -> Loss:
         """The loss under the budget, where this loss has a budget; otherwise the loss itself."""
         return self
@@ -242,10 +243,6 @@ class Loss(ABC):
     def offset(self) -> Array:
         """The constant that is added to the scores, (n_samples, n_outputs); zero by default."""
         return np.zeros((self.shares.size, self.n_outputs))
-
-    @property
-    def largest_offset(self) -> float:
-        return 0.0
 
     @property
     def dual_support(self) -> NDArray[np.bool_]:

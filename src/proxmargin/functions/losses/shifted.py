@@ -55,7 +55,7 @@ class Shifted(Wrapped):
         return self.shift
 
     @cached_property
-    def largest_offset(self) -> float:
+    def largest_offset(self) -> float:  # type: ignore[override]
         return float(np.max(np.abs(self.shift), initial=0.0))
 
     @property
@@ -63,7 +63,7 @@ class Shifted(Wrapped):
         return self.loss.traits
 
     @cached_property
-    def box(self) -> Box | None:
+    def box(self) -> Box | None:  # type: ignore[override]
         box = self.loss.box
         return (
             None if box is None else box._replace(target=box.target - box.signs * self.shift[:, 0])

@@ -159,7 +159,7 @@ class TailMean(SupportLoss):
         return _level(self._margins(scores), self.upper, 1.0)
 
     @property
-    def box(self) -> Box:
+    def box(self) -> Box:  # type: ignore[override]
         zeros = np.zeros_like(self.upper)
         return Box(self.signs, self.upper, zeros, zeros, -1.0)
 

@@ -246,8 +246,10 @@ class ElasticNet(UniformNet):
         return np.inf if np.any(excess > 0) else 0.0
 
     def domain_scale(self, dual: Array) -> float:
+        if self.l2 > 0:
+            return 1.0
         largest = _largest(dual)
-        return 1.0 if self.l2 > 0 or largest <= self.l1 else self.l1 / largest
+        return 1.0 if largest <= self.l1 else self.l1 / largest
 
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         if self.l2 > 0:

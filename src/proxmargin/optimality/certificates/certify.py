@@ -269,7 +269,8 @@ def _gap(
         rounding += scale * rounding_of_dual(problem, point, level, back.error)
     if problem.intercept.is_shift_invariant:
         rounding += rounding_of_sums(problem, b[0], scores, sums.error, c[0])
-    rounding += rounding_of_intercept(problem, point, scores)
+    elif problem.intercept.l2 > 0:
+        rounding += rounding_of_intercept(problem, point, scores)
     rounding += gamma(len(coef) + FURTHER_TERMS) * abs(float(primal))
     gap = bare_gap + rounding
     residual = max(

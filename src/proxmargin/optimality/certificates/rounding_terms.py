@@ -50,12 +50,9 @@ def rounding_of_intercept(problem: Problem, point: Point, scores: Enclosed) -> f
     """What the rounding of the published intercept b adds to its ridge. With centred features b is
     ``b_c - mean'w``, and the ridge is on b_c; the absolute terms of that sum are at most the
     largest ones of a score."""
-    l2 = problem.intercept.l2
-    if not l2 > 0:
-        return 0.0
     b, sizes = np.abs(point.intercept), np.atleast_2d(scores.sizes).max(axis=0)
     error = gamma(len(point.coef) + FURTHER_TERMS) * sizes
-    return float(l2 * np.sum((b + 0.5 * error) * error))
+    return float(problem.intercept.l2 * np.sum((b + 0.5 * error) * error))
 
 
 def zero_unpenalised_dual(

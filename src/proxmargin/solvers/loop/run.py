@@ -70,8 +70,7 @@ class Limits:
     @property
     def own_work(self) -> float:
         """Multiply-adds of this thread with the data, those of other runs included."""
-        passes, products = self.counter.counts
-        return passes * self.product + products * PRODUCT_WORK
+        return self.counter.passes * self.product + self.counter.products * PRODUCT_WORK
 
     @contextmanager
     def counting(self, work: float) -> Iterator[None]:

@@ -118,7 +118,7 @@ class MarginSum(Loss):
         )
 
     @cached_property
-    def box(self) -> Box | None:
+    def box(self) -> Box | None:  # type: ignore[override]
         if self.n_outputs > 1 or not self.phi.has_quadratic_conjugate:
             return None
         weights, live = self.weights[:, 0], self.weights[:, 0] > 0
