@@ -155,7 +155,15 @@ def test_shapes_and_labels_that_cannot_be_used_are_refused(data, make) -> None:
         (X, np.where(np.arange(60) == 5, None, y), "y has no label in row 5"),
         (X, None, "y cannot be None|target y is None"),
         (X, np.column_stack([y, y]), "1d array"),
-        (X * 1j, y, "Complex data not supported"),
+        (X * 1j, y, "^Complex data not supported: X holds complex128, .* give numbers"),
+        (pd.DataFrame({"a": X[:, 0], "b": 1j}), y, r"holds complex128 in column 1 \('b'\)"),
+        (X, y * 1j, "y holds complex128, which is no label"),
+        (X, pd.Series(pd.period_range("2020", periods=60)), r"y holds Period.* type Period, which"),
+        (
+            X,
+            pd.interval_range(0, 60),
+            "y holds Interval.* of the type Interval",
+        ),
     ]
     for features, labels, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -13,6 +13,7 @@ from proxmargin import (
     MulticlassSVC,
     MulticlassSVCCV,
     StabilitySelection,
+    certify,
     critical_C,
     margin_path,
     permutation_test,
@@ -154,3 +155,37 @@ def test_there_is_no_critical_C_where_zero_has_no_loss(loss: Any) -> None:
     with pytest.raises(ValueError, match=r"critical_C is infinite.*give margins > 0, got 0"):
         critical_C(MulticlassSVC("l1", margins=0, loss=loss), X, y)
     assert np.isfinite(critical_C(MulticlassSVC("l1", margins=0, loss="logistic"), X, y))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "lee"])
+@pytest.mark.parametrize("penalty", ["l1", "l2", "elasticnet", "group_l2"])
+def test_one_number_for_all_is_the_same_as_one_for_each(penalty: Any, loss: Any) -> None:
+    groups = "features" if penalty == "group_l2" else None
+    one, each = (
+        MulticlassSVC(penalty, groups=groups, loss=loss, margins=given, C=0.3, tol=1e-8)
+        for given in (2.5, np.full(len(y), 2.5))
+    )
+    one.fit(X, y), each.fit(X, y)
+    assert one.certificate_.primal == pytest.approx(each.certificate_.primal, rel=2e-8)
+    assert one.certificate_.converged
+    known = certify(each, X, y, one.coef_, one.intercept_, tol=1e-7)
+    assert known.converged
+    first = one.certificate_.n_iter
+    assert one.set_params(warm_start=True).fit(X, y).certificate_.n_iter <= max(first, 2)
+    assert critical_C(one, X, y) == pytest.approx(critical_C(each, X, y), rel=1e-6)
+
+
+@pytest.mark.parametrize("labels", [y[two], y])
+def test_one_number_for_all_holds_in_searches_and_budgets(labels: Any) -> None:
+    data = X[two] if labels.size < y.size else X
+    margins = 3.0, np.full(labels.size, 3.0)
+    one, each = (
+        MulticlassSVCCV([0.1, 1.0, 9.0], penalty="l2", cv=2, tol=1e-8, margins=m) for m in margins
+    )
+    np.testing.assert_allclose(
+        one.fit(data, labels).cv_scores_, each.fit(data, labels).cv_scores_, rtol=1e-4
+    )
+    one, each = (MulticlassSVC("l2", C=None, eta=12.0, tol=1e-7, margins=m) for m in margins)
+    expected = each.fit(data, labels).certificate_
+    assert one.fit(data, labels).certificate_.primal == pytest.approx(expected.primal, rel=2e-7)
+    assert certify(each, data, labels, one.coef_, one.intercept_, tol=1e-5).converged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,9 +35,18 @@ def test_certificates_are_a_sequence(path: Path) -> None:
         every[5]
 
 
-def test_a_certificate_is_made_once(path: Path) -> None:
-    assert path.certificates[2] is path.certificates[2]
-    assert path.model(2).certificate_ is path.certificates[2]
+def test_a_model_makes_no_certificate_but_its_own(path: Path) -> None:
+    read: list[int] = []
+    parts = [
+        [
+            replace(each, certify=lambda k, each=each: (read.append(k), each.certify(k))[1])
+            for each in part
+        ]
+        for part in path.certificates.parts
+    ]
+    watched = replace(path, certificates=Certificates(parts))
+    assert watched.model(2).certificate_ == path.certificates[2]
+    assert len(read) == len(parts[0])
 
 
 def test_copies_have_the_certificates(path: Path) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 
 import proxmargin as pm
 from proxmargin import margin_path
-from proxmargin.models.paths import descent
 
 X, Y = make_classification(80, 6, n_informative=4, flip_y=0.1, random_state=1)
 GRIDS = [
@@ -83,21 +81,3 @@ def test_values_of_another_parameter_are_refused() -> None:
         margin_path(pm.NuSVC(kernel="rbf"), X, Y)
     with pytest.raises(AttributeError, match="it has nus and no alphas"):
         _ = margin_path(pm.NuSVC(), X, Y, nus=[0.5]).alphas
-
-
-@pytest.mark.parametrize("data", [(X, Y), load_iris(return_X_y=True)], ids=["two", "three"])
-def test_few_fits_prove_the_null_models_of_many_strengths(data, monkeypatch) -> None:
-    fits = []
-    single = descent._fitted
-    monkeypatch.setattr(descent, "_fitted", lambda *given: fits.append(given) or single(*given))
-    alphas = np.r_[np.arange(2000.0, 1.0, -1.0), 1.0, 0.01]
-    model = pm.ElasticNetSVC(l1_ratio=0.9)
-    path = margin_path(model, *data, alphas=alphas)
-    assert len(fits) < 100
-    assert len(path) == alphas.size
-    for index in (0, 1000, -1):
-        alone = clone(model).set_params(alpha=alphas[index]).fit(*data)
-        np.testing.assert_allclose(path.coefs[index], alone.coef_, atol=1e-3)
-        certificate = path.certificates[index]
-        assert certificate.converged
-        assert certificate.primal == pytest.approx(alone.certificate_.primal, rel=1e-6)

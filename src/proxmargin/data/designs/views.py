@@ -180,12 +180,11 @@ def uncentred(intercept: Array, coef: Array, centre: Array) -> Array:
     are large compared with standard deviations."""
     if not centre.any():
         return intercept
-    factors, moved = np.append(-centre, 1.0)[None, :], np.empty(intercept.size)
-    for k in range(moved.size):  # a compensated sum, of which the intercept is a term
-        out = np.empty((2, 1))
-        compensated.along(factors, np.append(coef[:, k], intercept[k]), *out)
-        moved[k] = out[0, 0]
-    return moved
+    terms = np.empty((intercept.size, centre.size + 1))
+    terms[:, :-1], terms[:, -1] = coef.T, intercept  # a term of the compensated sum
+    out = np.empty((2, intercept.size))
+    compensated.along(terms, np.append(-centre, 1.0), *out)
+    return out[0]
 
 
 def precise_sums(dual: Array) -> Enclosed:

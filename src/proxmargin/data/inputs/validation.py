@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ from proxmargin.runtime.brief import shown
 Array = NDArray[np.float64]
 
 OF_ENTRIES = ("could not convert", "setting an array element")  # of errors of NumPy
-# what the names of types begin with whose entries NumPy turns into counts of a unit, or not at all
-TIMES = ("date", "time", "duration", "period", "interval")
+# names of types whose entries NumPy turns into counts of a unit, into a part of them, or not at all
+NO_NUMBERS = ("date", "time", "duration", "period", "interval", "complex")
 LARGEST_OFFSET = 1e70  # of a score; the same limit as for entries of the data
 
 
@@ -81,7 +82,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
             estimator.__dict__.pop(name, None)
     else:
         refuse_masked("X", X)
-        _refuse_times(X)
+        _refuse_no_numbers(X)
         _check_lengths(X, y)
         check_labels(y)
         if hasattr(X, "columns"):
@@ -133,6 +134,8 @@ def check_labels(y: Any) -> None:
     numbers among text."""
     refuse_masked("y", y)
     column = np.asarray(y)
+    if column.dtype.kind == "c":
+        raise ValueError(f"y holds {column.dtype}, which is no label: give whole numbers or text")
     if isinstance(y, list | tuple) and column.dtype.kind == "U" and column.ndim == 1:
         refuse_mixed("y", y)  # which the array made text
     if column.dtype.kind not in "fO" or column.ndim not in (1, 2):
@@ -151,23 +154,30 @@ def check_labels(y: Any) -> None:
         )
     if column.dtype == object:
         refuse_mixed("y", entries)
+        if entries and not isinstance(entries[0], Number | str | bytes):
+            raise ValueError(
+                f"y holds {shown(entries[0])} in row 0, of the type {type(entries[0]).__name__}, "
+                "which is no label: give text, such as y.astype(str) of pandas, or whole numbers"
+            )
 
 
-def _refuse_times(X: Any) -> None:
-    """Raise ValueError for a column of dates, durations or intervals: arrays of numbers would hold
-    nanoseconds since 1970."""
-    if type(X) is np.ndarray and X.dtype.kind not in "mM":
+def _refuse_no_numbers(X: Any) -> None:
+    """Raise ValueError for a column of dates, durations or intervals, of which arrays of numbers
+    would hold nanoseconds since 1970, or of complex numbers."""
+    if type(X) is np.ndarray and X.dtype.kind not in "mMc":
         return
     names = getattr(X, "columns", None) if hasattr(X, "dtypes") else None
     dtypes = [getattr(X, "dtype", None)] if names is None else list(X.dtypes)
-    times = {each for each in set(dtypes) if str(each).lower().startswith(TIMES)}
-    if times:
-        column = next(k for k, each in enumerate(dtypes) if each in times)
-        named = "" if names is None else f" in column {column} ({str(names[column])!r})"
-        raise ValueError(
-            f"X holds {dtypes[column]}{named}, which is no number: give numbers, such as days "
-            "since a date, the month, or the middle of an interval, or leave it out"
-        )
+    kinds = {each: str(each).lower().removeprefix("sparse[") for each in set(dtypes)}
+    column = next((k for k, each in enumerate(dtypes) if kinds[each].startswith(NO_NUMBERS)), None)
+    if column is None:
+        return
+    named = "" if names is None else f" in column {column} ({str(names[column])!r})"
+    ways = "days since a date, the month, or the middle of an interval, or leave it out"
+    said = f"X holds {dtypes[column]}{named}, which is no number: give numbers, such as "
+    if "complex" in kinds[dtypes[column]]:  # the start is scikit-learn's
+        said, ways = f"Complex data not supported: {said}", "X.real and X.imag, or abs(X)"
+    raise ValueError(said + ways)
 
 
 def _check_column_names(X: Any) -> None:
@@ -199,7 +209,7 @@ def magnitudes_for(estimator: Any) -> Magnitudes:
 def validated_features(estimator: Any, X: Any) -> Any:
     """Validated features for a prediction by a fitted estimator."""
     refuse_masked("X", X)
-    _refuse_times(X)
+    _refuse_no_numbers(X)
     if takes_objects(estimator) and not hasattr(estimator, "n_features_in_"):
         objects = as_objects(X)
         if objects is None:

@@ -80,6 +80,7 @@ LOSSES: Mapping[str, Callable[..., Loss]] = {  # of codes, shares, the number of
     "lee": partial(wrong_classes, Hinge()),
 }
 SMOOTH = ("squared_hinge", "logistic", "multinomial")
+HINGES = ("hinge", "lee")
 NETS = ("l1", "l2", "elasticnet")
 LEAST_TIME = 0.5  # share of a time limit for the search of a point within a budget
 # seconds of that search at least, however short the limit: without a point the gap is infinite
@@ -125,8 +126,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         `fit`, or one for each true class (row) and wrong class (column, in the order of
         ``classes_``; the diagonal does not count), larger for worse mistakes. pandas objects are
         aligned: a Series with the index of ``X``, a data frame by its labels. 'multinomial' has
-        none. Other margins than 1 take 'linear-program', 'ssnal', 'fbpd', and those for smooth
-        losses.
+        none. Other margins than one number for all take 'linear-program', 'ssnal', 'fbpd', and
+        those for smooth losses.
     <shared>
 
     <attributes>
@@ -224,7 +225,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         count = targets.classes.size
         loss = LOSSES[self.loss](targets.codes, targets.shares, count, targets.total)
         margins = self._checked_margins(targets.classes)
-        if np.all(margins == 1.0):
+        if self._unit != 1.0 or np.all(margins == 1.0):
             return [loss]
         if targets.margins is not None:
             margins = targets.margins[:, None]
@@ -233,6 +234,13 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         # a margin mu instead of 1 is the constant mu - 1 in the scores of the wrong classes
         wrong = targets.codes[:, None] != np.arange(count)
         return [Shifted(loss, np.where(wrong, margins - 1.0, 0.0))]
+
+    @property
+    def _unit(self) -> float:
+        """The size of coefficients and scores in the problems, and of their objective: hinges that
+        all have one margin m are m times those with margin 1, of scores m times as small."""
+        margins = self._checked_margins() if self.loss in HINGES else np.ones(())
+        return float(margins) if margins.ndim == 0 and margins > 0.0 else 1.0
 
     @property
     def norm_share(self) -> float:
@@ -244,7 +252,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         strength = 1.0 if self.C is None else 1.0 / total_price(float(self.C), targets)
         if self.penalty in GROUP_NORMS:
             return GROUP_NORMS[self.penalty](self._partition(), strength)
-        return ElasticNet.from_mixture(strength, self.norm_share)
+        net = ElasticNet.from_mixture(strength, self.norm_share)
+        return replace(net, l2=self._unit * net.l2)
 
     def _partition(self) -> Groups:
         return _partition(self._ordered_groups(), self.n_features_in_)
@@ -264,14 +273,15 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         problem = Problem(loss, penalty, design, self._intercept(joint=True))
         if self.eta is None:
             return (problem,)
-        return (budgeted(problem, float(self.eta) / targets.total),)
+        return (budgeted(problem, float(self.eta) / (self._unit * targets.total)),)
 
     @property
     def _most_work(self) -> float:
         return super()._most_work * (1.0 if self.eta is None else BUDGET_FACTOR)
 
     def _objective_scale(self, problem: Problem) -> float:
-        return 1.0 if self.C is None else float(self.C) * problem.loss.sample_count
+        price = 1.0 if self.C is None else float(self.C) * problem.loss.sample_count
+        return self._unit * price
 
     def _starts(self, assembly: Assembly) -> list[Point | None]:
         (problem,) = assembly.problems
@@ -285,7 +295,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         return [null_point(problem) if start is None else start]
 
     def _points(self, assembly: Assembly, coef: Array, intercept: Array) -> list[Point]:
-        points = super()._points(assembly, coef, intercept)
+        unit = self._unit
+        points = super()._points(assembly, coef / unit, intercept / unit)
         return [self._both(point) if point.coef.shape[1] == 1 else point for point in points]
 
     def _solve(
@@ -323,7 +334,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
                 )
             ]
         except UnattainableError as error:
-            least = error.least * assembly.targets.total
+            least = error.least * self._unit * assembly.targets.total
             told = f"at least {least:.5g}" if error.is_bound else f"{least:.8g}"
             raise ValueError(
                 f"eta={float(self.eta):g} is less than the weighted losses can sum to: the least "
@@ -342,7 +353,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             mixed = brought_within(problem, solution, inside)
             if mixed is not None:
                 return mixed
-        told, more = solution.certificate, above * problem.loss.sample_count
+        told, more = solution.certificate, above * self._unit * problem.loss.sample_count
         reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta}"
         nothing: dict[str, Any] = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}
         return replace(
@@ -354,11 +365,12 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
     ) -> tuple[Array, Array]:
         if assembly.targets.classes.size == 2:
             points = [self._difference(point) for point in points]
-        return super()._published(assembly, points, features)
+        coef, intercept = super()._published(assembly, points, features)
+        return self._unit * coef, self._unit * intercept
 
     def _losses_of_scores(self, scores: Array, targets: Targets, design: Design) -> Array:
         both = scores if targets.classes.size > 2 else scores * self._halves
-        return super()._losses_of_scores(both, targets, design)
+        return self._unit * super()._losses_of_scores(both / self._unit, targets, design)
 
     def _difference(self, point: Point) -> Point:
         """The model of two classes as one row, scaled so that the loss is zero from margin one."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,7 +72,8 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         """
         check_is_fitted(self)
         if is_beyond_memory(X):
-            return _scores_beyond_memory(self, X, offset)
+            outputs = len(getattr(self, "coef_", self.intercept_))
+            return _beyond_memory(self, X, offset, np.asarray, outputs if outputs > 1 else None)
         offset = by_sample("offset", offset, X)
         X = validated_features(self, X)
         offset = self._predicting_offset(offset, X, self.classes_)
@@ -88,15 +88,22 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         scores: Array = as_design(X).scores(coef) + self.intercept_
         return scores
 
+    def _by_scores(self, X: Any, offset: Any, made: Callable[[Array], Any]) -> Any:
+        """What ``made`` returns for the scores of X: labels, or numbers for all classes."""
+        if not is_beyond_memory(X):
+            return made(self.decision_function(X, **offset_argument(offset)))
+        check_is_fitted(self)
+        if made == self._labels_of:
+            return _beyond_memory(self, X, offset, made, None, self.classes_.dtype)
+        return _beyond_memory(self, X, offset, made, len(self.classes_))
+
     def predict(self, X: Features, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`.
 
         Of a `proxmargin.Dataset` an iterator of arrays, one a chunk.
         """
-        if is_beyond_memory(X):
-            check_is_fitted(self)
-            return _predictions_beyond_memory(self, X, offset)
-        return self._labels_of(self.decision_function(X, **offset_argument(offset)))
+        labels: NDArray[Any] = self._by_scores(X, offset, self._labels_of)
+        return labels
 
     @available_if(lambda self: hasattr(self, "calibrator_"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
@@ -107,9 +114,8 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         the scores as before, so that its class need not be the most probable one. ``offset`` as in
         `decision_function`.
         """
-        if is_beyond_memory(X):
-            return _probabilities_beyond_memory(self, X, offset, self.predict_proba)
-        return self._probabilities_of(self.decision_function(X, **offset_argument(offset)))
+        found: Array = self._by_scores(X, offset, self._probabilities_of)
+        return found
 
     def _probabilities_of(self, scores: Array) -> Array:
         found: Array = self.calibrator_.probabilities(scores)
@@ -176,19 +182,27 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
             )
 
 
-def _scores_beyond_memory(estimator: Any, X: Any, offset: Any) -> Any:
-    """`decision_function`: an iterator of arrays of a data set, a Dask array of Dask data."""
+def _beyond_memory(
+    estimator: Any,
+    X: Any,
+    offset: Any,
+    made: Callable[[Array], Any],
+    columns: int | None,
+    dtype: Any = np.float64,
+) -> Any:
+    """What ``made`` returns for the scores of such data: an iterator of arrays of a data set, a
+    Dask array of Dask data, with ``columns`` entries a row, or one (None)."""
     if library_of(X) in DEVICES and not hasattr(estimator, "coef_"):
-        return estimator.decision_function(on_host(X), offset)
+        return made(estimator.decision_function(on_host(X), offset))
     shift = _checked(estimator, offset)
     if isinstance(X, Dataset):
         chunks = predicting_chunks(estimator, X, ANY_SIZE)
-        return (_scores_of(estimator, chunk) for chunk in chunks)
+        return (made(_scores_of(estimator, chunk)) for chunk in chunks)
     if is_dask(X):
-        outputs = len(estimator.coef_)
-        columns = outputs if outputs > 1 else None
-        method = partial(estimator.decision_function, offset=shift)
-        return _mapped(X, method, np.dtype(float), columns)
+        empty = np.empty(0 if columns is None else (0, columns), dtype)
+        return _mapped(
+            X, _OfBlock(estimator.decision_function, offset_argument(shift), made, empty)
+        )
     design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
     if design.n_features != estimator.n_features_in_:
         raise ValueError(
@@ -196,35 +210,7 @@ def _scores_beyond_memory(estimator: Any, X: Any, offset: Any) -> Any:
             f"{estimator.n_features_in_} features as input"
         )
     found = design.scores(np.ascontiguousarray(estimator.coef_.T)) + estimator.intercept_
-    return found[:, 0] if found.shape[1] == 1 else found
-
-
-def _predictions_beyond_memory(estimator: Any, X: Any, offset: Any) -> Any:
-    """`predict`, of the same kinds."""
-    if is_dask(X):
-        method = partial(estimator.predict, offset=_checked(estimator, offset))
-        return _mapped(X, method, estimator.classes_.dtype, None)
-    found = _scores_beyond_memory(estimator, X, offset)
-    if isinstance(X, Dataset):
-        return (estimator._labels_of(each) for each in found)
-    return estimator._labels_of(found)
-
-
-def _probabilities_beyond_memory(
-    estimator: Any, X: Any, offset: Any, method: Callable[..., Any]
-) -> Any:
-    """`predict_proba` or `predict_log_proba`, of the same kinds. ``method``: the one of the two,
-    for blocks of Dask data."""
-    if is_dask(X):
-        of_block = partial(method, offset=_checked(estimator, offset))
-        return _mapped(X, of_block, np.dtype(float), len(estimator.classes_))
-    of_scores = (
-        estimator._log_probabilities_of
-        if method.__name__ == "predict_log_proba"
-        else estimator._probabilities_of
-    )
-    found = _scores_beyond_memory(estimator, X, offset)
-    return (of_scores(each) for each in found) if isinstance(X, Dataset) else of_scores(found)
+    return made(found[:, 0] if found.shape[1] == 1 else found)
 
 
 def _accuracy_beyond_memory(
@@ -236,7 +222,7 @@ def _accuracy_beyond_memory(
     if not isinstance(X, Dataset):
         if y is None:
             raise ValueError("score requires y to be passed, but the target y is None")
-        found = np.asarray(_predictions_beyond_memory(estimator, X, offset))
+        found = np.asarray(estimator.predict(X, **offset_argument(offset)))
         labels = _in_memory(X, y, "y", found.size)
         weights = None
         if sample_weight is not None:
@@ -249,19 +235,14 @@ def _accuracy_beyond_memory(
         )
     _checked(estimator, offset)
     right = total = 0.0
-    for chunk, labels in _labelled(estimator, X):
-        weight = np.ones(labels.size) if chunk.weight is None else chunk.weight
-        right += float(weight @ (labels == chunk.y))
-        total += float(weight.sum())
-    _check_total(total)
-    return right / total
-
-
-def _labelled(estimator: Any, X: Dataset) -> Iterator[tuple[Chunk, NDArray[Any]]]:
     for chunk in predicting_chunks(estimator, X, ANY_SIZE):
         if chunk.y is None:
             raise ValueError("the data set has no labels: open it with target=")
-        yield chunk, estimator._labels_of(_scores_of(estimator, chunk))
+        weight = np.ones(chunk.y.size) if chunk.weight is None else chunk.weight
+        right += float(weight @ (estimator._labels_of(_scores_of(estimator, chunk)) == chunk.y))
+        total += float(weight.sum())
+    _check_total(total)
+    return right / total
 
 
 def _scores_of(estimator: Any, chunk: Chunk) -> Array:
@@ -290,25 +271,27 @@ def _check_total(total: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _OfBlock:
-    """A method of an estimator for a block, which may have no rows."""
+    """What is made of the scores of a block, which may have no rows."""
 
-    method: Callable[..., Any]
+    scores: Callable[..., Array]
+    shift: dict[str, Any]
+    made: Callable[[Array], Any]
     empty: NDArray[Any]
 
     def __call__(self, block: Any) -> Any:
-        return self.method(block) if block.shape[0] else self.empty
+        return self.made(self.scores(block, **self.shift)) if block.shape[0] else self.empty
 
 
-def _mapped(X: Any, method: Callable[..., Any], dtype: np.dtype[Any], columns: int | None) -> Any:
-    """A method for each block of Dask data, with ``columns`` numbers a row, or one (None)."""
-    empty = np.empty(0 if columns is None else (0, columns), dtype)
-    of_block = _OfBlock(method, empty)
+def _mapped(X: Any, of_block: _OfBlock) -> Any:
+    """What is made of each block of Dask data."""
+    empty = of_block.empty
     if hasattr(X, "to_dask_array"):  # a data frame
         return X.map_partitions(of_block, meta=empty)
     X = X.rechunk({1: -1})
-    if columns is not None:
-        return X.map_blocks(of_block, dtype=dtype, chunks=(X.chunks[0], (columns,)), meta=empty)
-    return X.map_blocks(of_block, dtype=dtype, drop_axis=1, meta=empty)
+    if empty.ndim == 1:
+        return X.map_blocks(of_block, dtype=empty.dtype, drop_axis=1, meta=empty)
+    chunks = X.chunks[0], (empty.shape[1],)
+    return X.map_blocks(of_block, dtype=empty.dtype, chunks=chunks, meta=empty)
 
 
 def _in_memory(X: Any, values: Any, name: str, count: int) -> NDArray[Any]:
@@ -327,7 +310,7 @@ LARGEST = float(np.finfo(np.float64).max) / 4.0
 class LogisticProbabilities:
     """Adds probabilities to a classifier whose scores are log-odds."""
 
-    decision_function: Any
+    _by_scores: Callable[..., Array]
     multi_class: Any
 
     def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
@@ -340,17 +323,11 @@ class LogisticProbabilities:
         Of a `proxmargin.Dataset` an iterator of arrays, one a chunk; of a Dask collection a Dask
         array.
         """
-        if is_beyond_memory(X):
-            check_is_fitted(self)
-            return _probabilities_beyond_memory(self, X, offset, self.predict_proba)
-        return self._probabilities_of(self.decision_function(X, **offset_argument(offset)))
+        return self._by_scores(X, offset, self._probabilities_of)
 
     def predict_log_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Logarithms of `predict_proba`, of the same kinds; finite, where those round to zero."""
-        if is_beyond_memory(X):
-            check_is_fitted(self)
-            return _probabilities_beyond_memory(self, X, offset, self.predict_log_proba)
-        return self._log_probabilities_of(self.decision_function(X, **offset_argument(offset)))
+        return self._by_scores(X, offset, self._log_probabilities_of)
 
     def _probabilities_of(self, scores: Array) -> Array:
         return _led(np.exp(self._normalised(scores)), scores)

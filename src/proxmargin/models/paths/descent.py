@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.compiled.rounding import EPS, TINY
+from proxmargin.compiled.rounding import TINY
 from proxmargin.data.inputs.parameters import check_number
 from proxmargin.functions.traits import Trait
 from proxmargin.models.fitting.assembly import Assembly
@@ -21,7 +20,6 @@ from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.paths.chord_path import ChordPath, InnerProducts, JointPath
 from proxmargin.models.paths.found import Found
 from proxmargin.models.paths.grid import ALPHA, at_strength, problems_of, strength_of
-from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts
@@ -123,43 +121,19 @@ def _one_by_one(
         make() for make in first or [partial(null_point, problem) for problem in assembly.problems]
     ]
     reach = 1.0 / np.maximum(grid, TINY) if strength_of(template).falls else grid
-    before, k = starts, 0
-    while k < grid.size:
-        model = at_strength(template, grid[k])
+    before = starts
+    for k, strength in enumerate(grid):
+        model = at_strength(template, strength)
         problems = problems_of(model, assembly)
         solutions = _fitted(model, assembly, problems, starts)
         if not solutions:
             return
-        found = _with_weights(model, problems, solutions)
-        yield found
+        yield _with_weights(model, problems, solutions)
         starts = last = [solution.point for solution in solutions]
-        if further := _further_null_models(template, assembly, grid[k + 1 :], solutions):
-            yield [one.repeated(further) for one in found]
-            k += further
-        elif 0 < k < grid.size - 1:
+        if 0 < k < grid.size - 1:
             at = (float(reach[k - 1]), float(reach[k]), float(reach[k + 1]))
             starts = [extrapolated(*each, at) for each in zip(problems, last, before, strict=True)]
-        before, k = last, k + 1
-
-
-def _further_null_models(
-    template: MarginEstimator, assembly: Assembly, grid: Array, solutions: Sequence[Solution]
-) -> int:
-    """The strengths at the beginning of the grid at which the same null model is a solution, by
-    the same dual points."""
-    null = not any(one.point.coef.any() or not one.certificate.converged for one in solutions)
-    if not null or strength_of(template) is not ALPHA or not _leaves_solver_open(template):
-        return 0
-
-    def fails(strength: float) -> bool:
-        problems = problems_of(at_strength(template, strength), assembly)
-        gaps = (one.gap for one in solutions)
-        return any(
-            certify(problem, gap.point, dual=gap.dual_point.copy()).gap > gap.gap * (1.0 + EPS)
-            for problem, gap in zip(problems, gaps, strict=True)
-        )
-
-    return bisect(grid, False, key=fails) if grid.size and not fails(grid[0]) else 0
+        before = last
 
 
 def _all_problems(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -88,18 +87,12 @@ class Found:
             None if self.weights is None else self.weights[strengths],
         )
 
-    def repeated(self, count: int) -> Found:
-        """A null model of one strength as the solution of so many."""
-        return Found(
-            self.features,
-            self.coef,
-            np.zeros(count + 1, np.intp),
-            np.repeat(self.intercepts, count, axis=0),
-            np.repeat(self.primal, count),
-            np.repeat(self.met, count),
-            lambda _: self.certify(0),
-            None if self.weights is None else np.repeat(self.weights, count, axis=0),
-        )
+    @property
+    def certificates_alone(self) -> Found:
+        """The same without solutions, whose certificates have been made."""
+        made = [self.certify(number) for number in range(self.count)]
+        bare = replace(self, features=self.features[:0], coef=self.coef[:0], weights=None)
+        return replace(bare, certify=made.__getitem__)
 
     def point(self, number: int, n_features: int) -> Point:
         """The solution of one strength with dense coefficients; -1 is the last strength."""
@@ -132,20 +125,12 @@ def solution_of(
 
 
 class Certificates(Sequence[Certificate | CertificateList]):
-    """The certificates of the models of a path, made when one is first read. ``parts``: the
-    solutions of each problem that makes up a model, for some strengths, the same for all problems.
+    """The certificates of the models of a path, each made when it is read. ``parts``: the solutions
+    of each problem that makes up a model, for some strengths, the same for all problems.
     """
 
     def __init__(self, parts: Sequence[Sequence[Found]]) -> None:
         self.parts = parts
-
-    @cached_property
-    def _made(self) -> list[Certificate | CertificateList]:
-        return [
-            combined([found.certify(number) for found in part])
-            for part in self.parts
-            for number in range(part[0].count)
-        ]
 
     def __len__(self) -> int:
         return sum(part[0].count for part in self.parts)
@@ -157,10 +142,16 @@ class Certificates(Sequence[Certificate | CertificateList]):
     def __getitem__(self, index: slice) -> Sequence[Certificate | CertificateList]: ...
 
     def __getitem__(self, index: int | slice) -> Any:
-        return self._made[index]
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        number, parts = range(len(self))[index], iter(self.parts)
+        part = next(parts)
+        while number >= part[0].count:
+            number, part = number - part[0].count, next(parts)
+        return combined([found.certify(number) for found in part])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._made == list(other)
+        return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -169,12 +160,7 @@ class Certificates(Sequence[Certificate | CertificateList]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Plain values alone, for files: all certificates, and of the solutions what tells them."""
-        none: dict[str, Any] = {"certify": None, "weights": None}
-        parts = [
-            [replace(each, features=each.features[:0], coef=each.coef[:0], **none) for each in part]
-            for part in self.parts
-        ]
-        return {"_made": self._made, "parts": parts}
+        return {"parts": [[found.certificates_alone for found in part] for part in self.parts]}
 
     @property
     def unmet(self) -> list[Certificate | CertificateList]:
