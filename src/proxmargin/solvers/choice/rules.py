@@ -269,8 +269,7 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ),
     ("formula", "l1"): (FAPG_WS, FAPG),
     ("kinked", "l1"): KINKED,
-    ("smooth", "flat ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL),
-    ("smooth", "ball"): (INTERIOR_POINT, WIDE_BALL, BALL_NEWTON),
+    ("smooth", "ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL),
     ("kinked", "ball"): (
         Rule(
             "fapg-star",
@@ -422,13 +421,12 @@ def rules_for(problem: Problem) -> tuple[Rule, ...]:
 
 def _one_output(problem: Problem, smooth: bool) -> tuple[Rule, ...]:
     """The rows for one column of scores, by loss and penalty: one that a user wrote ('own'), a
-    ball ('flat' where first-order steps are slow), an l1 norm (with or without a ridge), a ridge,
-    or 'other' (none, norms of groups)."""
+    ball, an l1 norm (with or without a ridge), a ridge, or 'other' (none, norms of groups)."""
     loss, penalty = "smooth" if smooth else "kinked", "other"
     if isinstance(problem.penalty, OwnPenalty):
         penalty = "own"
     elif Trait.BALL in problem.traits:
-        penalty = "flat ball" if problem.ball.p >= 2 else "ball"
+        penalty = "ball"
     elif problem.penalty.l1 > 0:
         penalty = "l1"
         if smooth and Trait.COMPILED not in problem.traits:
