@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC, LogisticRegression, SparseLogisticRegression, open_dataset
-from proxmargin.solvers.l1.pass_newton import Secants
 
 
 def planted(n: int = 4000, p: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -52,17 +51,3 @@ def test_many_features_without_an_l1_penalty_are_refused() -> None:
     model = LogisticRegression(solver="pass-newton", solver_options={"max_features": 8})
     with pytest.raises(ValueError, match="l1 penalty of every feature, or at most 8 features"):
         model.fit(X, y)
-
-
-def test_secant_equations_hold_after_an_update(rng) -> None:
-    A = rng.standard_normal((5, 5))
-    hessian, mean = A @ A.T + np.eye(5), np.zeros(4)
-    secants = Secants.none(4)
-    for _ in range(3):
-        step = rng.standard_normal(5)
-        secants = secants.with_pair(step, hessian @ step)
-    mean = hessian[:4, 4] / hessian[4, 4]
-    model = secants.applied(np.eye(4), np.arange(4), mean)
-    exact = hessian[:4, :4] - np.outer(hessian[:4, 4], mean)
-    np.testing.assert_allclose(model @ step[:4], exact @ step[:4], rtol=1e-10)
-    assert np.linalg.eigvalsh(model).min() > 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from proxmargin.compiled.rounding import EPS, MIN_DAMPING, NORM_ROUNDING
+from proxmargin.compiled.rounding import EPS, MIN_DAMPING
 from proxmargin.compiled.solvers.newton import exact_step
 from proxmargin.compiled.solvers.proximal_newton import end_of_step
 from proxmargin.compiled.solvers.quadratic_model import (
@@ -44,48 +44,6 @@ NEAR_STRENGTH = 0.8  # slope over l1 strength from which on a feature is among t
 # regularisation of the Hessian by the share `damping` of the curvature bounds of coordinates
 FIRST_DAMPING = 1e-4
 LEAST_DAMPING = 1e-8  # below which there is none
-# secant equations
-KEPT = 6  # last steps; earlier ones tell of another place
-LEAST_CURVATURE = 1e-8  # of a step, over that of the model, below which it is left out
-
-
-class Secants(NamedTuple):
-    """The last steps of coefficients and intercept, and the changes of the slope in them."""
-
-    # (k, n_features + 1)
-    steps: Array
-    changes: Array
-
-    @classmethod
-    def none(cls, n_features: int) -> Secants:
-        return cls(*np.zeros((2, 0, n_features + 1)))
-
-    def with_pair(self, step: Array, change: Array) -> Secants:
-        """These and one more, which is the last."""
-        if not step.any():
-            return self
-        return Secants(
-            np.vstack([self.steps, step])[-KEPT:], np.vstack([self.changes, change])[-KEPT:]
-        )
-
-    def applied(self, gram: Array, active: Index, mean: Array) -> Array:
-        """The model ``gram`` of the active features, updated to meet the secant equations (BFGS).
-        With the intercept eliminated, the change of the slope is ``y - mean y_b``: for a quadratic
-        that is the eliminated Hessian times the step, whatever the step of the intercept."""
-        updated = gram
-        for step, change in zip(self.steps, self.changes, strict=True):
-            s = step[active]
-            if step[:-1] @ step[:-1] - s @ s > NORM_ROUNDING * (
-                s @ s
-            ):  # it leaves the active features
-                continue
-            y = change[active] - mean[active] * change[-1]
-            image = updated @ s
-            along, curvature = float(s @ image), float(s @ y)
-            if not (along > 0 and curvature > LEAST_CURVATURE * along):
-                continue
-            updated = updated - np.outer(image, image / along) + np.outer(y, y / curvature)
-        return updated
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,7 +62,6 @@ class PassState(State):
     # (k, k), optional; the last Hessian of the loss in them that a pass has formed, with the
     # intercept eliminated
     gram: Array | None
-    secants: Secants  # steps, and the changes of the slope that they made
     damping: float = FIRST_DAMPING  # regularisation of the Hessian
     gap: float = np.inf  # of the last certificate
     is_slow: bool = False  # the last step reduced it by little: the next pass forms the Hessian
@@ -117,9 +74,8 @@ class PassNewton(Solver[PassState]):
     It starts from the model of a sample of the rows that fits in memory. A pass computes scores,
     derivatives and the slope at a trial point; with scores before and after it the exact line
     search needs no data, and a second pass only where the full step is a poor one. The Hessian is
-    that of the sample, corrected by the secant equations of the last steps (BFGS); where the gap
-    falls slowly, the next pass forms the Hessian of all rows. With many features the Hessian is
-    that of the active ones, which an l1 norm keeps few.
+    that of the sample; where the gap falls slowly, the next pass forms that of all rows. With many
+    features it is that of the active ones, which an l1 norm keeps few.
 
     Parameters
     ----------
@@ -162,14 +118,12 @@ class PassNewton(Solver[PassState]):
         if self.sampled and not start.coef.any():
             steps, start = _sample_start(problem, start, stop, self)
         coef, intercept = start.coef[:, 0].copy(), float(problem.centred.intercept(start)[0])
-        active = self._active(problem, coef, None)
-        blank = Secants.none(coef.size)
-        wanted = None if self.sampled else active
+        wanted = None if self.sampled else self._active(problem, coef, None)
         swept = self._swept(problem, coef, intercept, wanted)
-        return self._reached(problem, coef, intercept, swept, wanted, blank).but(n_iter=steps)
+        return self._reached(problem, coef, intercept, swept, wanted).but(n_iter=steps)
 
     def step(self, problem: Problem, state: PassState) -> PassState:
-        gram = self._model(problem, state)
+        gram = _sampled_gram(problem, state) if state.gram is None else state.gram
         direction, shift = _direction(problem, state, gram)
         if not direction.any() and shift == 0.0:
             return state.but(n_iter=state.n_iter + 1, finished=True)
@@ -189,17 +143,13 @@ class PassNewton(Solver[PassState]):
             intercept = state.intercept
             wanted = near
             trial = self._swept(problem, coef, intercept, wanted)
-        reached = self._reached(problem, coef, intercept, trial, wanted, state.secants)
+        reached = self._reached(problem, coef, intercept, trial, wanted)
         if reached.gram is None and state.gram is not None and coef.size <= self.max_features:
             # that of an earlier pass is better than that of the sample, where it was needed before
             reached = reached.but(active=state.active, gram=state.gram)
         change = float(np.linalg.norm(coef - state.coef))
         return reached.but(
             n_iter=state.n_iter + 1,
-            secants=state.secants.with_pair(
-                np.append(coef - state.coef, intercept - state.intercept),
-                np.append(reached.slope - state.slope, reached.sums[0] - state.sums[0]),
-            ),
             damping=next_damping(state.damping, length, LEAST_DAMPING),
             gap=state.gap,
             is_slow=state.is_slow,
@@ -241,7 +191,6 @@ class PassNewton(Solver[PassState]):
         intercept: float,
         sweep: Sweep,
         wanted: Index | None,
-        secants: Secants,
     ) -> PassState:
         slope = sweep.pulled[:, 0] + sweep.pulled[:, 1]
         active = self._active(problem, coef, slope) if wanted is None else wanted
@@ -256,7 +205,6 @@ class PassNewton(Solver[PassState]):
             sums=np.array([sweep.sums[0] + sweep.sums[1], sweep.sums[2]]),
             active=active,
             gram=None if sweep.gram is None else _eliminated(problem, sweep, active),
-            secants=secants,
         )
 
     def _active(self, problem: Problem, coef: Array, slope: Array | None) -> Index:
@@ -268,12 +216,6 @@ class PassNewton(Solver[PassState]):
         near = np.flatnonzero(share >= NEAR_STRENGTH)
         best = near[np.argsort(-share[near], kind="stable")[: self.max_features]]
         return np.sort(best)
-
-    def _model(self, problem: Problem, state: PassState) -> Array:
-        """The Hessian of the loss in the active features, with the intercept eliminated."""
-        active, mean = state.active, _mean(problem, state)
-        gram = _sampled_gram(problem, state) if state.gram is None else state.gram
-        return state.secants.applied(gram, active, mean)
 
 
 def _derivatives(
