@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS, TINY
+from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS
 from proxmargin.data.designs.base import Array, Design
 from proxmargin.data.designs.views import (
     AllFeatures,
@@ -67,8 +67,8 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
     the same data; of a kernel matrix, which is ``X X'``, the coefficients are a. If neither are
     few, conjugate gradients, preconditioned by the diagonal, solve the system inexactly.
 
-    Of many samples of few features the first Hessian, and the start, are those of a sample. BFGS
-    updates correct that Hessian; as the gap falls slowly, it is formed anew, of more samples.
+    Of many samples of few features the first Hessian, and the start, are those of a sample, which
+    serve several steps; as the gap falls slowly, it is formed anew, of more samples.
 
     At the exact intercept ``|gradient|^2 / (2 l2)`` is the duality gap.
     """
@@ -134,17 +134,8 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         form = form_of(problem)
         if state.renews:
             state = form.with_hessian(problem, state)
-        full = form.full_step(problem, state)
-        reached = self.moved(problem, state, *full) if full else super().step(problem, state)
-        if reached.renews:
-            return reached.but(hessian=np.empty((0, 0)))
-        moved, change = reached.inner - state.inner, reached.slope - state.slope
-        if not (rise := float(moved @ change)) > 0.0:
-            return reached
-        product = state.hessian @ moved  # BFGS
-        hessian = state.hessian + np.outer(change, change / rise)
-        hessian -= np.outer(product, product / max(float(moved @ product), TINY))
-        return reached.but(hessian=hessian)
+        reached = super().step(problem, state)
+        return reached.but(hessian=np.empty((0, 0))) if reached.renews else reached
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
         form, bare = form_of(problem), state.at.scores - state.at.intercept

@@ -5,31 +5,25 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from proxmargin.compiled.rounding import TINY
-from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.data.designs.base import Array, Index
-from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
-from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Centred, Point, Problem
-from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, kept
+from proxmargin.runtime.memory import cached_property, kept
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.shared.margin_model import (
-    MarginExpansion,
     MarginNewtonState,
     curvature_in_shift,
     intercept_eliminated,
 )
 from proxmargin.solvers.shared.numerical import (
-    END_SLOPE_FRACTION,
     MAX_SIDE,
     conjugate_gradients,
     forcing,
@@ -51,10 +45,6 @@ FEW_PER_FEATURE = 16  # samples, below which the Hessian of a sample is of no us
 FLAT_CURVATURE = 1e-30  # over the largest curvature, below which a sample counts as linear
 
 
-FullStep = tuple[Array, MarginExpansion, Array]
-"""The step of the coefficients, the loss at its end, and its gradient in the coefficients."""
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RidgeNewtonState(MarginNewtonState):
     """The state of Newton's method with a ridge. ``inner`` are the coefficients w; for wide data
@@ -62,7 +52,7 @@ class RidgeNewtonState(MarginNewtonState):
 
     ridge: float = 0.0  # ridge of this stage of the homotopy, at least the final one
     stride: int = 1  # the Hessian of few features is that of every k-th sample
-    # (k, k), of the loss, for few features: of an earlier point, updated by BFGS
+    # (k, k), of the loss, for few features: of this or an earlier point
     hessian: Array = field(default_factory=lambda: np.empty((0, 0)))
     # (k,), along a step d the intercept of the model changes by ``-mean' d``
     mean: Array = field(default_factory=lambda: np.empty(0))
@@ -121,10 +111,6 @@ class Form(ABC):
     def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
         """The Newton step of the coefficients, and of the intercept."""
 
-    def full_step(self, problem: Problem, state: RidgeNewtonState) -> FullStep | None:
-        """A full Newton step in one pass over the data; None where its length is to be searched."""
-        return None
-
 
 class FeatureForm(Form):
     """Few features: the Hessian is formed and factored, first that of some of the samples."""
@@ -148,56 +134,6 @@ class FeatureForm(Form):
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
         return direction, -float(state.mean @ direction)
-
-    def full_step(self, problem: Problem, state: RidgeNewtonState) -> FullStep | None:
-        """One from near the solution, where a sample has led. The intercept at its end is the best
-        one to first order, and so is the gradient."""
-        suits = Trait.COMPILED in problem.traits and not problem.loss.largest_offset
-        if state.stride == 1 or state.majoriser > 0 or not suits:
-            return None
-        direction, move = self.newton(problem, state)
-        coef, intercept, own = state.inner + direction, state.at.intercept + move, problem.intercept
-        evaluation, slope = self._evaluated(problem, coef, intercept)
-        total, value = evaluation.curvature.sum() + own.l2, evaluation.value
-        if problem.fits_intercept and total > 0:
-            rise = float(evaluation.dual.sum()) + own.l2 * intercept
-            value += 0.5 * own.l2 * intercept**2 - 0.5 * rise**2 / total
-            intercept -= rise / total
-            evaluation.scores[:] -= rise / total
-            evaluation.dual[:] -= evaluation.curvature * (rise / total)
-            slope -= rise * state.mean
-        before = float(direction @ (state.slope + state.ridge * state.inner))
-        after = float(direction @ (slope + state.ridge * coef))
-        falls = value + 0.5 * state.ridge * float(coef @ coef) < state.objective
-        if falls and after <= END_SLOPE_FRACTION * abs(before):
-            return direction, evaluation._replace(intercept=intercept, value=value), slope
-        return None
-
-    def _evaluated(
-        self, problem: Problem, coef: Array, intercept: float
-    ) -> tuple[MarginExpansion, Array]:
-        """The loss with its own curvatures, and its gradient in the coefficients. Dense data stored
-        by rows are read once."""
-        loss, (base, centre, scale) = problem.margins, self.design.stored
-        phi: Any = loss.phi.scalars
-        signs, weights = loss.signs[:, 0], loss.weights[:, 0]
-        scores, theta, curvature = np.empty((3, signs.size))
-        lines = base.lines if isinstance(base, DenseDesign) and base.by_rows else None
-        if lines is None:
-            scores[:] = self.products(coef)
-            scores += intercept
-            *_, value = phi.evaluated(scores, 0.0, signs, weights, theta, curvature)
-            slope = -self.gradient(theta)
-        else:
-            base.counter.add(base.share)
-            raw, pulled = coef / scale, np.zeros(coef.size)
-            shift, step = intercept - float(centre @ raw), max(1, CACHED_ENTRIES // coef.size)
-            data = (lines, step, raw, shift, signs, weights)
-            total, _, value = compiled.evaluated_lines(phi, *data, scores, theta, curvature, pulled)
-            slope = (centre * total - pulled) / scale
-            scores += shift
-        dual = np.negative(theta, out=theta)
-        return MarginExpansion(intercept, scores, value, dual, curvature), slope
 
 
 class SampleForm(Form):
@@ -290,8 +226,8 @@ class IterativeForm(Form):
         diagonal = design.column_squares(curvature, np.zeros_like(cross)) - cross * mean
 
         def product(direction: Array) -> Array:
-            bent = curvature * (self.products(direction) - float(mean @ direction))
-            return l2 * direction + design.adjoint(bent[:, None])[:, 0]
+            weighted = curvature * (self.products(direction) - float(mean @ direction))
+            return l2 * direction + design.adjoint(weighted[:, None])[:, 0]
 
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.linalg import norm
 
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers import newton as compiled
@@ -241,21 +242,14 @@ class MarginNewton(Solver[S]):
         majoriser = next_damping(state.majoriser, length, LEAST_WEIGHT)
         scores, intercept = at.scores + length * step.moved, at.intercept + length * step.move
         there = expanded(problem, scores, intercept, majoriser)
-        slope = self.gradient(problem, there.dual)
-        reached = state.but(majoriser=majoriser, multiplier=step.multiplier)
-        return self.moved(problem, reached, length * step.direction, there, slope)
-
-    def moved(
-        self, problem: Problem, state: S, step: Array, there: MarginExpansion, slope: Array
-    ) -> S:
-        """The state after a step of the coefficients, with the loss and its gradient there."""
-        change = float(np.linalg.norm(step)) / (1.0 + float(np.linalg.norm(state.inner)))
         reached = state.but(
             n_iter=state.n_iter + 1,
-            inner=state.inner + step,
+            inner=state.inner + length * step.direction,
             at=there,
-            slope=slope,
-            point_change=change,
+            slope=self.gradient(problem, there.dual),
+            majoriser=majoriser,
+            multiplier=step.multiplier,
+            point_change=length * norm(step.direction) / (1.0 + norm(state.inner)),
         )
         return self.with_gap(problem, reached)
 
