@@ -27,7 +27,6 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
-from proxmargin.solvers.augmented.class_system import BLAS_SPEEDUP
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import (
@@ -43,6 +42,7 @@ from proxmargin.solvers.papers.accelerated import FastProximalGradient
 from proxmargin.solvers.shared.numerical import LARGEST_SIDE, SMALL_SIDE
 
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
+BLAS_SPEEDUP = 6.0  # of an operation in a factorisation over one in a product with the data
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
 RETRY_GAP = 0.3  # gap over that at which the second method failed, below which it is retried
 

@@ -2,15 +2,12 @@
 
 With B a square root of the Hessian of the curved samples and D a positive diagonal, ``(B'B + D) d =
 -r`` is solved over the pairs, over the contrasts between the classes of the curved samples
-(Woodbury), or by conjugate gradients, whichever takes the least work. The number of CG steps
-depends on the unknown condition number: if all pairs are kept, CG is tried before a matrix is
-factored.
+(Woodbury), or, where neither are few, by conjugate gradients.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,10 +25,6 @@ from proxmargin.solvers.shared.numerical import (
     conjugate_gradients,
     inverse_of,
 )
-
-# CG tried before a factorisation, as its convergence is not known beforehand
-BLAS_SPEEDUP = 6.0  # speed of an operation in the factorisation over one in a product with the data
-MIN_CG_STEPS = 20  # CG is not tried if fewer are affordable
 
 
 class ClassSystem(ABC):
@@ -190,10 +183,6 @@ class MatrixFreePairs(ClassSystem):
         self.deadline = deadline
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        return self.iterated(keep, right, CG_STEPS)
-
-    def iterated(self, keep: NDArray[np.bool_], right: Array, most: int) -> Array:
-        """The approximate solution after at most ``most`` CG steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         curvatures = self.pairs.gathered(self.block.diagonal(self.curved))[keep]
         return conjugate_gradients(
@@ -201,7 +190,7 @@ class MatrixFreePairs(ClassSystem):
             1.0 / (diagonal + curvatures),
             right,
             CG_TOLERANCE,
-            most,
+            CG_STEPS,
             self.deadline,
         )
 
@@ -213,31 +202,6 @@ class MatrixFreePairs(ClassSystem):
         pulled = self.pairs.gathered(self.block.adjoint(self.curved.product(scores)))[keep]
         moved: Array = self.diagonal[self.pairs.columns[keep]] * direction + pulled
         return moved
-
-
-class CGThenFactor(ClassSystem):
-    """At most ``most`` CG steps first, and a factored matrix of this kind if they do not
-    converge."""
-
-    def __init__(
-        self,
-        block: Block,
-        curved: CurvedSamples,
-        free: NDArray[np.bool_],
-        diagonal: Array,
-        most: int,
-        kind: type[ClassSystem],
-    ) -> None:
-        super().__init__(block, curved, free, diagonal)
-        self.most = most
-        self.first = MatrixFreePairs(block, curved, free, diagonal)
-        self.second = cache(lambda: kind(block, curved, free, diagonal))
-
-    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        found = self.first.iterated(keep, right, self.most)
-        off = float(np.linalg.norm(self.first.product(keep, found) - right))
-        arrived = off <= 2.0 * CG_TOLERANCE * float(np.linalg.norm(right))
-        return found if arrived else self.second().solved(keep, right)
 
 
 def class_system(
@@ -256,13 +220,6 @@ def class_system(
     work = gram_work(long, short, density) + factor_work(short)
     if short > MAX_SIDE or not affordable(work, deadline):
         return MatrixFreePairs(block, curved, free, diagonal, deadline)
-    if selects:
-        kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else OverContrasts
-        return kind(block, curved, free, diagonal)
-    kind = OverPairs if pairs <= WIDE * contrasts else OverGram
-    step = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * free.shape[1]
-    half = 0.5 * factor_work(short)  # of the work of a factorisation
-    steps = min(int(half / step), CG_STEPS)
-    if steps < MIN_CG_STEPS:
-        return kind(block, curved, free, diagonal)
-    return CGThenFactor(block, curved, free, diagonal, steps, kind)
+    if pairs <= WIDE * contrasts:
+        return OverPairs(block, curved, free, diagonal)
+    return (OverContrasts if selects else OverGram)(block, curved, free, diagonal)
