@@ -22,16 +22,12 @@ class NotFiniteError(ValueError):
 
 
 def simplex_rows(rows: ArrayLike, sizes: ArrayLike) -> Array:
-    """The nearest ``y_i`` to each row with ``y_i >= 0`` and ``sum(y_i) = sizes_i``, (n, K); each
-    sum has the digits of its size. It gives the prox of ``z -> size max_k z_k`` (Chierchia et al.
-    2015, Prop. 3.1). An entry of -inf becomes zero. Raises ValueError: other shapes, sizes that are
-    negative, or entries that are no numbers."""
+    """The nearest ``y_i`` to each row, (n, K), with ``y_i >= 0`` and ``sum(y_i) = sizes_i >= 0``;
+    each sum has the digits of its size. It gives the prox of ``z -> size max_k z_k`` (Chierchia et
+    al. 2015, Prop. 3.1). An entry of -inf becomes zero. Raises NotFiniteError: entries that are no
+    numbers."""
     matrix = np.ascontiguousarray(rows, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise ValueError(f"rows have shape {np.shape(rows)}; give a matrix with columns")
     wanted = np.ascontiguousarray(np.broadcast_to(sizes, matrix.shape[:1]), dtype=np.float64)
-    if not np.all(np.isfinite(wanted) & (wanted >= 0)):
-        raise ValueError("sizes must be finite and >= 0")
     if not np.all(np.isfinite(matrix.max(axis=1))):
         raise NotFiniteError("rows have entries that are NaN or infinite, or none that is finite")
     out = np.empty_like(matrix)
@@ -92,9 +88,8 @@ def transport_rounded(matrix: Array, row_sums: Array, column_sums: Array) -> Arr
 def ball(point: ArrayLike, radius: float) -> Array:
     """The nearest u to ``point`` with ``|u|_2 <= radius``: ``min(1, radius / |point|) point``,
     section 4.1.4 of Ito, Takeda and Toh (2017). Norms that are too large or too small for a float
-    do no harm. Raises ValueError: entries that are not finite, or a radius that is negative or
-    NaN."""
-    start, largest = _checked(point, radius)
+    do no harm. Raises NotFiniteError."""
+    start, largest = _with_largest(point)
     if largest <= radius / math.sqrt(max(start.size, 1)):
         return start.copy()
     directions = start / largest
@@ -105,8 +100,8 @@ def ball(point: ArrayLike, radius: float) -> Array:
 
 
 def lp_ball(point: ArrayLike, radius: float, p: float) -> Array:
-    """The nearest u to ``point`` with ``|u|_p <= radius``, for ``1 < p < inf``; errors are those of
-    `ball`.
+    """The nearest u to ``point`` with ``|u|_p <= radius``, for ``1 < p < inf``. Raises
+    NotFiniteError.
 
     With s = max |point_i| and u = radius z sign(point), the optimality conditions are
 
@@ -116,11 +111,9 @@ def lp_ball(point: ArrayLike, radius: float, p: float) -> Array:
     linear in nu (linear for p = 2), between bounds. Norms that are too large or too small for a
     float do no harm.
     """
-    if not 1.0 < p < math.inf:
-        raise ValueError(f"p={p} is outside (1, inf)")
     if p == 2.0:
         return ball(point, radius)
-    start, largest = _checked(point, radius)
+    start, largest = _with_largest(point)
     sizes = np.abs(start) / largest if largest > 0.0 else start
     if largest == 0.0 or _norm(sizes, p) <= radius / largest:
         return start.copy()
@@ -128,13 +121,9 @@ def lp_ball(point: ArrayLike, radius: float, p: float) -> Array:
     return np.copysign(np.minimum(radius * unit, np.abs(start)), start)
 
 
-def _checked(point: ArrayLike, radius: float) -> tuple[Array, float]:
+def _with_largest(point: ArrayLike) -> tuple[Array, float]:
     """The point as an array and its largest absolute entry."""
     start = np.ascontiguousarray(point, dtype=np.float64)
-    if start.ndim != 1:
-        raise ValueError(f"point has shape {start.shape}; give a vector")
-    if not radius >= 0.0:
-        raise ValueError(f"radius={radius} is not a number >= 0")
     largest = float(np.abs(start).max(initial=0.0))
     if not math.isfinite(largest):
         raise NotFiniteError("point has entries that are NaN or infinite; give finite ones")
@@ -166,24 +155,12 @@ def _unit(sizes: Array, radius: float, p: float) -> Array:
 def hinge_epigraphs(rows: ArrayLike, levels: ArrayLike, codes: ArrayLike) -> tuple[Array, Array]:
     """The nearest ``(p_i, theta_i)`` to each row and level with ``h_i(p_i) <= theta_i``, (n, K) and
     (n,). ``h_i(y) = max_k y_k + [k != codes_i]``: for ``y_k = z_k - z_own`` it is the hinge of
-    Crammer and Singer (Chierchia et al. 2015, Prop. 3.3). Raises ValueError: other shapes, classes
-    that do not exist, or entries that are not finite."""
+    Crammer and Singer (Chierchia et al. 2015, Prop. 3.3). Raises NotFiniteError."""
     matrix = np.ascontiguousarray(rows, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] == 0:
-        raise ValueError(f"rows have shape {np.shape(rows)}; give a matrix with columns")
     heights = np.ascontiguousarray(levels, dtype=np.float64)
     own = np.ascontiguousarray(codes)
-    if heights.shape != matrix.shape[:1] or own.shape != matrix.shape[:1]:
-        raise ValueError(
-            f"levels and codes have shapes {heights.shape} and {own.shape}; "
-            f"give one of each a row, ({matrix.shape[0]},)"
-        )
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(heights))):
-        raise ValueError("rows and levels must be finite numbers")
-    if own.dtype.kind not in "iu" or (
-        own.size and not 0 <= own.min() <= own.max() < matrix.shape[1]
-    ):
-        raise ValueError(f"codes must be integers >= 0 and below {matrix.shape[1]}")
+        raise NotFiniteError("rows or levels have entries that are NaN or infinite")
     out, out_levels = np.empty_like(matrix), np.empty_like(heights)
     project_epigraphs(matrix, heights, own, out, out_levels)
     return out, out_levels

@@ -61,19 +61,16 @@ def test_entries_of_minus_infinity_are_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "sizes", "message"),
+    ("rows", "message"),
     [
-        ([1.0, 2.0], 1.0, "give a matrix"),
-        ([[1.0, np.nan]], 1.0, "NaN or infinite"),
-        ([[1.0, np.inf]], 1.0, "NaN or infinite"),
-        ([[-np.inf, -np.inf]], 1.0, "none that is finite"),
-        ([[1.0, 2.0]], -1.0, "sizes must be finite and >= 0"),
-        ([[1.0, 2.0]], np.inf, "sizes must be finite and >= 0"),
+        ([[1.0, np.nan]], "NaN or infinite"),
+        ([[1.0, np.inf]], "NaN or infinite"),
+        ([[-np.inf, -np.inf]], "none that is finite"),
     ],
 )
-def test_bad_input_is_named(rows, sizes, message: str) -> None:
+def test_entries_that_are_no_numbers_are_refused(rows, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        simplex_rows(rows, sizes)
+        simplex_rows(rows, 1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-2, 1.0, 1e3])
