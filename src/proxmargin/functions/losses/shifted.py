@@ -170,7 +170,6 @@ class _ShiftedForm(DualForm):
 
 # search for the best multiplier nu of a dual point
 MIN_MULTIPLIER = 1e-14  # smallest nu, relative to the price
-# search for the multiplier nu in the prox of the conjugate
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,8 +148,8 @@ class Root:
         if self.order.size:
             sums = self._summed(matrix[:, self.order] * self.vector)
             on = self.coupled >= 0
-            bent = (self.shares[self.place] * self.vector)[on]
-            out[:, self.coupled[on]] += sums[:, self.place[on]] * bent
+            scaled = (self.shares[self.place] * self.vector)[on]
+            out[:, self.coupled[on]] += sums[:, self.place[on]] * scaled
             out[:, self.kept.size :] = sums[:, self.alone]
         return out
 
@@ -266,9 +266,9 @@ class BalancedJacobian(ProxJacobian):
         for k in range(classes):
             for m in range(k, classes):
                 weights, inner = self._between(k, m)
-                bent = (spanned @ inner).transpose(1, 0, 2).reshape(n, -1)
+                scaled = (spanned @ inner).transpose(1, 0, 2).reshape(n, -1)
                 spread = self.groups.spread(weights[:, None], rows)[:, 0]
-                seen[k, :, m, :] = (columns * spread) @ columns.T + bent @ flat.T
+                seen[k, :, m, :] = (columns * spread) @ columns.T + scaled @ flat.T
                 seen[m, :, k, :] = seen[k, :, m, :].T
         return seen
 
@@ -283,12 +283,12 @@ class BalancedJacobian(ProxJacobian):
         levels, products, inverses = self._inner
         total = levels.sum(axis=1)
         share = np.where(total > 0, 1.0 / np.where(total > 0, total, 1.0), 0.0)
-        bent = -levels[:, k, None, None] * inverses
-        bent[:, k] -= (products[:, k : k + 1] @ inverses)[:, 0]
-        bent[:, k, k] += 1.0
-        inner = levels[:, m, None, None] * bent
+        scaled = -levels[:, k, None, None] * inverses
+        scaled[:, k] -= (products[:, k : k + 1] @ inverses)[:, 0]
+        scaled[:, k, k] += 1.0
+        inner = levels[:, m, None, None] * scaled
         inner[:, m, m] += levels[:, k]
-        inner[:, :, m] += (bent @ products[:, :, m : m + 1])[:, :, 0]
+        inner[:, :, m] += (scaled @ products[:, :, m : m + 1])[:, :, 0]
         inner *= -share[:, None, None]
         weights = -levels[:, k] * levels[:, m] * share
         if m == k:

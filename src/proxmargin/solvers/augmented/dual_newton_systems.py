@@ -84,9 +84,9 @@ class DualNewtonSystem:
         grown = np.where(self.support, 1.0 / (1.0 - kept * self.dual.diagonal), 0.0)
         if self.dual.vectors is None:
             return grown / self.ts, np.zeros_like(grown)
-        bent = grown * self.dual.vectors
-        length = 1.0 / kept + (bent * self.dual.vectors).sum(axis=1, keepdims=True)
-        return grown / self.ts, bent / np.sqrt(self.ts * length)
+        scaled = grown * self.dual.vectors
+        length = 1.0 / kept + (scaled * self.dual.vectors).sum(axis=1, keepdims=True)
+        return grown / self.ts, scaled / np.sqrt(self.ts * length)
 
     def solved_by_loss(self, right: Array) -> Array:
         """``D^-1 right``."""

@@ -198,11 +198,11 @@ class HingeSystem(ABC):
         if not move.any() and intercept_step == 0:
             return np.zeros_like(move), 0.0
         design, curvature = self.terms.design, self.terms.curvature
-        bent = curvature * (design.scores(move[:, None])[:, 0] + intercept_step)
-        pulled = design.adjoint(bent[:, None])[:, 0] + self.terms.diagonal * move
+        weighted = curvature * (design.scores(move[:, None])[:, 0] + intercept_step)
+        pulled = design.adjoint(weighted[:, None])[:, 0] + self.terms.diagonal * move
         if self.terms.intercept_curvature is None:
             return pulled, 0.0
-        return pulled, float(bent.sum()) + self.terms.intercept_curvature * intercept_step
+        return pulled, float(weighted.sum()) + self.terms.intercept_curvature * intercept_step
 
     @abstractmethod
     def step(
@@ -325,9 +325,9 @@ class MatrixFree(HingeSystem):
         scale = np.append(self.scale[keep], own + terms.curvature.sum() if fits else 1.0)
 
         def product(x: Array) -> Array:
-            bent = terms.curvature * (design.scores(x[:-1, None])[:, 0] + x[-1])
-            pulled = design.adjoint(bent[:, None])[:, 0]
-            return np.append(pulled, bent.sum() if fits else 0.0) + diagonal * x
+            weighted = terms.curvature * (design.scores(x[:-1, None])[:, 0] + x[-1])
+            pulled = design.adjoint(weighted[:, None])[:, 0]
+            return np.append(pulled, weighted.sum() if fits else 0.0) + diagonal * x
 
         right = -np.append(slope, intercept_slope if fits else 0.0)
         found = conjugate_gradients(

@@ -88,10 +88,10 @@ class MultiplierNewton(Solver[MultiplierState]):
             residual=model.first_residual,
             stop=stop,
         )
-        priced = self._priced(model, first)
+        measured = self._with_gap(model, first)
         # a warm start may be optimal: given multipliers have a gap that tells; without them a
         # certificate decides
-        return priced if start.dual is not None else priced.but(claims=True)
+        return measured if start.dual is not None else measured.but(claims=True)
 
     def step(self, problem: Problem, state: MultiplierState) -> MultiplierState:
         """Solve the next smoothed problem, or the same one on a larger working set."""
@@ -104,7 +104,7 @@ class MultiplierNewton(Solver[MultiplierState]):
             at=at._replace(coef=coef), scores=scores
         )
         every = state.members.size == len(coef)
-        return self._priced(model, there, slopes if every else None)
+        return self._with_gap(model, there, slopes if every else None)
 
     def point(self, problem: Problem, state: MultiplierState) -> Point:
         return model_of(problem).point(state.at)
@@ -112,7 +112,7 @@ class MultiplierNewton(Solver[MultiplierState]):
     def dual(self, problem: Problem, state: MultiplierState) -> Array:
         return model_of(problem).dual(state.at.multipliers)
 
-    def _priced(
+    def _with_gap(
         self, model: HingeModel, state: MultiplierState, slopes: Array | None = None
     ) -> MultiplierState:
         """The state with all violations and the gap of the multipliers (rounding ignored);
@@ -145,8 +145,8 @@ class MultiplierNewton(Solver[MultiplierState]):
             free = float(np.abs(sums) @ np.abs(intercept))
             bound -= 0.5 * float(sums @ sums) / ridge if ridge > 0 else free
         relative = (primal - bound) / max(abs(primal), abs(bound), problem.negligible)
-        judged = state.judged(relative, self.max_stalled)
-        return judged.but(violations=largest_of_rows(violations))
+        measured = state.measured(relative, self.max_stalled)
+        return measured.but(violations=largest_of_rows(violations))
 
 
 @kept

@@ -200,7 +200,7 @@ class MultiplierState(State):
             finished=failed and sharpness < least,
         )
 
-    def judged(self, relative_gap: float, max_stalled: int) -> Self:
+    def measured(self, relative_gap: float, max_stalled: int) -> Self:
         """The state with its gap; finished after ``max_stalled`` steps without progress."""
         better = relative_gap < GAP_REDUCTION * self.best
         idle = 0 if better or self.sharpness < self.sharpest else self.idle + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ class ChordState(GapState):
     coef: Array  # (n_features,)
     intercept: float
     objective: float = np.inf  # of the last step of the solver, if that met its tolerance
-    last: int  # newton steps after which the method ends
+    stop: Stop = field(default_factory=Stop)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ChordNewton(Solver[ChordState]):
             coef=start.coef[:, 0].copy(),
             intercept=float(start.intercept[0]),
             tol=CLAIM_FRACTION * stop.tol,
-            last=stop.iterations(self.max_iter),
+            stop=stop,
         )
 
     def step(self, problem: Problem, state: ChordState) -> ChordState:
@@ -92,8 +92,8 @@ class ChordNewton(Solver[ChordState]):
         design = problem.design
         read = design.stored.base.nbytes // 8 + ENTRIES_PER_SAMPLE * design.n_samples
         most = max(WORK_PER_CALL // read, LEAST_STEPS)
-        scalars = engine.progress.scalars
-        scalars["last_step"] = scalars["steps"] + int(min(most, state.last - state.n_iter))
+        scalars, left = engine.progress.scalars, state.stop.iterations(self.max_iter) - state.n_iter
+        scalars["last_step"] = scalars["steps"] + int(min(most, left))
         found, solved, unfinished = engine.advanced(engine.blank(*strengths), 0)
         steps, passes = engine.effort
         design.counter.add(float(passes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class ClassNewtonState(GapState):
     violation: float = np.inf
     least: float = np.inf
     objective: float = np.inf
-    limit: int = 0  # iteration limit of the run
+    stop: Stop = field(default_factory=Stop)
     idle: int = 0  # iterations without a smaller violation or a new coefficient in the working set
 
 
@@ -138,28 +138,33 @@ class ClassNewton(Solver[ClassNewtonState]):
             slope=start.coef,
             violations=start.coef,
             tol=CLAIM_FRACTION * stop.tol,
-            limit=self.max_iter if stop.max_iter is None else stop.max_iter,
+            stop=stop,
         )
-        return _judged(problem, _pulled(problem, state)).but(unpolished=stop.polish)
+        return _with_gap(problem, _with_gradient(problem, state)).but(unpolished=stop.polish)
 
     def onward(self, problem: Problem, state: ClassNewtonState, stop: Stop) -> ClassNewtonState:
         """The first state of a problem that differs in the penalty, at the same point."""
         fresh = state.but(
-            tol=CLAIM_FRACTION * stop.tol, n_iter=0, least=np.inf, idle=0, finished=False
+            tol=CLAIM_FRACTION * stop.tol,
+            stop=stop,
+            n_iter=0,
+            least=np.inf,
+            idle=0,
+            finished=False,
         )
-        return _judged(problem, fresh).but(unpolished=stop.polish)
+        return _with_gap(problem, fresh).but(unpolished=stop.polish)
 
     def step(self, problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
         wanted, new = self._wanted(state, problem.net.l1)
         if not 0 < int(np.count_nonzero(wanted)) <= self.largest:
             return state.but(n_iter=state.n_iter + 1, finished=True, claims=False)
         reached = self._moved(problem, state, wanted, self._target(problem, state, new))
-        judged_at = _judged(problem, _pulled(problem, reached))
+        measured = _with_gap(problem, _with_gradient(problem, reached))
         least = state.least if new == 0 else np.inf
-        idle = 0 if judged_at.violation < GAP_REDUCTION * least else state.idle + 1
-        least = min(least, judged_at.violation)
-        change = float(np.linalg.norm(judged_at.coef - state.coef))
-        return judged_at.but(
+        idle = 0 if measured.violation < GAP_REDUCTION * least else state.idle + 1
+        least = min(least, measured.violation)
+        change = float(np.linalg.norm(measured.coef - state.coef))
+        return measured.but(
             least=least,
             idle=idle,
             finished=idle >= self.max_stalled,
@@ -200,7 +205,7 @@ class ClassNewton(Solver[ClassNewtonState]):
         wanted: NDArray[np.bool_],
         target: float,
     ) -> ClassNewtonState:
-        """The state after Newton steps on the wanted coefficients, not yet judged."""
+        """The state after Newton steps on the wanted coefficients, not yet measured."""
         loss, design, offset = _loss(problem), problem.design, problem.loss.offset
         used = np.asarray(wanted.any(axis=1))
         working = state.working.changed(problem, used)
@@ -230,7 +235,7 @@ class ClassNewton(Solver[ClassNewtonState]):
             intercept,
             target,
             problem.level,
-            max(min(most, state.limit - state.n_iter), 1),
+            max(min(most, state.stop.iterations(self.max_iter) - state.n_iter), 1),
         )
         scores_of(working.kernel, unknowns, coef, intercept, offset, scores)
         share = design.share * working.members.size / max(design.n_features, 1)
@@ -252,7 +257,7 @@ def _loss(problem: Problem) -> SmoothComparison:
     return loss
 
 
-def _pulled(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
+def _with_gradient(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     """The state at the best intercept, with the slopes of all coefficients: one product."""
     loss = _loss(problem)
     scores, intercept = state.scores.copy(), state.intercept.copy()
@@ -266,7 +271,7 @@ def _pulled(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     return state.but(scores=scores, intercept=intercept, loss=value, dual=gradient, slope=slope)
 
 
-def _judged(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
+def _with_gap(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     """The state with its violations, objective and gap, for the penalty of the problem."""
     loss, working = _loss(problem), state.working
     violations, curvature = np.empty(state.slope.shape), np.zeros(len(state.slope))
@@ -277,7 +282,7 @@ def _judged(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
     if scale < 1.0:
         gap += loss.fenchel_young(np.ascontiguousarray(state.scores.T), scale * state.dual)
     objective = state.loss + fine
-    judged = state.but(
+    measured = state.but(
         violations=violations,
         violation=worst,
         exact=worst <= ROUNDING_VIOLATION * problem.level,
@@ -285,4 +290,4 @@ def _judged(problem: Problem, state: ClassNewtonState) -> ClassNewtonState:
         objective=objective,
         objective_change=(state.objective - objective) / (1.0 + abs(objective)),
     )
-    return judged.claimed(final=True)
+    return measured.claimed(final=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -176,7 +176,7 @@ class ProximalNewtonState(GapState):
     weight: float = 1.0
     # width of the loss's quadratic zone at this stage; infinite if the loss has no linear piece
     width: float = np.inf
-    limit: int = 0  # iteration limit of the run
+    stop: Stop = field(default_factory=Stop)
     idle: int = 0  # iterations without a smaller violation or a new feature in the working set
 
 
@@ -248,7 +248,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         loss; few of them change from one strength to the next. Each fit starts at the state of the
         last point: `init` would start it by a path of its own.
         """
-        level, most = problem.level, state.limit
+        level, most = problem.level, stop.iterations(self.max_iter)
         steps, point = 0, self.point(problem, state)
         strength = PATH_RATIO * (state.violation + level)
         while strength > level and steps < most and not stop.is_over:
@@ -274,7 +274,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             violations=np.zeros(start.coef.shape[0]),
             width=max(loss.phi.zone, FIRST_WIDTH),
             tol=CLAIM_FRACTION * stop.tol,
-            limit=stop.iterations(self.max_iter),
+            stop=stop,
         )
         return self._with_gap(problem, state).but(unpolished=stop.polish)
 
@@ -309,7 +309,7 @@ class ProximalNewton(Solver[ProximalNewtonState]):
             state.intercept + working.offset(coef),
             state.weight,
             target,
-            max(min(most, state.limit - state.n_iter), 1),
+            max(min(most, state.stop.iterations(self.max_iter) - state.n_iter), 1),
             max(MAX_GRAM_SIDE, math.isqrt(working.columns.size)),
         )
         problem.design.counter.add(

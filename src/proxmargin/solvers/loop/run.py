@@ -53,7 +53,7 @@ class Limits:
     def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop) -> None:
         design = problem.design
         self.stop, self.counter = stop, design.counter
-        self.iterations = solver.max_iter if stop.max_iter is None else stop.max_iter
+        self.iterations = stop.iterations(solver.max_iter)
         self.product = design.n_samples * design.n_features * problem.loss.n_outputs
         self.checking = 0.0  # seconds that the latest certificate took
         self.started, self.first_pass = perf_counter(), self.counter.passes

@@ -176,8 +176,8 @@ class ClassSpread:
 
     def curvatures(self) -> Array:
         """The Rayleigh quotient of ``kappa sum_o S_o / n_o`` at w, for its diagonal, (k,)."""
-        bend = self.kappa * float((self.sizes**2).sum() / self.sizes.max())
-        return np.full(self.coef.size, bend / float(self.coef @ self.coef))
+        curvature = self.kappa * float((self.sizes**2).sum() / self.sizes.max())
+        return np.full(self.coef.size, curvature / float(self.coef @ self.coef))
 
     def solve_hessian(self, l2: float, right: Array) -> Array:
         """The solution of ``H d = right`` with the Hessian H of the objective."""
@@ -203,7 +203,7 @@ class ClassSpread:
         """The step length that minimises the objective along ``w + t direction``. ``f'(t) = (l2 w -
         d)'p + t l2 |p|^2 + kappa sum_o (v + t e)_o'e_o / |v + t e|_o`` with the direction p, the
         deviations e of its scores, and the difference d of the means."""
-        e, bend = self.form.deviations(moved), l2 * float(direction @ direction)
+        e, curvature = self.form.deviations(moved), l2 * float(direction @ direction)
         start = float(self.form.offset @ moved) + l2 * float(self.coef @ direction)
         parts = [
             (float(self.v[one] @ self.v[one]), float(self.v[one] @ e[one]), float(e[one] @ e[one]))
@@ -211,7 +211,7 @@ class ClassSpread:
         ]
 
         def slope(t: float) -> float:
-            total = start + t * bend
+            total = start + t * curvature
             for a, b, c in parts:
                 square = a + 2.0 * t * b + t * t * c
                 total += self.kappa * (b + t * c) / np.sqrt(square) if square > 0 else 0.0

@@ -332,10 +332,10 @@ def _corrected(
     for k in np.flatnonzero(~collapsed).tolist():
         size, level = at.sizes[k], levels[k]
         pull = at.covariance_product(k) / level**2
-        bend = size**2 / level**3 - float(pull @ solve(pull))
+        curvature = size**2 / level**3 - float(pull @ solve(pull))
         slope = 0.5 * (at.kappa**2 - (size / level) ** 2)
-        if bend > 0:
-            corrected[k] = np.clip(level - slope / bend, 0.5 * level, 2.0 * level)
+        if curvature > 0:
+            corrected[k] = np.clip(level - slope / curvature, 0.5 * level, 2.0 * level)
     return corrected
 
 

@@ -198,8 +198,9 @@ class AlternatingDirections(Split[AdmmState]):
 def _system(design: Design, strengths: Array) -> HingeSystem:
     """The system for the penalty parameters and the intercept's ridge (nan without intercept)."""
     margin, coef, ridge = strengths.tolist()
-    bends, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
-    return hinge_system(HessianTerms(design, bends, diagonal, None if np.isnan(ridge) else ridge))
+    curvature, diagonal = np.full(design.n_samples, margin), np.full(design.n_features, coef)
+    own = None if np.isnan(ridge) else ridge
+    return hinge_system(HessianTerms(design, curvature, diagonal, own))
 
 
 # largest violation of the optimality conditions of the inner problem, in units of the margin
@@ -358,9 +359,9 @@ class Isvm3(Isvm2):
     def _updated(
         self, moved: IteratedSVMState, before: IteratedSVMState, rho: float
     ) -> IteratedSVMState:
-        priced = super()._updated(moved, before, rho)
-        dearer = min(self.growth * moved.rho, self.largest)
-        return replace(priced, rho=dearer, finished=dearer >= MAX_RHO)
+        moved_on = super()._updated(moved, before, rho)
+        stiffer = min(self.growth * moved.rho, self.largest)
+        return replace(moved_on, rho=stiffer, finished=stiffer >= MAX_RHO)
 
 
 @dataclass(frozen=True)

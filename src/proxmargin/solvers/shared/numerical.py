@@ -179,13 +179,13 @@ def conjugate_gradients(
     for _ in range(limit):
         if float(np.linalg.norm(residual)) <= target:
             break
-        curved = product(direction)
-        bend = float(direction @ curved)
-        if not bend > 0.0:
+        image = product(direction)
+        curvature = float(direction @ image)
+        if not curvature > 0.0:
             break
-        length = slope / bend
+        length = slope / curvature
         solution += length * direction
-        residual -= length * curved
+        residual -= length * image
         steep = inverse * residual
         before, slope = slope, float(residual @ steep)
         direction *= slope / before
