@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -31,17 +33,40 @@ class TestInfo:
         assert main(["info", str(path)]) == OK
         assert "estimator:" in capsys.readouterr().out
 
-    @pytest.mark.parametrize("name", ["data.npz", "model.pmz"])
-    def test_a_damaged_archive_is_a_sentence(self, model, tmp_path, name, capsys):
-        path = tmp_path / name
-        np.savez(tmp_path / "whole.npz", X=np.eye(2), y=[0, 1])
-        whole = (tmp_path / "whole.npz" if name == "data.npz" else model).read_bytes()
+    def test_a_damaged_model_is_a_sentence(self, model, tmp_path, capsys):
+        path, whole = tmp_path / "damaged.pmz", model.read_bytes()
         # names of two members in the directory at the end no longer fit those before the members
         path.write_bytes(whole[:-150] + bytes(100) + whole[-50:])
         assert main(["info", str(path)]) == USAGE
         err = capsys.readouterr().err
         assert err.startswith(f"proxmargin: error: {path}: ")
         assert "--debug" not in err
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "empty"),
+            (b"\x89PNG\r\n\x1a\n\0\0", "picture"),
+            (b"%PDF-1.7\n%\xe2\xe3", "PDF"),
+            (pickle.dumps([1, 2] * 99, protocol=2), "pickle"),
+            (pickle.dumps([1, 2] * 99, protocol=5), "pickle"),
+            (b"PK\x03\x04" + bytes(50), "cannot be read"),
+            (gzip.compress(b"a,b,y\n1,2,p\n" * 99)[:-9], "cannot be read"),
+            (b"a,b,y\n1,2,p\n1,2,3,q\n" + b"3,4,q\n" * 20, "line 3 has 4"),
+            (b"a,b,y\n1,2,p\n1,2\0,q\n3,4,q\n", "NUL"),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["d.csv", "d", "d.txt"])
+    def test_what_no_command_can_read_is_described(self, tmp_path, capsys, name, content, words):
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert main(["info", str(path), "--json"]) == OK
+        facts = json.loads(capsys.readouterr().out)
+        assert words in facts["problem"]
+        assert facts.get("bytes", 0) == len(content)
+        if words in ("line 3 has 4", "NUL"):
+            assert facts["header"] == ["a", "b", "y"]
+        assert main(["fit", str(path), "--model", "SVC"]) == USAGE
 
     def test_doubtful_classes_are_said_once(self, tmp_path, capsys):
         (tmp_path / "d.csv").write_text("x,y\n1,a\n2,?\n3,a\n4,?\n")

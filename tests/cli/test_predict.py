@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -241,6 +241,44 @@ class TestLevelsOfEncoders:
         assert main(command) == 2
         assert "in '1' 9.0 (row 2), of '0', '1', '2'" in capsys.readouterr().err
         assert main([*command, "--unseen", "zero"]) == (0 if unknown == "ignore" else 2)
+
+    @pytest.mark.parametrize("unknown", ["ignore", "error"])
+    def test_so_are_those_of_integers_stored_as_objects(self, tmp_path, capsys, unknown):
+        path, model, X = self.saved(tmp_path, [2, 3, 5], OneHotEncoder(handle_unknown=unknown))
+        table = tmp_path / "rows.csv"
+        X.to_csv(table, index=False)
+        assert main(["predict", path, str(table), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["prediction"] == model.predict(X).tolist()
+        table.write_text("country,n\n5,1\n9,2\n")
+        assert main(["predict", path, str(table)]) == 2
+        assert "in 'country' 9 (row 2), of '2', '3', '5'" in capsys.readouterr().err
+        code = main(["predict", path, str(table), "--unseen", "zero"])
+        assert code == (0 if unknown == "ignore" else 2)
+
+    @pytest.mark.parametrize("kind", ["svm", "npz"])
+    @pytest.mark.parametrize("named", [False, True])
+    def test_so_are_those_of_matrices(self, tmp_path, capsys, kind, named):
+        codes = np.arange(60).reshape(30, 2) // 2 % 3
+        model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), L2SVC())
+        X = pd.DataFrame(codes, columns=["a", "b"]) if named else codes
+        save_model(model.fit(X, codes[:, 0] > 1), tmp_path / "m.pmz")
+        table = tmp_path / f"rows.{kind}"
+
+        def predicted(rows, *options):
+            rows = np.array(rows, dtype=float)
+            if kind == "npz":
+                np.savez(table, X=rows)
+            else:
+                dump_svmlight_file(rows, np.zeros(len(rows)), str(table), zero_based=False)
+            return main(["predict", str(tmp_path / "m.pmz"), str(table), "--json", *options])
+
+        assert predicted(codes) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["prediction"] == model.predict(X).tolist()
+        assert predicted([[1, 1], [2, 9]]) == 2
+        assert "9.0 (row 2), of '0', '1', '2'" in capsys.readouterr().err
+        assert predicted([[1, 1], [2, 9]], "--unseen", "zero") == 0
 
     def test_missing_ones_are_filled_in(self, tmp_path, capsys):
         encoder = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())

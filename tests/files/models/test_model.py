@@ -371,6 +371,22 @@ def test_parameters_by_name_stay_with_the_names(tmp_path, given, within):
     np.testing.assert_array_equal(*shares)
 
 
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("of", ["penalty_factor", "bounds"])
+def test_parameters_by_number_stay_with_the_names_that_are_numbers(tmp_path, of, within):
+    X = DISORDERED.set_axis([2, 3, 1, 0], axis=1)
+    series = pd.Series([0.0, 0.5, 1.0, 9.0])
+    model = SparseLogisticRegression(0.05, **{of: series if of != "bounds" else (None, series)})
+    model = (CalibratedMargin(model, cv=2) if within else model).fit(X, SIDES)
+    loaded = there_and_back(there_and_back(model, tmp_path), tmp_path)
+    sorted_ = X[[0, 1, 2, 3]]
+    once, again = (clone(each).fit(sorted_, SIDES) for each in (model, loaded))
+    shares = (each.predict_proba(sorted_) for each in (once, again))
+    np.testing.assert_array_equal(*shares)
+    refitted = clone(loaded).fit(X, SIDES).predict_proba(X)
+    np.testing.assert_allclose(refitted, model.predict_proba(X), rtol=1e-6)
+
+
 def test_groups_by_name_stay_with_the_names(tmp_path):
     groups = {"d": "one", "a": "one", "b": "two", "c": "three"}
     model = MulticlassSVC("group_l2", C=0.1, groups=groups).fit(DISORDERED, SIDES)

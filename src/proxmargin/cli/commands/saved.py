@@ -337,8 +337,9 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     used, typed, problem = arguments, list[str](), ""
     seen: dict[str, Any] = {}
     rest: dict[str, str] = {}  # what is wrong after the options that are named
+    dialect = options.dialect_of(arguments)
     with suppress(ValueError):  # what cannot be opened may be so with an option that is named
-        seen = survey(arguments.data, options.dialect_of(arguments))
+        seen = survey(arguments.data, dialect)
     table: Table | None = None
     try:
         table = options.table_of(arguments)
@@ -349,7 +350,7 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
             with suppress(ValueError):
                 beside = survey(arguments.labels)
         used, typed = failures.remedied(arguments, problem, beside.get("target_candidates", []))
-        if not (typed or seen):
+        if not (typed or seen or Path(used.data).is_file()):
             raise
         try:
             table = options.table_of(argparse.Namespace(**{**vars(used), "quiet": True}))
@@ -363,8 +364,10 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     if table is not None:
         output.warn_of_leaks(table)
         seen = {"table": f"{rows} rows, {columns} columns", **seen} if rows else seen
-    elif rows:
-        seen = {"rows": rows, "columns": columns, **seen}
+    else:
+        size = Path(used.data).stat().st_size if Path(used.data).is_file() else 0
+        sizes = {"bytes": size, "rows": rows, "columns": columns}
+        seen = {**{name: count for name, count in sizes.items() if count}, **seen}
     for name, each in seen.get("suspected_missing", {}).items():
         seen["suspected_missing"][name] = failures.as_options(each)
     doubt = {"doubt": failures.as_options(seen.pop("doubt"))} if "doubt" in seen else {}

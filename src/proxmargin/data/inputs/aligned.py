@@ -143,19 +143,23 @@ def by_feature(
     """Values of the features in the order of the features; ``name`` is that of the parameter.
 
     A mapping or pandas Series has them by the names of the features (``labels``, or numbers from
-    0); one that is not, or a Series that is numbered from 0 where features have names, is returned
-    as it is. A mapping may leave out features, whose value is ``missing``. Raises ValueError: a
+    0); one that is numbered from 0, a mapping for all features, where names are words or there are
+    none, has them in the order of the features. Others are returned as they are. A mapping may leave out features, whose value is ``missing``. Raises ValueError: a
     name that is none of a feature, or is repeated, or a feature without a value.
     """
     if not is_labelled(values):
         return values
-    if isinstance(values, Mapping):
+    mapped = isinstance(values, Mapping)
+    numbered = [*(values if mapped else values.index)] == [*range(len(values))]
+    if numbered and (labels is None or all(isinstance(each, str) for each in labels)):
+        if not mapped:
+            return values
+        if len(values) == n_features:
+            return [*values.values()]
+    if mapped:
         of, entries = dict(values), missing
     else:
         index = _index_of(values)
-        numbered = np.array_equal(np.asarray(index), np.arange(len(index)))
-        if numbered and (labels is None or all(isinstance(each, str) for each in labels)):
-            return values
         if not index.is_unique:
             repeated = index[index.duplicated()][0]
             raise ValueError(f"{name} has several entries for feature {repeated!r}")
@@ -187,11 +191,8 @@ def is_labelled(values: Any) -> bool:
 
 
 def as_dict(values: Any) -> Any:
-    """Labelled values in plain types: a dictionary, or an array for a Series numbered from 0."""
-    if isinstance(values, Mapping):
-        return dict(values)
-    numbered = np.array_equal(np.asarray(values.index), np.arange(len(values)))
-    return values.to_numpy() if numbered else values.to_dict()
+    """Labelled values as a dictionary."""
+    return dict(values) if isinstance(values, Mapping) else values.to_dict()
 
 
 def feature_labels(estimator: Any) -> Sequence[Any] | None:

@@ -83,6 +83,7 @@ class SeenLevels(NamedTuple):
     is_text: bool
     ignored: bool = False  # whether others become zeros
     has_missing: bool = False  # whether cells may be missing
+    as_objects: bool = False  # whether the model compares them as Python objects, also numbers
 
 
 def levels_of(fitted: Any) -> dict[int, SeenLevels]:
@@ -108,7 +109,8 @@ def levels_of(fitted: Any) -> dict[int, SeenLevels]:
         known = [each for each in every.tolist() if each is not None and each == each]
         ignored = fitted.handle_unknown != "error"
         is_text = any(isinstance(each, str) for each in known)
-        found[j] = SeenLevels(known, is_text, ignored, ignored or len(known) < len(every))
+        missing = ignored or len(known) < len(every)
+        found[j] = SeenLevels(known, is_text, ignored, missing, every.dtype == object)
     return found
 
 

@@ -29,6 +29,7 @@ _NUMERIC = frozenset({"boolean", "integer", "floating", "mixed-integer-float", "
 _HEAD = 100  # cells of which one that is no number tells that a column is text
 # Share of numbers among its cells above which a column of text was probably meant to be numbers.
 MOSTLY = 0.5
+_BRACKETS = r"\([^-+()]+\)"  # around the negative numbers of accountants
 _MONTH = r"(?i:(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[^\W\d_]*)"
 _KINDS = {
     "dates": r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?"
@@ -97,8 +98,8 @@ def without(column: Any, words: Collection[str]) -> Any:
 
 def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:
     """A column of cells as numbers where all of them are, but for marks of thousands, words for
-    missing cells and one sign of percent or a currency in each; these words; and that sign. Else as
-    text. DataError: they would be numbers with another decimal mark or with marks of thousands, and
+    missing cells, one sign of percent or a currency in each, and brackets around negative ones;
+    these words; and these signs. Else as text. DataError: they would be numbers with another decimal mark or with marks of thousands, and
     what to type."""
     series = numbers_or_text(series)
     if not is_text(series.dtype):
@@ -114,6 +115,10 @@ def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[s
         sign = next(signs, "")
         if sign:
             present = present.str.replace(sign, "", n=1, regex=False).str.strip()
+        negative = present.str.fullmatch(_BRACKETS)
+        if negative.any() and not negative.all():  # or they are hardly sums
+            present = present.where(~negative, "-" + present.str[1:-1].str.strip())
+            sign = f"{sign}()"
         numbers = _parsed(present, dialect)
         ways = _other_marks(present, dialect, sign) if numbers.isna().any() else []
         if numbers.isna().any() and not ways:
@@ -121,7 +126,7 @@ def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[s
     if ways:
         others = present[numbers.isna()]
         raise DataError(
-            f"{what} holds numbers written like {others.iloc[0]!r}{sign and f' and {sign!r}'}; "
+            f"{what} holds numbers written like {others.iloc[0]!r}{sign and f' with {sign!r}'}; "
             f"name their marks: {' or '.join(ways)}."
         )
     if present.empty:

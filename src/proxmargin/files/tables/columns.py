@@ -146,7 +146,8 @@ class NamedColumns:
             if sign:
                 signs.setdefault(sign, []).append(name)
         told = [
-            f"{self.source}: numbers are read without their {sign!r}: {listed(columns)}"
+            f"{self.source}: numbers are read without their {sign!r}"
+            f"{', those in brackets as negative' if '(' in sign else ''}: {listed(columns)}"
             for sign, columns in signs.items()
         ]
         if marks:
@@ -389,8 +390,9 @@ class NamedColumns:
         y = self._labels(found.get("target"))
         exact = self.dialect.exact and not self.typed
         frame = known_levels(frame, features, request, self.source, exact)
-        if words:
-            cells = frame[words].astype(object)
+        objects = [name for name, each in request.levels.items() if each.is_text or each.as_objects]
+        if objects:
+            cells = frame[objects].astype(object)
             frame = frame.assign(**cells.where(cells.notna(), np.nan))
             named = None if y is None else found["target"].name
             told = tuple(self.notes)

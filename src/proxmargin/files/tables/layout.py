@@ -298,7 +298,7 @@ def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     flat = pd.Series([cell for row in rows for cell in row], dtype=object)
     found = pd.to_numeric(flat, errors="coerce")
     marked = flat[found.isna()].astype("string").str.translate(PLAIN)
-    marked = marked.str.replace(rf"^\s*[{SIGNS}]|[{SIGNS}]\s*$", "", regex=True)
+    marked = marked.str.replace(rf"^\s*[({SIGNS}]|[{SIGNS})]\s*$", "", regex=True)
     marked = marked[marked.str.fullmatch(r"\s*[+-]?[\d.,' ]*\d([eE][+-]?\d+)?\s*")]
     plain = marked.str.replace(r"[.,' ](?=\d{3}(\D|$))", "", regex=True)
     plain = plain.str.replace(",", ".").astype(object)

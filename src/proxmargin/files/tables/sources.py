@@ -357,7 +357,14 @@ _FOREIGN = {
     b"HEADER RECORD": "a file of SAS: save it as CSV there, or by pandas.read_sas and to_csv",
     b"MATLAB 5": "a file of MATLAB: save a table as CSV there, or by scipy.io.loadmat",
     b"\x89HDF": "an HDF5 file: save its table as CSV or Parquet",
-    b"\x80\x04\x95": "a pickle of Python, which could run any code: save the table as Parquet",
+    **dict.fromkeys(
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        "a pickle of Python, which could run any code: save the table as Parquet",
+    ),
+    b"%PDF": "a PDF: copy its table into a spreadsheet program, and save that as CSV",
+    **dict.fromkeys(
+        (b"\x89PNG", b"GIF8", b"\xff\xd8\xff"), "a picture: type its table, and save that as CSV"
+    ),
     b"RDX": "a file of R: save the table there, by write.csv",
 }
 _PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")

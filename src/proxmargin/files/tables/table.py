@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.inputs.preprocessing import SeenLevels, levels_of
@@ -25,6 +26,7 @@ from proxmargin.files.tables.features import (
     suspected_codes,
 )
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
+from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
 
@@ -245,10 +247,13 @@ def read_for_model(
     elif codes:
         untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
     table = of_modest_numbers(opened.for_model(wanted))
-    if names is None and levels:
-        frame = pandas().DataFrame(table.X).rename(columns=str)  # numbered columns
+    if levels and (names is None or isinstance(opened, PlainMatrix)):
+        columns = table.feature_names or [*map(str, range(wanted.n_features))]
+        X = table.X.toarray() if sp.issparse(table.X) else table.X  # zeros are levels, too
+        frame = pandas().DataFrame(X, columns=columns)
         frame = known_levels(frame, (), wanted, table.source, exact=False)
-        table = replace(table, X=frame.to_numpy())
+        objects = any(each.as_objects for each in levels.values())
+        table = replace(table, X=frame.to_numpy(dtype=object if objects else None))
     return replace(table, notes=(*table.notes, *untold))
 
 
@@ -256,13 +261,16 @@ NARROWEST = 3  # rows by columns from which the rows are probably not samples
 
 
 def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> dict[str, Any]:
-    """Plain facts about the columns of a table; of a matrix there are none. DataError: it cannot be
-    opened."""
+    """Plain facts about the columns of a table, of which only the header is known where its cells
+    cannot be read; of a matrix there are none. DataError: it cannot be opened."""
     opened = open_source(source, dialect)
     if not isinstance(opened, NamedColumns):
         return {}
     positions = list(range(len(opened.names)))
-    frame = opened.load(positions, ()).set_axis(opened.called, axis=1)
+    try:
+        frame = opened.load(positions, ()).set_axis(opened.called, axis=1)
+    except DataError:  # rows that do not fit the header: of which whoever reads them tells
+        return {"columns": len(positions), "header": opened.called}
     gaps = frame.isna().sum()
     ids = [j for j in positions if are_ids(frame.iloc[:, j].rename(opened.called[j]))]
     ids = [0, *ids] if opened.index_first or not opened.names[0] else ids
