@@ -6,7 +6,6 @@ import gzip
 import json
 import pickle
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -64,7 +63,7 @@ class TestInfo:
         facts = json.loads(capsys.readouterr().out)
         assert words in facts["problem"]
         assert facts.get("bytes", 0) == len(content)
-        if words in ("line 3 has 4", "NUL"):
+        if words == "line 3 has 4":
             assert facts["header"] == ["a", "b", "y"]
         assert main(["fit", str(path), "--model", "SVC"]) == USAGE
 

@@ -65,10 +65,10 @@ def test_compressed_files_are_read(written, name, pack):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (bytes(4096), "a NUL character in column 1 of the header"),
-        ((bytes(30) + b"\n") * 100, "a NUL character in column 1 of the header"),
+        (bytes(4096), "a NUL character in line 1:"),
+        ((bytes(30) + b"\n") * 100, "a NUL character in line 1:"),
         ("a,b,y\n1,2,0\n3,4,1\n".encode("utf-16-le"), "its encoding is another one"),
-        (b"a,b,y\n" + bytes(4096), "a NUL character in row 1, column 'a'"),
+        (b"a,b,y\n" + bytes(4096), "a NUL character in line 2:"),
         (b"x" * 5000 + b"\n1\n2\n", "no feature columns"),
         (2 * (b"x" * 5000 + b",") + b"y\n1,2,0\n3,4,1\n", "column names must differ"),
     ],
@@ -248,16 +248,17 @@ class TestRefusals:
             read_data(written("a,b,y\n1,2,p\n3,,q\n5,7x,p\n6,8,q\n7,9,p\n"))
 
     @pytest.mark.parametrize(
-        ("content", "place"),
+        ("content", "line"),
         [
-            (b"a,b,y\n1,2,p\n\n12\0 34,3,q\n", r"row 2, column 'a', which holds '12\\x00 34'"),
-            (b"a,b,y\n1,2,p\n1,3,q\0\n", "row 2, column 'y'"),
-            (b"a,b\0c,y\n1,2,p\n1,3,q\n", "column 2 of the header"),
-            (b'a,b,y\n1,"2\n\0",p\n1,3,q\n', "row 1, column 'b'"),
+            (b"a,b,y\n1,2,p\n\n12\0 34,3,q\n", 4),
+            (b"a,b,y\n1,2,p\n1,3,q\0\n", 3),
+            (b"a,b\0c,y\n1,2,p\n1,3,q\n", 1),
+            (b'a,b,y\n1,"2\n\0",p\n1,3,q\n', 3),
+            (b"a,b,y\n" + b"1,2,p\n" * 200_000 + b"1\0,3,q\n", 200_002),
         ],
     )
-    def test_a_nul_character_is_refused_by_row(self, written, content, place):
-        with pytest.raises(DataError, match=f"NUL character in {place}"):
+    def test_a_nul_character_is_refused_by_line(self, written, content, line):
+        with pytest.raises(DataError, match=f"NUL character in line {line}:"):
             read_data(written(content))
 
     @pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "N/A", "null"])

@@ -93,16 +93,13 @@ class TestWhatIsFree:
 
 
 class TestSvmlight:
-    def test_a_wrong_index_is_named_with_its_line_and_number(self, written, monkeypatch):
-        monkeypatch.setattr("proxmargin.files.tables.labels.free_bytes", lambda: 2**35)
-        monkeypatch.setattr("proxmargin.runtime.memory.free_bytes", lambda: 2**35)
-        path = written("d.svm", b"# made\n1 1:0.5\n-1 3:1\n1 2:1 2147483647:1\n")
-        with pytest.raises(DataError, match=r"2147483647 features.*line 4 has the index 214748364"):
-            read_data(path)
-
-    def test_indices_from_zero_are_named_as_they_are_written(self, written, little_memory):
-        path = written("d.svm", b"1 0:0.5\n-1 99999999:1\n")
-        with pytest.raises(DataError, match="line 2 has the index 99999999:"):
+    @pytest.mark.parametrize("index", [2147483647, 99999999])
+    def test_a_wrong_index_is_told_by_its_number(self, written, monkeypatch, index):
+        free = 16 * index
+        monkeypatch.setattr("proxmargin.files.tables.labels.free_bytes", lambda: free)
+        monkeypatch.setattr("proxmargin.runtime.memory.free_bytes", lambda: free)
+        path = written("d.svm", f"# made\n1 1:0.5\n-1 3:1\n1 2:1 {index}:1\n".encode())
+        with pytest.raises(DataError, match=rf"{index} features.*check the largest index"):
             read_data(path)
 
     def test_many_entries_are_refused_while_they_are_read(self, written, little_memory):

@@ -144,8 +144,9 @@ def by_feature(
 
     A mapping or pandas Series has them by the names of the features (``labels``, or numbers from
     0); one that is numbered from 0, a mapping for all features, where names are words or there are
-    none, has them in the order of the features. Others are returned as they are. A mapping may leave out features, whose value is ``missing``. Raises ValueError: a
-    name that is none of a feature, or is repeated, or a feature without a value.
+    none, has them in the order of the features. Others are returned as they are. A mapping may
+    leave out features, whose value is ``missing``. Raises ValueError: a name that is none of a
+    feature, or is repeated, or a feature without a value.
     """
     if not is_labelled(values):
         return values

@@ -99,8 +99,8 @@ def without(column: Any, words: Collection[str]) -> Any:
 def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:
     """A column of cells as numbers where all of them are, but for marks of thousands, words for
     missing cells, one sign of percent or a currency in each, and brackets around negative ones;
-    these words; and these signs. Else as text. DataError: they would be numbers with another decimal mark or with marks of thousands, and
-    what to type."""
+    these words; and these signs. Else as text. DataError: they would be numbers with another
+    decimal mark or with marks of thousands, and what to type."""
     series = numbers_or_text(series)
     if not is_text(series.dtype):
         return series, [], ""

@@ -104,17 +104,17 @@ class Dialect:
         except LookupError:
             raise DataError(f"There is no encoding {self.encoding!r}.") from None
 
-    def shared_missing(self, names: Sequence[str]) -> list[str]:
-        """The words that are missing in each of these columns."""
-        return [word for word in self.missing if word.rpartition("=")[0] not in names]
-
-    def own_missing(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """The words that are missing in one of these columns alone."""
+    def codes(self, names: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+        """The words that are missing in all of these columns, and those in one of them alone."""
+        shared: list[str] = []
         own: dict[str, list[str]] = {}
-        for name, _, value in (word.rpartition("=") for word in self.missing):
+        for word in self.missing:
+            name, _, value = word.rpartition("=")
             if name in names:
                 own.setdefault(name, []).append(value)
-        return own
+            else:
+                shared.append(word)
+        return shared, own
 
     def refuse_unknown_missing(self, source: str, names: Sequence[str]) -> None:
         """Refuse a word for the missing cells of a column that is none of ``names``."""

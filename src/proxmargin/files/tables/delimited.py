@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,55 +16,53 @@ from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.cells import MISSING, is_number
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import Dialect
-from proxmargin.files.tables.layout import COMMENTS, Layout, cells, is_blank, is_note, layout_of
-from proxmargin.files.tables.text import NulFound, first_lines, lines_of, opened_text
-from proxmargin.runtime.brief import brief, shown
+from proxmargin.files.tables.layout import (
+    COMMENTS,
+    Layout,
+    cells,
+    end_of,
+    is_blank,
+    is_note,
+    layout_of,
+)
+from proxmargin.files.tables.text import lines_of, opened_text
+from proxmargin.runtime.brief import brief
 
 # A cell has a place and a length in the parsed text, and a float64 in the table and the features.
 _CELL_BYTES = 32
-_NOTES = 50  # rows below a table at most
 _FIRST = 100  # rows that tell how numbers are written
 # numbers that could have a point between groups of digits
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?|0")
 
 
 def read_delimited(
-    path: Path, dialect: Dialect, usual: str | None, *, any_text: bool = True
+    path: Path, dialect: Dialect, lines: list[str], usual: str | None, *, any_text: bool = True
 ) -> NamedColumns:
-    """A text table. Raises DataError: the file cannot be read, or it cannot be known what its
-    first line is."""
-    lines = first_lines(path, dialect)
-    nul = next((n for n, line in enumerate(lines) if "\0" in line), len(lines))
-    if nul == 0:
-        raise DataError(_nul_sentence(path, dialect, Layout(usual or ",", [], 0)))
-    layout = layout_of(str(path), lines[:nul], dialect, usual, any_text=any_text)
-    usual_marks = layout.separator == ";" and dialect.decimal == "." and not dialect.thousands
-    grouped = _grouped(lines[:nul], layout) if usual_marks else set()
-    first: list[str] = next(cells(lines[layout.skipped : nul], layout.separator, layout.quote), [])
-    words = {j for j, cell in enumerate(first) if _is_word(cell.strip(), dialect)}
-    return columns_of_text(path, dialect, layout, grouped, words)
+    """A text table that begins with these lines. Raises DataError: the file cannot be read, or it
+    cannot be known what its first line is."""
+    layout = layout_of(str(path), lines, dialect, usual, any_text=any_text)
+    rows = [*islice(cells(lines[layout.skipped :], layout.separator, layout.quote), _FIRST)]
+    if layout.separator == ";" and dialect.decimal == "." and not dialect.thousands:
+        grouped = _grouped(layout.names, rows)
+        if grouped:
+            note = (
+                f"{path}: three digits follow each point, which is read as a decimal one, in "
+                f"{listed(grouped)}; if it groups digits, say so (thousands='.' with decimal=',')"
+            )
+            layout = replace(layout, notes=(*layout.notes, note))
+    words = {j for j, cell in enumerate(rows[0] if rows else []) if _is_word(cell.strip(), dialect)}
+    return columns_of_text(path, dialect, layout, words)
 
 
 def columns_of_text(
-    path: Path,
-    dialect: Dialect,
-    layout: Layout,
-    grouped: Collection[int] = (),
-    words: Collection[int] = (),
+    path: Path, dialect: Dialect, layout: Layout, words: Collection[int] = ()
 ) -> NamedColumns:
-    """The columns of a text table that is laid out so, of which some begin with numbers that may be
-    ``grouped``, and others with ``words``."""
+    """The columns of a text table that is laid out so, of which some begin with ``words``."""
     notes = list(layout.notes)
 
     def parse(positions: Collection[int], text: Collection[int]) -> Any:
         asked = {*text}.difference(words)  # pandas reads text faster where it finds it itself
         frame, said = _whole_rows(path, dialect, layout, _frame(path, dialect, layout, asked, text))
-        doubtful = [layout.names[j] for j in positions if j in grouped and _thrice(frame[j])]
-        if doubtful:
-            said.append(
-                f"{path}: three digits follow each point, which is read as a decimal one, in "
-                f"{listed(doubtful)}; if it groups digits, say so (thousands='.' with decimal=',')"
-            )
         # columns may be loaded more than once
         notes.extend(note for note in said if note not in notes)
         return frame
@@ -73,13 +72,15 @@ def columns_of_text(
     )
 
 
-def _grouped(lines: list[str], layout: Layout) -> set[int]:
-    """The columns whose first cells are numbers with three digits after each point."""
-    some = lines[layout.skipped : layout.skipped + _FIRST]
-    rows = cells(some, layout.separator, layout.quote)
-    columns = enumerate(zip(*(row for row in rows if len(row) == len(layout.names)), strict=True))
-    words = ((j, {cell.strip() for cell in column} - {*MISSING}) for j, column in columns)
-    return {j for j, found in words if found and all(map(_GROUPED.fullmatch, found))}
+def _grouped(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The columns of whose first cells all are numbers with three digits after each point."""
+    columns = zip(*(row for row in rows if len(row) == len(names)), strict=True)
+    words = [{cell.strip() for cell in column} - {*MISSING} for column in columns]
+    return [
+        name
+        for name, found in zip(names, words, strict=False)
+        if any("." in word for word in found) and all(map(_GROUPED.fullmatch, found))
+    ]
 
 
 def _is_word(cell: str, dialect: Dialect) -> bool:
@@ -88,32 +89,22 @@ def _is_word(cell: str, dialect: Dialect) -> bool:
     return not (others & {cell, cell.lower()} or is_number(cell, dialect.decimal))
 
 
-def _thrice(column: Any) -> bool:
-    """Whether all numbers could have thousands in the place of their decimals."""
-    if column.dtype.kind != "f":
-        return False
-    sizes = column.dropna().abs()
-    grouped = ((sizes >= 1) | (sizes == 0)) & (sizes < 1000) & (sizes.round(3) == sizes)
-    return bool(grouped.all() and (sizes % 1 != 0).any())
-
-
 def _frame(
     path: Path,
     dialect: Dialect,
     layout: Layout,
     asked: Collection[int],
     text: Collection[int],
-    *,
-    beyond: bool = False,
+    **more: Any,
 ) -> Any:
     """The cells, labelled by position: numbers, or text as it is written, also in the columns
-    ``asked`` of those of ``text``. ``beyond``: rows may have more cells, all of them empty."""
+    ``asked`` of those of ``text``. ``more``: what the rows need, as was found out."""
     pd = pandas()
     width = len(layout.names)
     # to the last bit, as pandas reads floats from 3.1 on in any case
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
-    words: Any = [*MISSING, *dialect.shared_missing(layout.names)]
+    words: Any = [*MISSING, *dialect.codes(layout.names)[0]]
     if dialect.na_text or dialect.exact:
         words = {j: words for j in range(width) if j not in text}
     with (
@@ -121,6 +112,7 @@ def _frame(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error", pd.errors.ParserWarning)
+        warnings.simplefilter("error", pd.errors.DtypeWarning)
         try:
             for _ in islice(lines_of(stream, dialect), layout.skipped):
                 pass
@@ -137,9 +129,8 @@ def _frame(
                 skipinitialspace=layout.separator != "\t" and not dialect.exact,
                 quotechar=layout.quote,
                 comment=dialect.comment,
-                low_memory=False,
-                **({"usecols": range(width)} if beyond else {}),
                 **exact,
+                **more,
             )
             if dialect.comment:  # blanks before one
                 words = frame.select_dtypes(exclude="number").columns
@@ -147,16 +138,16 @@ def _frame(
             return frame
         except pd.errors.EmptyDataError:
             return pd.DataFrame()
+        except pd.errors.DtypeWarning:  # words after pieces of numbers, which were to be words, too
+            return _frame(path, dialect, layout, asked, text, **more, low_memory=False)
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _refuse_uneven_rows(path, dialect, layout)
-            if not beyond:
-                return _frame(path, dialect, layout, asked, text, beyond=True)
+            if "usecols" not in more:  # the cells beyond the header are all empty
+                return _frame(path, dialect, layout, asked, text, **more, usecols=range(width))
             raise DataError(
                 f"{path}: the rows do not all have the {width} columns of the header: "
                 f"{brief(error).rstrip('.')}."
             ) from error
-        except NulFound as error:
-            raise DataError(_nul_sentence(path, dialect, layout)) from error
 
 
 def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tuple[Any, list[str]]:
@@ -173,14 +164,8 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
             part = frame.iloc[doubtful]
             empty = (part.isna() | (part == "")).all(axis=1).to_numpy()
             out["of empty cells"] = doubtful[empty]
-            after = len(frame)
-            while after and len(frame) - after < _NOTES and after - 1 in doubtful:
-                row = frame.iloc[after - 1].astype(object)
-                cells_ = row.where(row.notna(), "").tolist()
-                if not (is_note(cells_, len(row)) or row.isna().all()):
-                    break
-                after -= 1
-            out["of notes below the table"] = doubtful[(doubtful >= after) & ~empty]
+            below = doubtful >= end_of(frame)
+            out["of notes below the table"] = doubtful[below & ~empty]
         words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
         names = layout.names
         if words and any(names) and dialect.header is not False:
@@ -252,20 +237,3 @@ def _rows(path: Path, dialect: Dialect, layout: Layout) -> Iterator[tuple[int, l
         for row in cells(lines(), layout.separator, layout.quote):
             if not is_blank(row):
                 yield number, row
-
-
-def _nul_sentence(path: Path, dialect: Dialect, layout: Layout) -> str:
-    """Which cell holds the NUL character at which a C parser would cut it."""
-    for row, (_, line) in enumerate(_rows(path, dialect, layout), 1):
-        found = next((j for j, cell in enumerate(line) if "\0" in cell), None)
-        if found is not None:
-            name = repr(layout.names[found]) if found < len(layout.names) else str(found + 1)
-            place = f"row {row}, column {name}"
-            if not layout.names:
-                place = f"column {found + 1} of the header"
-            return (
-                f"{path}: a NUL character in {place}, which holds {shown(line[found], 80)} "
-                "(counting data rows from 1): the file is damaged, or its encoding is another "
-                "one (encoding=)."
-            )
-    return f"{path}: a NUL character: the file is damaged."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,11 +46,8 @@ def _refuse_rows(what: str, wrong: NDArray[np.bool_], rows: Any, advice: str) ->
 
 def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Where numbers are not finite, and text is missing."""
-    if values.dtype.kind in "fiub":
-        return ~np.isfinite(values)
-    if values.dtype.kind == "U":
-        return np.zeros(len(values), dtype=bool)
-    return np.asarray(pandas().isna(values))
+    numbers = values.dtype.kind in "fiub"
+    return ~np.isfinite(values) if numbers else np.asarray(pandas().isna(values))
 
 
 def written_labels(column: Any) -> Any:
@@ -189,19 +186,16 @@ def sample_weights(column: Any, source: str) -> NDArray[np.float64]:
     return weights
 
 
-def refuse_too_wide(
-    source: str, n_features: int, y: NDArray[Any], last_feature: Callable[[], str] | None = None
-) -> None:
-    """Refuse features and classes whose coefficients do not fit into the free memory.
-    ``last_feature`` says where the last one is from, where one entry makes many features."""
+def refuse_too_wide(source: str, n_features: int, y: NDArray[Any]) -> None:
+    """Refuse features and classes whose coefficients do not fit into the free memory."""
     vector = 8 * _VECTORS * n_features
     if vector * max(len(y), 1) <= free_bytes():
         return  # however many classes there are
     classes = int(np.unique(y).size)
     short = shortage(vector * (1 if classes <= 2 else classes))
     if short:
-        remedy = "choose fewer features, check that the target holds classes, or use more memory"
         raise DataError(
             f"{source}: a model of {plural(n_features, 'feature')} and {classes} classes needs "
-            f"{short}; {last_feature() if last_feature else remedy}."
+            f"{short}; choose fewer features, check the largest index of a feature and that the "
+            "target holds classes, or use more memory."
         )

@@ -27,14 +27,16 @@ SAY_WHICH = (
 
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _ROWS = 100  # from which a separator is told
+_SOME = 10  # of wide rows that a header is told from
 _CONSISTENT = 0.9  # share of rows as wide as most
-_CELLS = 30_000  # of which a header is told
+_CELLS = 6000  # of which a header is told, in rows of which there are some
 _ABSENT = frozenset((*MISSING, *DOUBTFUL))
 _USUAL_NAMES = TARGET_NAMES | {"id", "sample", "sample_id", "patient", "name", "group"}
 # chance of a first row of data being as unlike the others, below which it is a header
 _UNLIKELY = 0.05
 _RISING = 7  # numbers in a row that hardly rise (or fall) by chance
 _FEW = 3  # rows, or columns, that a comparison needs
+_NOTES = 50  # rows below a table at most
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,18 @@ def is_note(row: Sequence[Any], width: int) -> bool:
     return alone and (" " in words or words[:1] in ("*", "†", "‡", "§")) and not is_number(words)
 
 
+def end_of(frame: Any) -> int:
+    """The number of rows before the notes below a table."""
+    end = len(frame)
+    while end and len(frame) - end < _NOTES:
+        row = frame.iloc[end - 1].astype(object)
+        words = row.where(row.notna(), "").map(str).tolist()
+        if not (is_note(words, len(words)) or is_blank(words)):
+            break
+        end -= 1
+    return end
+
+
 def layout_of(
     source: str, lines: list[str], dialect: Dialect, usual: str | None, *, any_text: bool
 ) -> Layout:
@@ -97,7 +111,7 @@ def layout_of(
         if not is_blank(row):
             rows.append((reader.line_num, row))
             left -= len(row)
-            if left < 0:
+            if left < 0 and len(rows) > _SOME:
                 break
     told = sum(not is_blank([line]) for line in lines[:preamble])
     if preamble and dialect.header is None and rows:

@@ -7,11 +7,10 @@ import math
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -109,7 +108,6 @@ class PlainMatrix:
     # whether the format leaves out trailing columns of zeros, as svmlight does, so that a file may
     # show fewer columns than the model has
     trailing_zeros_implied: bool = False
-    last_feature: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         rows, columns = self.X.shape
@@ -131,19 +129,13 @@ class PlainMatrix:
 
     def table(self, request: TableRequest) -> Table:
         """The matrix and its labels; there is no column to choose as the target."""
-        if request.target is not None:
-            raise DataError(
-                f"{self.source}: the labels are stored beside the features; "
-                f"the target {request.target!r} cannot be chosen."
-            )
-        for given, sentence in (
-            (request.ignore, "only columns of tables can be ignored"),
-            (request.groups, "only a column of a table can hold groups"),
-            (request.weights, "only a column of a table can hold weights"),
-            (request.ids, "only a column of a table can name the samples"),
-        ):
-            if given not in ((), None):
-                raise DataError(f"{self.source}: {sentence}, and this is a matrix.")
+        for role in ("target", "ids", "ignore", "groups", "weights"):
+            given = getattr(request, role)
+            for column in () if given is None else np.atleast_1d(given):
+                raise DataError(
+                    f"{self.source}: this is a matrix with labels beside it: columns cannot be "
+                    f"chosen ({role}={str(column)!r})."
+                )
         _refuse_nonfinite(self.X, self.source, request.blanks)
         if self.y is None:
             if request.labelled:
@@ -162,17 +154,12 @@ class PlainMatrix:
             kept, y = kept[others], y[others]
         X = self.X[kept] if len(kept) < len(self.y) else self.X
         if request.labelled:
-            refuse_too_wide(self.source, int(X.shape[1]), y, self.last_feature)
+            refuse_too_wide(self.source, int(X.shape[1]), y)
             warn_of_numbers(X, (), self.source)
         return Table(X, y, self.feature_names, "y", self.source, notes=notes, rows=kept)
 
     def for_model(self, request: TableRequest) -> Table:
         """The columns by name where both sides have names, otherwise all, if as many."""
-        if request.ids is not None:
-            raise DataError(
-                f"{self.source}: only a column of a table can be kept (ids={request.ids!r}), and "
-                "this is a matrix."
-            )
         table = self.table(request)
         if table.feature_names is None or request.feature_names is None:
             return same_width(table, request, may_pad=self.trailing_zeros_implied)
@@ -335,23 +322,9 @@ def is_svmlight(lines: Sequence[str]) -> bool:
 
 def read_svmlight(path: Path) -> PlainMatrix:
     """The file as a sparse matrix; indices start at 1, or at 0 where the file uses index 0."""
-    with _opened_svmlight(path) as stream:
-        X, y = load_svmlight_file(stream)
-    width = int(X.shape[1])
-    return PlainMatrix(
-        str(path),
-        sp.csr_array(X),
-        y,
-        trailing_zeros_implied=True,
-        last_feature=lambda: _last_feature(path, width),
-    )
-
-
-@contextmanager
-def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
     try:
         with opened_bytes(path, line=_ENTRY, colon=_ENTRY) as stream:
-            yield stream
+            X, y = load_svmlight_file(stream)
     except DataError:
         raise
     except (ValueError, OverflowError, OSError) as error:
@@ -359,18 +332,4 @@ def _opened_svmlight(path: Path) -> Iterator[BinaryIO]:
             f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
             f"indices rising): {brief(error).rstrip('.')}."
         ) from error
-
-
-def _last_feature(path: Path, width: int) -> str:
-    """The line with the largest index, which may be a slip of the pen."""
-    for index in (width, width - 1):  # counted from 1, or from 0
-        entry = re.compile(rb"\s\+?0*%d\s*:" % index)
-        with _opened_svmlight(path) as stream:
-            lines = enumerate(stream, 1)
-            line = next((n for n, text in lines if entry.search(text.partition(b"#")[0])), None)
-        if line:
-            return (
-                f"line {line} has the index {index}: correct it if it is wrong, or use a machine "
-                "with more memory"
-            )
-    return "use a machine with more memory"
+    return PlainMatrix(str(path), sp.csr_array(X), y, trailing_zeros_implied=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import islice, takewhile
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from proxmargin.files.tables.cells import as_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import USUAL, Dialect
 from proxmargin.files.tables.delimited import columns_of_text, read_delimited
-from proxmargin.files.tables.layout import Layout, is_note, layout_of_rows
+from proxmargin.files.tables.layout import Layout, end_of, layout_of_rows
 from proxmargin.files.tables.matrices import (
     EMBEDDED,
     PlainMatrix,
@@ -41,8 +42,8 @@ TableSource: TypeAlias = NamedColumns | PlainMatrix
 # others: bytes of a cell in the table and in the features.
 _CELL_BYTES = 16
 _XML_BYTES = 8  # bytes of memory for a byte of a workbook's text
-_SHEET_ROWS = 1000  # from which the header of a sheet is told
-_SHOWN = 4096  # bytes from which text is told
+_FIRST_ROWS = 1000  # from which the header of a sheet is told, and the quotes of ARFF
+_SHOWN = 64  # bytes from which a kind of file is told
 _TOLD_BY = 80  # lines from which a kind of text is told
 
 
@@ -91,7 +92,8 @@ def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
         raise DataError(f"{path}: the file has no columns.")
     if not table.num_rows:
         raise DataError(f"{path}: there are columns but no data rows.")
-    given = table.column_names
+    given, is_nested = table.column_names, library("pyarrow").types.is_nested
+    lists = {each.name for each in table.schema if is_nested(each.type)}
     if len(set(given)) < len(given):  # which some versions of PyArrow refuse
         table = table.rename_columns([*map(str, range(len(given)))]).replace_schema_metadata()
         frame, names = table.to_pandas(), given
@@ -111,13 +113,7 @@ def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
     frame.columns = range(len(names))
 
     def parse(positions: Collection[int], text: Collection[int]) -> Any:
-        objects = [j for j in positions if frame[j].dtype == object]
-        firsts = {j: frame[j].dropna().iloc[:1].tolist() for j in objects}
-        nested = [
-            names[j]
-            for j, first in firsts.items()
-            if any(map(pandas().api.types.is_list_like, first))
-        ]
+        nested = [names[j] for j in positions if names[j] in lists]
         if nested:
             raise DataError(
                 f"{path}: columns of lists or records cannot be used: {listed(nested)}; leave them "
@@ -140,23 +136,23 @@ def _read_arff(path: Path, dialect: Dialect) -> NamedColumns:
     """An ARFF file: nominal attributes, strings and dates are text, whatever they look like."""
     names: list[str] = []
     kinds: list[str] = []
-    lines = first_lines(path, USUAL)
-    start = next((n for n, e in enumerate(lines, 1) if e.strip().lower() == "@data"), 0)
-    for line in lines[:start]:
+    with opened_text(path, USUAL) as stream:
+        lines = [*takewhile(lambda line: line.strip().lower() != "@data", stream)]
+        body = [line for line in islice(stream, _FIRST_ROWS) if line.strip() and line[0] != "%"]
+    for line in lines:
         found = _ATTRIBUTE.fullmatch(line.rstrip("\n"))
         if found:
             names.append(re.sub(r"\\(.)", r"\1", found[1].strip("'\"")))
             kinds.append(found[2].lower())
-    if not (start and names):
-        raise DataError(f"{path}: not a readable ARFF file: it lacks attributes, or @data.")
-    body = [line for line in lines[start:] if line.strip() and not line.startswith("%")]
+    if not (body and names):
+        raise DataError(f"{path}: not a readable ARFF file: it lacks attributes, or rows of @data.")
     relations = [n for n, kind in zip(names, kinds, strict=True) if kind.startswith("relational")]
     if relations or any(line.startswith("{") for line in body[:1]):
         what = f"relations ({listed(relations)})" if relations else "sparse rows ({index value})"
         raise DataError(f"{path}: {what} of ARFF are not read; save the table as CSV.")
     single = any("'" in line for line in body) and not any('"' in line for line in body)
     mark = None if any("%" in line for line in body) else "%"  # which cells may have, too
-    skipped = sum(not (mark and line.startswith(mark)) for line in lines[:start])
+    skipped = 1 + sum(not (mark and line.startswith(mark)) for line in lines)
     plain = Dialect(comment=mark, missing=("?", *dialect.missing), na_text=True)
     layout = Layout(",", names, skipped, quote="'" if single else '"')
     words = {j for j, kind in enumerate(kinds) if kind not in _NUMERIC}
@@ -198,15 +194,10 @@ def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
         )
     ((name, sheet),) = filled.items()
 
-    def written(start: int, stop: int) -> list[list[str]]:
-        rows = sheet.iloc[start:stop].astype(object)
-        words: list[list[str]] = rows.where(rows.notna(), "").map(str).to_numpy().tolist()
-        return words
-
-    first = [*enumerate(written(0, _SHEET_ROWS), 1)]
-    layout, end = layout_of_rows(f"{path}: sheet {name!r}", first, dialect), len(sheet)
-    while end > layout.skipped and is_note(written(end - 1, end)[0], sheet.shape[1]):
-        end -= 1
+    top = sheet.iloc[:_FIRST_ROWS].astype(object)
+    first = top.where(top.notna(), "").map(str).to_numpy().tolist()
+    layout = layout_of_rows(f"{path}: sheet {name!r}", [*enumerate(first, 1)], dialect)
+    end = max(end_of(sheet), layout.skipped)
     frame = sheet.iloc[layout.skipped : end].reset_index(drop=True)
     frame = frame.set_axis(range(sheet.shape[1]), axis=1).infer_objects()
     if frame.empty:
@@ -394,10 +385,10 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
     if path.is_file():  # what comes through a pipe comes once
         with path.open("rb") as stream:
             head = stream.read(_SHOWN)
-    if suffix in _WORKBOOKS and _is_text(head):
-        suffix = ".txt"
     if head.startswith(b"\xd0\xcf\x11\xe0"):
         return _read_old_workbook(path, dialect, suffix)
+    if suffix in _WORKBOOKS and not head.startswith(b"PK"):
+        suffix = ".txt"  # under the name of a workbook
     if head.startswith(b"PK\x03\x04") or suffix in (*_WORKBOOKS, ".npz"):
         members = _members(path)
         if suffix in _WORKBOOKS or "xl/workbook.xml" in members:
@@ -424,8 +415,9 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             "save it as a file, and name that."
         )
     library("pandas")
+    lines = first_lines(path, dialect)
     if dialect.separator is None:
-        filled = [line for line in first_lines(path, dialect)[:_TOLD_BY] if line.strip()]
+        filled = [line for line in lines[:_TOLD_BY] if line.strip()]
         start = next((line.lower() for line in filled if not line.startswith("%")), "")
         if start.startswith("@relation"):
             return _read_arff(path, dialect)
@@ -437,7 +429,7 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             return read_svmlight(path)
     known = kind in (*SEPARATORS, ".txt")
     try:
-        return read_delimited(path, dialect, SEPARATORS.get(kind), any_text=known)
+        return read_delimited(path, dialect, lines, SEPARATORS.get(kind), any_text=known)
     except DataError as error:
         if "unknown kind of file" not in str(error):
             raise
@@ -450,15 +442,6 @@ def _suffix(name: str) -> str:
     while parts and parts[-1] in PACKINGS:
         parts.pop()
     return parts[-1] if parts else ""
-
-
-def _is_text(head: bytes) -> bool:
-    """Whether a file begins with lines of text."""
-    try:
-        lines = head.rpartition(b"\n")[0].decode()
-    except UnicodeDecodeError:
-        return False
-    return bool(lines) and "\0" not in lines
 
 
 def _members(path: Path) -> list[str]:

@@ -27,6 +27,7 @@ from proxmargin.files.tables.features import (
 )
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.matrices import PlainMatrix
+from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 
 
@@ -147,12 +148,14 @@ def read_data(
         dialect = replace(dialect, na_text=True)
     samples = open_source(source, dialect)
     if labels is None:
-        return of_modest_numbers(samples.table(request))
-    others = _named(open_source(labels, beside))
+        if isinstance(samples, PlainMatrix):
+            return of_modest_numbers(samples.table(request))
+        return of_modest_numbers(training_table(samples, request))
+    named, others = _named(samples), _named(open_source(labels, beside))
     try:
-        return of_modest_numbers(_named(samples).table(request, others))
+        return of_modest_numbers(training_table(named, request, others))
     except DataError as error:
-        hint = _swapped(_named(samples), others, request)
+        hint = _swapped(named, others, request)
         raise DataError(f"{str(error)[:-1]}{hint}.") from None
 
 
@@ -162,7 +165,7 @@ def _swapped(samples: NamedColumns, labels: NamedColumns, request: TableRequest)
         with warnings.catch_warnings(), suppress(DataError):
             warnings.simplefilter("ignore")
             data = transposed(labels, USUAL) if turned else labels
-            y = data.table(replace(request, unlabelled="drop"), samples).y
+            y = training_table(data, replace(request, unlabelled="drop"), samples).y
             if y is not None and (y.dtype.kind == "U" or request.target is not None):
                 more = ", transpose=True" if turned else ""
                 return (
@@ -243,10 +246,12 @@ def read_for_model(
         if said:
             opened.notes.append(f"{source}: read as the training data were: {', '.join(said)}")
         known = replace(opened.dialect, missing=(*opened.dialect.missing, *codes))
-        opened = replace(opened, dialect=known)
-    elif codes:
-        untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
-    table = of_modest_numbers(opened.for_model(wanted))
+        table = model_table(replace(opened, dialect=known), wanted)
+    else:
+        if codes:
+            untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
+        table = opened.for_model(wanted)
+    table = of_modest_numbers(table)
     if levels and (names is None or isinstance(opened, PlainMatrix)):
         columns = table.feature_names or [*map(str, range(wanted.n_features))]
         X = table.X.toarray() if sp.issparse(table.X) else table.X  # zeros are levels, too

@@ -102,6 +102,13 @@ def opened_text(path: Path, dialect: Dialect, line: int = 0) -> Iterator[TextIO]
             encoding = next(marks, encoding)
             # pandas loses an empty cell after a lone carriage return: line ends become newlines
             yield _Text(stream, encoding=encoding, newline=None)
+    except NulFound as error:
+        with opened_text(path, dialect) as text:
+            line = next(number for number, line in enumerate(text, 1) if "\0" in line)
+        raise DataError(
+            f"{path}: a NUL character in line {line}: the file is damaged, or its encoding is "
+            "another one (encoding=)."
+        ) from error
     except UnicodeError as error:
         reason = getattr(error, "reason", str(error))
         raise DataError(
@@ -130,6 +137,8 @@ def first_lines(path: Path, dialect: Dialect) -> list[str]:
     lines, size = [], 0
     with opened_text(path, dialect) as stream:
         for _, line in lines_of(stream, dialect):
+            if "\0" in line:
+                raise NulFound
             lines.append(line)
             size += len(line)
             if size > _SAMPLE and len(lines) > 3:
