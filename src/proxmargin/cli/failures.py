@@ -12,7 +12,6 @@ import warnings
 from ast import literal_eval
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any
 
 from proxmargin.cli import options
 from proxmargin.runtime.interrupts import interrupts
@@ -75,11 +74,11 @@ _KINDS: tuple[tuple[type[BaseException], int, str], ...] = (
 )
 
 
-def _one_line(message: Any) -> str:
+def _one_line(message: object) -> str:
     return as_options(" ".join(str(message).split()))
 
 
-def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+def _show_warning(message: object, category: type[Warning], *_: object, **__: object) -> None:
     kind = "" if issubclass(category, options.Note) else "warning: "
     print(f"proxmargin: {kind}{_one_line(message)}", file=sys.stderr)
 

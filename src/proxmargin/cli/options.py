@@ -6,12 +6,14 @@ import argparse
 import inspect
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import proxmargin
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, model_names
+from proxmargin.runtime.types import Estimator, Facts, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Dialect, Table
@@ -29,7 +31,9 @@ N_STRENGTHS = 20  # that it chooses among, as those of cv
 SHOWN = ("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel")
 
 
-def subcommand(commands: Commands, name: str, run: Any, summary: str) -> argparse.ArgumentParser:
+def subcommand(
+    commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str
+) -> argparse.ArgumentParser:
     """A parser for one subcommand, with its summary as help and description."""
     made: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
@@ -53,7 +57,7 @@ def add_fitting(parser: argparse.ArgumentParser) -> None:
 
 
 # what a column of the data is: option, and what argparse is told of it
-ROLES: Mapping[str, Mapping[str, Any]] = {
+ROLES: Mapping[str, Mapping[str, object]] = {
     "--target": {
         "help": "the column with the labels, by name or position (default: the one called target, "
         "label, class or y, else the last)",
@@ -76,7 +80,7 @@ ROLES: Mapping[str, Mapping[str, Any]] = {
     "--weights": {"help": "a column with the weights of the samples, which is no feature"},
 }
 # what becomes of cells, rows and classes
-CELLS: Mapping[str, Mapping[str, Any]] = {
+CELLS: Mapping[str, Mapping[str, object]] = {
     "--encode": {
         "action": "store_true",
         "help": "turn columns of text into one feature per level; otherwise they are refused",
@@ -134,9 +138,7 @@ def add_columns(parser: argparse.ArgumentParser, without: str = "") -> None:
     add_text(parser)
 
 
-def add_group(
-    parser: argparse.ArgumentParser, title: str, settings: Mapping[str, Any], *options: str
-) -> None:
+def add_group(parser: argparse.ArgumentParser, title: str, settings: Facts, *options: str) -> None:
     """A group of these options, by default all that have settings."""
     group = parser.add_argument_group(title)
     for option in options or settings:
@@ -155,7 +157,7 @@ class Note(UserWarning):
 class Elsewhere(argparse.Action):
     """An option of other commands, which this one answers with what to do: its ``const``."""
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         parser.error(str(self.const))
 
 
@@ -180,7 +182,7 @@ def add_seed(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
 
 
 # how a table is written: option, and what argparse is told of it
-WRITTEN: Mapping[str, Mapping[str, Any]] = {
+WRITTEN: Mapping[str, Mapping[str, object]] = {
     "--sep": {
         "metavar": "CHAR",
         "help": "between the cells; 'tab' for a tab (default: what the lines show)",
@@ -223,7 +225,7 @@ def add_text(parser: argparse.ArgumentParser) -> None:
     add_group(parser, "tables (defaults: as written by most programs)", WRITTEN)
 
 
-def add_splits(group: Any) -> None:
+def add_splits(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Which rows are held out together."""
     group.add_argument(
         "--splits",
@@ -293,7 +295,7 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
     )
 
 
-def keep_table_options(model: Any, arguments: argparse.Namespace) -> None:
+def keep_table_options(model: Estimator, arguments: argparse.Namespace) -> None:
     """Keep with a model what cells of its training table stand for, for other tables: not how the
     file was written."""
     kept = {
@@ -391,7 +393,7 @@ def add_scaling(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
+def estimator_of(arguments: argparse.Namespace, *callbacks: object) -> Estimator:
     """The unfitted estimator that the options describe, with these callbacks."""
     names = sorted(model_names())
     if arguments.model not in names:
@@ -412,7 +414,7 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: Any) -> Any:
     return kind(**{**settings, **given})
 
 
-def suited(estimator: Any, X: Any, arguments: argparse.Namespace) -> Any:
+def suited(estimator: Estimator, X: Features, arguments: argparse.Namespace) -> Estimator:
     """The estimator; unless told otherwise it leaves sparse features unscaled: centred columns of
     text are dense, which costs much and seldom predicts better."""
     told = arguments.standardize != "auto" or "standardize" in dict(arguments.more)
@@ -421,7 +423,7 @@ def suited(estimator: Any, X: Any, arguments: argparse.Namespace) -> Any:
     return estimator
 
 
-def free_strength(estimator: Any, arguments: argparse.Namespace) -> str:
+def free_strength(estimator: Estimator, arguments: argparse.Namespace) -> str:
     """The parameter that a path moves along, which no option sets; ValueError if there is none."""
     from proxmargin.models.paths.grid import strength_of
 
@@ -434,7 +436,7 @@ def free_strength(estimator: Any, arguments: argparse.Namespace) -> str:
     return name
 
 
-def shown_settings(model: Any) -> str:
+def shown_settings(model: Estimator) -> str:
     """The parameters that matter most to a reader."""
     settings = model.get_params(deep=False)
     shared = settings.get("penalty", "elasticnet")  # others have no share of the l1 norm
@@ -445,7 +447,7 @@ def shown_settings(model: Any) -> str:
     return ", ".join(f"{name}={word}" for name, word in words.items() if word is not None)
 
 
-def in_python(model: Any, imputer: Any = None, weights: Any = None) -> str:
+def in_python(model: Estimator, imputer: Estimator | None = None, weights: object = None) -> str:
     """The expression that makes the estimator again: its parameters that are no defaults, the
     imputer before it, and its fit where the weights are a part of that."""
     settings = model.get_params(deep=False)
@@ -459,12 +461,12 @@ def in_python(model: Any, imputer: Any = None, weights: Any = None) -> str:
     return f"{' '.join(made.split())}{fit}"
 
 
-def grouping(estimator: Any, groups: Any) -> dict[str, Any]:
+def grouping(estimator: Estimator, groups: object) -> Record:
     """What a fit is told of groups: of a search, whose folds keep them whole."""
     return {} if groups is None or not hasattr(estimator, "strength") else {"groups": groups}
 
 
-def name_features(model: Any, names: list[str] | None) -> None:
+def name_features(model: Estimator, names: list[str] | None) -> None:
     """Give a model that was fitted on a plain array the names of its columns."""
     if names is not None:
         import numpy as np
@@ -472,7 +474,7 @@ def name_features(model: Any, names: list[str] | None) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+def _given(arguments: argparse.Namespace) -> Record:
     options = {name: getattr(arguments, name) for name in OPTIONS}
     given = {name: value for name, value in options.items() if value is not None}
     given |= dict(arguments.more)
@@ -505,7 +507,7 @@ def strength_and_kind(arguments: argparse.Namespace) -> tuple[str, Any]:
     return kind.strength.name, kind
 
 
-def search_of(arguments: argparse.Namespace, **settings: Any) -> Any:
+def search_of(arguments: argparse.Namespace, **settings: object) -> Estimator:
     """The unfitted classifier that chooses, for the model of the options and ``settings`` of the
     search; a share of the l1 norm that the options give is kept."""
     plain = estimator_of(arguments)

@@ -18,6 +18,7 @@ import proxmargin
 from proxmargin.cli import options
 from proxmargin.runtime.brief import Listing, plain
 from proxmargin.runtime.files import folder_of, replaced
+from proxmargin.runtime.types import Estimator, Frame, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -51,14 +52,14 @@ def print_listing(listing: Listing) -> None:
         print(listing.plain())
 
 
-def print_facts(facts: Mapping[str, Any]) -> None:
+def print_facts(facts: Mapping[str, object]) -> None:
     """One fact a line, the values aligned."""
     width = max(len(name) for name in facts) + 1
     for name, value in facts.items():
         print(f"{name + ':':<{width}}  {value}")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Strict JSON: numbers that are not finite become null."""
     print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
@@ -103,7 +104,7 @@ def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str
 
 
 def model_saved(
-    arguments: argparse.Namespace, model: Any, imputer: Any = None
+    arguments: argparse.Namespace, model: Estimator, imputer: Estimator | None = None
 ) -> AbstractContextManager[str | None]:
     """`saved_first` of a model, after the imputer that filled in its training data, if any."""
 
@@ -128,7 +129,7 @@ def text_replaced(path: str) -> Iterator[TextIO]:
         text.detach()
 
 
-def write_csv(frame: Any, name: str) -> None:
+def write_csv(frame: Frame, name: str) -> None:
     with text_replaced(name) as stream:
         frame.to_csv(stream, index=False)
 
@@ -171,7 +172,7 @@ def _kind(name: str) -> str:
     return Path(name).suffix.removeprefix(".").lower()
 
 
-def top_features(model: Any) -> str:
+def top_features(model: Estimator) -> str:
     """The largest coefficients of a linear model on one line; empty for others, and without any."""
     from proxmargin.files.models.model import leading_features
 
@@ -180,13 +181,13 @@ def top_features(model: Any) -> str:
     return f"{words}; positive speaks for {model.classes_[1]}" if words and not several else words
 
 
-def in_words(rows: list[dict[str, Any]], with_class: bool) -> str:
+def in_words(rows: list[Record], with_class: bool) -> str:
     """Features with their coefficients, per standard deviation where known; ``with_class``: and the
     class that each speaks for, with two classes the second."""
     return ", ".join(f"{row['feature']} ({_value(row, with_class)})" for row in rows)
 
 
-def _value(row: dict[str, Any], with_class: bool) -> str:
+def _value(row: Record, with_class: bool) -> str:
     scaled = row["coefficient_per_sd"]
     number = f"{row['coefficient']:+.3g}" if scaled is None else f"{scaled:+.3g} per sd"
     return f"{row['class']} {number}" if with_class else number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from types import ModuleType
 
 from proxmargin.runtime.brief import brief, users_level, with_page
 from proxmargin.runtime.optional import optional
@@ -34,7 +34,7 @@ class UnwritableModelError(ModelFileError, OSError):
 NAMED_AT_MOST = 8
 
 
-def listed(items: Iterable[Any], *, quote: bool = True, at_most: int = NAMED_AT_MOST) -> str:
+def listed(items: Iterable[object], *, quote: bool = True, at_most: int = NAMED_AT_MOST) -> str:
     """The items as prose: ``'a', 'b' and 3 more``."""
     words = [brief(repr(str(item)) if quote else item) for item in items]
     if len(words) > at_most:
@@ -52,7 +52,7 @@ def warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=users_level())
 
 
-def library(name: str) -> Any:
+def library(name: str) -> ModuleType:
     """A library that reading needs, or one of its modules; raises DataError if it is missing."""
     try:
         return optional(name, "Reading this file")
@@ -60,5 +60,5 @@ def library(name: str) -> Any:
         raise DataError(str(error)) from error
 
 
-def pandas() -> Any:
+def pandas() -> ModuleType:
     return library("pandas")

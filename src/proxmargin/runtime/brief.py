@@ -36,7 +36,7 @@ def with_pages(work: Work) -> Work:
     """A function of users, whose errors of values and types are noted `with_page`."""
 
     @wraps(work)
-    def noted(*args: Any, **kwargs: Any) -> Any:
+    def noted(*args: object, **kwargs: object) -> Any:
         try:
             return work(*args, **kwargs)
         except (TypeError, ValueError) as error:
@@ -51,7 +51,7 @@ def shown(value: object, at_most: int = LONGEST) -> str:
     return brief(repr(value), at_most)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Values that JSON has: arrays as lists, None for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
@@ -102,7 +102,7 @@ class Listing:
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
-def number(value: Any, form: str = ".4g") -> str:
+def number(value: object, form: str = ".4g") -> str:
     """A number in the given form; a dash where there is none."""
     missing = value is None or value != value
     return "-" if missing else format(value, form)

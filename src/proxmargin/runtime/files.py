@@ -28,7 +28,7 @@ if sys.platform != "win32":
     import fcntl
 
 
-def taken(stream: IO[Any], *, without: bool = False) -> bool:
+def taken(stream: IO[bytes] | IO[str], *, without: bool = False) -> bool:
     """Whether an exclusive lock was acquired, until the file is closed; ``without`` where the file
     system has no locks. Always on Windows, where an open file cannot be removed."""
     if sys.platform == "win32":

@@ -25,6 +25,8 @@ from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from proxmargin.runtime.types import Values
+
 # bytes assumed where no system call reports any: a small machine of today
 UNKNOWN = 4 * 2**30
 CACHED_ENTRIES = 1 << 16  # of float64 that fit in a core's cache: half a megabyte
@@ -134,7 +136,7 @@ class _Pages(mmap.mmap):
     """The memory of a mapped array."""
 
 
-def mapped_empty(shape: tuple[int, ...], dtype: DTypeLike = float) -> NDArray[Any]:
+def mapped_empty(shape: tuple[int, ...], dtype: DTypeLike = float) -> Values:
     """An array of undefined content, in a mapped file of the temporary folder if it is large.
     Raises OSError: the disk is full: the space is reserved at once."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
@@ -153,7 +155,7 @@ def mapped_empty(shape: tuple[int, ...], dtype: DTypeLike = float) -> NDArray[An
     return np.frombuffer(pages, dtype).reshape(shape)
 
 
-def mapped(values: NDArray[Any]) -> NDArray[Any]:
+def mapped(values: Values) -> Values:
     """A copy that is mapped, or the array itself if it is small."""
     if values.nbytes < LEAST_BYTES or values.dtype.hasobject:
         return values
@@ -162,25 +164,25 @@ def mapped(values: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def is_mapped(values: NDArray[Any]) -> bool:
+def is_mapped(values: Values) -> bool:
     """Whether an array, or what it is a view of, is mapped."""
-    base: Any = values
+    base: object = values
     while isinstance(base, np.ndarray):
         base = base.base
     return isinstance(getattr(base, "obj", None), _Pages)
 
 
-def empty_beside(values: NDArray[Any]) -> NDArray[np.float64]:
+def empty_beside(values: Values) -> NDArray[np.float64]:
     """An array of undefined float64 of the same shape, mapped if ``values`` are."""
     return mapped_empty(values.shape) if is_mapped(values) else np.empty(values.shape)
 
 
-def beside(values: NDArray[Any], made: NDArray[Any]) -> NDArray[Any]:
+def beside(values: Values, made: Values) -> Values:
     """``made``, moved into a mapped file if ``values`` are in one."""
     return mapped(made) if is_mapped(values) else made
 
 
-def copied(values: NDArray[Any]) -> NDArray[Any]:
+def copied(values: Values) -> Values:
     """A copy, mapped if ``values`` are."""
     copy = mapped_empty(values.shape, values.dtype) if is_mapped(values) else np.empty_like(values)
     copy[...] = values
@@ -213,7 +215,7 @@ else:
         may wait for a pass over the data that begins when all threads wait for one.
         """
 
-        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        def __get__(self, instance: object, owner: type | None = None) -> Any:
             if instance is None:
                 return self
             values = vars(instance)
@@ -271,18 +273,18 @@ class _Memory:
     memory maps that parallel fits share.
     """
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: Values) -> None:
         known = array.__array_interface__
         self.array = array  # must outlive this
         self.__array_interface__ = {**known, "data": (known["data"][0], False)}
 
 
-def unlocked(array: NDArray[Any]) -> NDArray[Any]:
+def unlocked(array: Values) -> Values:
     """The array itself if it is writeable, else a view without the read-only flag."""
     return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
-def on_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def on_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> Values:
     """`numpy.empty`, but no page of it is huge: memory is taken as it is first written to.
 
     NumPy asks Linux for huge pages, each of which is cleared whole, and for which the system may

@@ -6,7 +6,7 @@ import importlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 FILES = ("pandas", "pyarrow", "openpyxl")
 # libraries of the extras, as pip knows them
@@ -20,7 +20,7 @@ EXTRAS = {
 RECORD = "run-py.json"
 
 
-def optional(name: str, use: str, extra: str = "files") -> Any:
+def optional(name: str, use: str, extra: str = "files") -> ModuleType:
     """Import a library of an extra (of `EXTRAS`), or one of its modules; ImportError begins with
     ``use``, what needs it, and has the command that installs it."""
     try:
@@ -41,6 +41,6 @@ def how_to_install(extra: str = "files") -> str:
     return shlex.join(["pip", "install", *EXTRAS[extra]])
 
 
-def library_of(thing: Any) -> str:
+def library_of(thing: object) -> str:
     """The library that defines the type of an object: its data may be told apart without import."""
     return type(thing).__module__.partition(".")[0]

@@ -28,7 +28,7 @@ def _controller() -> ThreadpoolController:
 
 
 @cache
-def _blas() -> list[Any]:
+def _blas() -> list[object]:
     return list(_controller().select(user_api="blas").lib_controllers)
 
 
@@ -108,7 +108,7 @@ def threads_here(n_jobs: int | None) -> int:
 
 
 def on_cluster(
-    function: Callable[[T, Any], R], data: T, items: Iterable[Any], *, ordered: bool
+    function: Callable[[T, Any], R], data: T, items: Iterable[object], *, ordered: bool
 ) -> Iterator[R]:
     """``function(data, item)`` for all items, on the workers; the results as they arrive. ``data``:
     sent to the workers once. ``ordered``: in the order of the items."""
@@ -118,7 +118,7 @@ def on_cluster(
     return results
 
 
-def _called(function: Callable[[T, Any], R], data: Carried[T], item: Any) -> R:
+def _called(function: Callable[[T, Any], R], data: Carried[T], item: object) -> R:
     return function(data.value, item)
 
 

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import plain
+from proxmargin.runtime.types import Record
 from proxmargin.studies import reports
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     )
 
 
-def _names(given: list[str] | None, default: list[str]) -> Any:
+def _names(given: list[str] | None, default: list[str]) -> str | list[str]:
     """The names, which may be separated by spaces or commas; 'all' if that is the only one."""
     names = [name for word in given or default for name in word.split(",") if name]
     return "all" if names == ["all"] else names
@@ -225,7 +226,7 @@ def _print(comparison: Comparison, source: str, reported: str | None) -> None:
 class Collected:
     """The facts of the comparisons so far, and why others are missing."""
 
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Record = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     status: int = failures.OK
     stopped: bool = False

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import Listing, number
+from proxmargin.runtime.types import Estimator, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -54,7 +55,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     held_out = None
     if arguments.cv is not None:  # first, as a fit that is interrupted is to be saved at once
 
-        def make() -> Any:
+        def make() -> Estimator:
             of = {"verbose": 0} if chooses else {}
             silent = options.search_of if chooses else options.estimator_of
             return options.suited(silent(arguments, **of), raw.X, arguments)
@@ -78,7 +79,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     return failures.OK if model.certificate_.converged else failures.FAILED
 
 
-def _fitted_or_stopped(estimator: Any, table: Table, grouping: dict[str, Any]) -> bool:
+def _fitted_or_stopped(estimator: Estimator, table: Table, grouping: Record) -> bool:
     """Whether the fit was interrupted; what it had found is a model too."""
     try:
         estimator.fit(table.X, table.y, sample_weight=table.weights, **grouping)
@@ -90,7 +91,7 @@ def _fitted_or_stopped(estimator: Any, table: Table, grouping: dict[str, Any]) -
 
 
 def _calibrated_or_stopped(
-    model: Any, table: Table, imputer: Any, arguments: argparse.Namespace
+    model: Estimator, table: Table, imputer: Estimator, arguments: argparse.Namespace
 ) -> bool:
     """Give the model a map from scores to probabilities; whether that was interrupted."""
     from sklearn.base import clone
@@ -115,7 +116,7 @@ def _calibrated_or_stopped(
 
 def _print(
     arguments: argparse.Namespace,
-    model: Any,
+    model: Estimator,
     table: Table,
     saved: str | None,
     held_out: FoldMeans | None,
@@ -149,14 +150,14 @@ def _print(
     )
 
 
-def _sizes(table: Table, facts: dict[str, Any]) -> dict[str, str]:
+def _sizes(table: Table, facts: Record) -> dict[str, str]:
     return {
         "data": f"{table.source}, {table.X.shape[0]} samples, {len(facts['classes'])} classes",
         "features": f"{facts['features_used']} of {facts['features']} used",
     }
 
 
-def _accuracy(model: Any, table: Table) -> float:
+def _accuracy(model: Estimator, table: Table) -> float:
     with warnings.catch_warnings():
         # the model has got the names of the columns, which the matrix has not
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -302,7 +303,7 @@ def run_cv(arguments: argparse.Namespace) -> int:
     return failures.OK if is_mixed or chosen.certificate_.converged else failures.FAILED
 
 
-def _search(arguments: argparse.Namespace) -> Any:
+def _search(arguments: argparse.Namespace) -> Estimator:
     """The classifier that chooses, with the parameters that the options describe."""
     strength, kind = options.strength_and_kind(arguments)
     known = set(kind._get_param_names())
@@ -310,7 +311,7 @@ def _search(arguments: argparse.Namespace) -> Any:
         if getattr(arguments, given) is not None:
             instead = "give --l1-ratios" if given == "l1_ratio" else f"leave out --{given}"
             raise ValueError(f"cross-validation chooses {given} itself: {instead}")
-    settings: dict[str, Any] = {}
+    settings: Record = {}
     if arguments.l1_ratios is not None:
         settings["l1_ratios"] = tuple(arguments.l1_ratios)
     if arguments.relaxed:
@@ -332,7 +333,7 @@ def _search(arguments: argparse.Namespace) -> Any:
 
 
 def _print_search(
-    arguments: argparse.Namespace, model: Any, table: Table, saved: str | None, made: str
+    arguments: argparse.Namespace, model: Estimator, table: Table, saved: str | None, made: str
 ) -> None:
     from proxmargin.files.models.model import describe_model
 
@@ -365,7 +366,7 @@ def _print_search(
     )
 
 
-def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> bool:
+def _print_complete(arguments: argparse.Namespace, model: Estimator, table: Table) -> bool:
     """The scores on the folds that were complete when the search was interrupted, if any."""
     if not hasattr(model, "cv_scores_"):
         return False
@@ -382,7 +383,7 @@ def _print_complete(arguments: argparse.Namespace, model: Any, table: Table) -> 
     return True
 
 
-def _rows(model: Any) -> list[dict[str, Any]]:
+def _rows(model: Estimator) -> list[Record]:
     """The results of each strength, in the order of ``cv_results_``."""
     frame = model.cv_results_
     names = ["l1_ratio", "gamma", model.strength.name, "mean_test_score", "standard_error"]
@@ -392,7 +393,7 @@ def _rows(model: Any) -> list[dict[str, Any]]:
     return [{**row, "folds": scores} for row, scores in zip(records, folds, strict=True)]
 
 
-def _simplest(model: Any) -> int:
+def _simplest(model: Estimator) -> int:
     """The place among the rows of what ``selection='1se'`` chooses."""
     from proxmargin.models.selection.results import within_one_error
 
@@ -400,9 +401,7 @@ def _simplest(model: Any) -> int:
     return int(row * model.cv_scores_.shape[1] + column)
 
 
-def _listing(
-    rows: list[dict[str, Any]], chosen: int | None = None, simplest: int | None = None
-) -> Listing:
+def _listing(rows: list[Record], chosen: int | None = None, simplest: int | None = None) -> Listing:
     """One row for each strength, with the gamma of the best score there or of the choice."""
     names = [name for name in rows[0] if name not in ("standard_error", "folds")]
     marks = {simplest: " +"} | {chosen: " *+" if chosen == simplest else " *"}
@@ -417,7 +416,7 @@ def _listing(
     return Listing((*headings, "standard error"), cells)
 
 
-def _shown(rows: list[dict[str, Any]], first: list[int]) -> list[int]:
+def _shown(rows: list[Record], first: list[int]) -> list[int]:
     """The places of one row for each strength: those of ``first``, else of the highest mean."""
     strengths = [tuple(row[name] for name in row if name not in OF_FITS) for row in rows]
     means = [row["mean_test_score"] for row in rows]

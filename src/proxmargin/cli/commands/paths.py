@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import Listing, number
+from proxmargin.runtime.types import Estimator, Record, Values
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -93,7 +94,7 @@ def run_path(arguments: argparse.Namespace) -> int:
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
 
 
-def _path_rows(path: Path) -> list[dict[str, Any]]:
+def _path_rows(path: Path) -> list[Record]:
     from proxmargin.files.models.model import leading_features
 
     return [
@@ -191,10 +192,10 @@ def run_stability(arguments: argparse.Namespace) -> int:
 
 def _print(
     arguments: argparse.Namespace,
-    model: Any,
+    model: Estimator,
     table: Table,
     saved: str | None,
-    rows: list[dict[Any, Any]],
+    rows: list[dict[object, object]],
 ) -> None:
     from proxmargin.models.paths.grid import strength_of
 
@@ -249,7 +250,7 @@ def _print(
     )
 
 
-def _answer(arguments: argparse.Namespace, model: Any, stable: int) -> str:
+def _answer(arguments: argparse.Namespace, model: Estimator, stable: int) -> str:
     """How many features are stable, and how many of them one has to expect to be mistakes."""
     if not model.threshold_ < float("inf"):
         return f"No threshold has an estimated share of mistakes of {arguments.fdr:g} or less."
@@ -453,7 +454,7 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
     return clone(model), table
 
 
-def _facts(test: PermutationTest, groups: Any) -> dict[str, str]:
+def _facts(test: PermutationTest, groups: Values | None) -> dict[str, str]:
     kind = "all different ones" if test.exact else "drawn by chance"
     of_all = f" of {test.asked} (interrupted)" if test.interrupted else ""
     if groups is not None:

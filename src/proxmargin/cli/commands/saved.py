@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import Listing, number
+from proxmargin.runtime.types import Estimator, Frame, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
@@ -121,7 +122,7 @@ def run_predict(arguments: argparse.Namespace) -> int:
     return failures.OK
 
 
-def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[str, Any]:
+def _predicted(model: Estimator, table: Table, arguments: argparse.Namespace) -> Record:
     """The columns of the output by name: the ids, the predictions, what else is asked for."""
     with warnings.catch_warnings():
         # the columns were found by their names already
@@ -148,7 +149,7 @@ def _predicted(model: Any, table: Table, arguments: argparse.Namespace) -> dict[
     return {table.ids.name: ids, **columns}
 
 
-def _warn_of_less_probable(model: Any, columns: dict[str, Any]) -> None:
+def _warn_of_less_probable(model: Estimator, columns: Record) -> None:
     """Say how many predictions, which go by the scores, are not the most probable class."""
     import numpy as np
 
@@ -170,7 +171,7 @@ def _warn_of_less_probable(model: Any, columns: dict[str, Any]) -> None:
         )
 
 
-def _write(columns: dict[str, Any], file: TextIO) -> None:
+def _write(columns: Record, file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
@@ -251,7 +252,7 @@ def run_coefs(arguments: argparse.Namespace) -> int:
     return failures.OK
 
 
-def _data(arguments: argparse.Namespace, model: Any) -> tuple[Any, Any]:
+def _data(arguments: argparse.Namespace, model: Estimator) -> tuple[Any, Any]:
     """The features of the data, as the model was fitted to them, and the labels, if it knows all
     that there are."""
     if arguments.data is None:
@@ -280,7 +281,7 @@ def _data(arguments: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     return pandas().DataFrame(table.X, columns=table.feature_names), y
 
 
-def _print(frame: Any, most: int) -> None:
+def _print(frame: Frame, most: int) -> None:
     if not len(frame):
         print("no feature has a coefficient")
         return
@@ -329,13 +330,13 @@ def run_info(arguments: argparse.Namespace) -> int:
     return failures.OK
 
 
-def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
+def _facts(arguments: argparse.Namespace) -> Record:
     """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
     that reads it."""
     from proxmargin.files.tables.table import survey
 
     used, typed, problem = arguments, list[str](), ""
-    seen: dict[str, Any] = {}
+    seen: Record = {}
     rest: dict[str, str] = {}  # what is wrong after the options that are named
     dialect = options.dialect_of(arguments)
     with suppress(ValueError):  # what cannot be opened may be so with an option that is named
@@ -392,7 +393,9 @@ def _facts(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _still_given(arguments: Any, used: Any, typed: list[str]) -> list[str]:
+def _still_given(
+    arguments: argparse.Namespace, used: argparse.Namespace, typed: list[str]
+) -> list[str]:
     """The words that were typed for `info`, without its own and options that ``typed`` corrects."""
     words = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
     for flag, name in _REPLACED:
@@ -413,7 +416,7 @@ def _untold(notes: Sequence[str], problem: str, typed: Sequence[str]) -> tuple[s
     return tuple(note for note in others if not (counted and note.endswith("without a label")))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value on one line; long collections are cut."""
     if isinstance(value, dict) and "summary" in value:
         return str(value["summary"])

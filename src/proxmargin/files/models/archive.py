@@ -26,7 +26,6 @@ from types import UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
 import proxmargin
 from proxmargin.data.inputs.aligned import as_dict, by_class, is_labelled
@@ -36,15 +35,16 @@ from proxmargin.optimality.certificates.certificate import Certificate, Certific
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.memory import shortage
+from proxmargin.runtime.types import Facts, Record, Values
 from proxmargin.solvers.choice.names import RETIRED
 from proxmargin.solvers.resuming.codec import COMMON, PLAIN, Codec
 
 ESTIMATORS = tuple(sorted(model_names()))
 
 
-def forgotten(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def forgotten(parameters: Facts) -> Record:
     """What stands in a file for parameters that watch a fit, and for arrays of margins: a list."""
-    found: dict[str, Any] = {"callbacks": ()} if "callbacks" in parameters else {}
+    found: Record = {"callbacks": ()} if "callbacks" in parameters else {}
     margins = parameters.get("margins", 1.0)
     if hasattr(margins, "columns"):  # as classes_ are
         margins = np.asarray(by_class("margins", margins, np.unique(margins.index)))
@@ -99,7 +99,7 @@ class SettingsCodec(Codec):
             raise ModelFileError(f"The parameter {where!r} cannot be stored: use a Python number.")
         return self.encode(plain, where)
 
-    def _encode_array(self, value: NDArray[Any], where: str) -> Any:
+    def _encode_array(self, value: Values, where: str) -> Any:
         if value.ndim != 1 or value.dtype.kind not in PLAIN:
             raise ModelFileError(
                 f"The parameter {where!r} cannot be stored: it is an array of {value.dtype} with "
@@ -123,7 +123,7 @@ class SettingsCodec(Codec):
         settings = {name: self.encode(each, f"{where}.{name}") for name, each in kept.items()}
         return {"part": kind.__name__, "settings": settings}
 
-    def _decode_array(self, where: str, plain: dict[str, Any]) -> Any:
+    def _decode_array(self, where: str, plain: Record) -> Values:
         entries = self.decode(self.expect(plain["array"], list, where), where)
         word = self.expect(plain["type"], str, where)
         if not _ARRAY_TYPE.fullmatch(word):
@@ -138,7 +138,7 @@ class SettingsCodec(Codec):
             raise ModelFileError(f"{where!r} is no row of entries of the type {word!r}")
         return found
 
-    def _decode_part(self, where: str, plain: dict[str, Any]) -> Any:
+    def _decode_part(self, where: str, plain: Record) -> Any:
         name = self.expect(plain["part"], str, where)
         kind: Any = _part(name)
         if (former := re.sub("(?<=.)(?=[A-Z])", "-", name).lower()) in RETIRED:
@@ -182,7 +182,7 @@ _PLAIN_TYPES: dict[Any, tuple[type, ...]] = {
 }
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _fits(value: object, hint: object) -> bool:
     """Whether a plain value is of the type of a field; nested parts check their own fields."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if not all(kind in _PLAIN_TYPES for kind in kinds):
@@ -190,7 +190,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return any(type(value) in _PLAIN_TYPES[kind] for kind in kinds)
 
 
-def complete_settings(plain: Any, names: Collection[str], what: str) -> dict[str, Any]:
+def complete_settings(plain: Any, names: Collection[str], what: str) -> Record:
     """Keyword arguments from their JSON form: each of the names, and no other. Raises
     ModelFileError: names are missing or unknown, or a value is nothing that the codec writes."""
     given = set(CODEC.expect(plain, dict, f"settings of {what}"))
@@ -204,7 +204,7 @@ def complete_settings(plain: Any, names: Collection[str], what: str) -> dict[str
     return {name: CODEC.decode(value, name) for name, value in plain.items()}
 
 
-def _text_bytes(plain: Any) -> int:
+def _text_bytes(plain: object) -> int:
     """Bytes of the strings in arrays, as their types declare them."""
     if isinstance(plain, list):
         return sum(map(_text_bytes, plain))
@@ -230,7 +230,7 @@ def certificate_to_plain(certificate: AnyCertificate) -> Any:
     }
 
 
-def certificate_from_plain(plain: Any) -> AnyCertificate:
+def certificate_from_plain(plain: object) -> AnyCertificate:
     """The certificate that was stored. Raises ModelFileError: a field is missing, unknown or of the
     wrong type."""
     if isinstance(plain, list) and plain:
@@ -238,7 +238,7 @@ def certificate_from_plain(plain: Any) -> AnyCertificate:
     return _one_certificate(plain)
 
 
-def _one_certificate(plain: Any) -> Certificate:
+def _one_certificate(plain: object) -> Certificate:
     kinds = _hints(Certificate)
     if not isinstance(plain, dict) or set(plain) != set(kinds):
         raise ModelFileError("the certificate does not have the fields of a certificate")
@@ -345,7 +345,7 @@ Sign: TypeAlias = Callable[[bytes], bytes]
 Verify: TypeAlias = Callable[[bytes, bytes], bool]
 
 
-def document_of(content: Mapping[str, Any], members: Mapping[str, bytes]) -> bytes:
+def document_of(content: Mapping[str, object], members: Mapping[str, bytes]) -> bytes:
     """The JSON document of a model, with the checksums of the other members."""
     manifest = {
         "format": FORMAT,
@@ -357,7 +357,7 @@ def document_of(content: Mapping[str, Any], members: Mapping[str, bytes]) -> byt
     return json.dumps(manifest, indent=1, allow_nan=False).encode("ascii")
 
 
-def read_manifest(archive: Archive, verify: Verify | None) -> dict[str, Any]:
+def read_manifest(archive: Archive, verify: Verify | None) -> Record:
     """The document of an archive whose signature is verified and whose members it lists. Raises
     ModelFileError: with the reason only; the caller knows the file."""
     document = archive.read(MANIFEST)
@@ -404,7 +404,7 @@ def _verify(archive: Archive, document: bytes, verify: Verify) -> None:
         raise ModelFileError(f"its signature is refused (verify returned {accepted!r:.80})")
 
 
-def _refuse_other_version(manifest: Mapping[str, Any]) -> None:
+def _refuse_other_version(manifest: Mapping[str, object]) -> None:
     version = manifest.get("version")
     if type(version) is not int or version < 1:
         raise ModelFileError(f"it states no format version ({version!r:.80})")
@@ -418,7 +418,7 @@ def _refuse_other_version(manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _check_members(archive: Archive, digests: Any) -> None:
+def _check_members(archive: Archive, digests: object) -> None:
     if not isinstance(digests, dict) or not all(type(each) is str for each in digests.values()):
         raise ModelFileError(f"its {MANIFEST} does not list the members")
     if MANIFEST in digests or SIGNATURE in digests:
@@ -438,7 +438,7 @@ def _finite(word: str) -> float:
     return number
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, Any]]) -> Record:
     if len(dict(pairs)) != len(pairs):
         raise ModelFileError(f"its {MANIFEST} names an entry twice")
     return dict(pairs)

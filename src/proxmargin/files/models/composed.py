@@ -16,7 +16,6 @@ from itertools import chain, combinations, pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from proxmargin.data.inputs.preprocessing import Preprocessed
@@ -26,13 +25,13 @@ from proxmargin.files.models.fitted import demand, from_plain, is_array, to_memb
 from proxmargin.files.tables.matrices import NUMBERS
 from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.runtime.brief import brief
+from proxmargin.runtime.types import Estimator, Record, Values
 
 if TYPE_CHECKING:
     from proxmargin.models.classifiers.ddag import DDAGClassifier
     from proxmargin.models.selection.calibration import CalibratedMargin
     from proxmargin.models.selection.stability.selector import StabilitySelection
 
-Values: TypeAlias = dict[str, Any]
 Within: TypeAlias = list[tuple[str, Any]]
 """Estimators within another one, each after what messages call it."""
 
@@ -44,11 +43,11 @@ class EstimatorRecord:
     """How estimators of one class are stored: all parameters but ``left_out``."""
 
     home: str
-    apart: Callable[[Any], tuple[Values, Within]]  # what it has learned, and estimators within
-    together: Callable[[Any, Values, Values, list[Any]], Any]
+    apart: Callable[[Any], tuple[Record, Within]]  # what it has learned, and estimators within
+    together: Callable[[Any, Record, Record, list[Any]], Any]
     left_out: tuple[str, ...] = ()
 
-    def settings(self, estimator: Any) -> Values:
+    def settings(self, estimator: Estimator) -> Record:
         """The parameters that are not left at their defaults: a splitter becomes the number of its
         folds, and a search that pairs of classes have made the classifier that it chose."""
         defaults = inspect.signature(type(estimator)).parameters
@@ -66,7 +65,7 @@ class EstimatorRecord:
         }
 
 
-def is_same(value: Any, other: Any) -> bool:
+def is_same(value: object, other: object) -> bool:
     """Whether a parameter is its default: of the same type, and equal or both NaN."""
     same = type(value) is type(other)
     return same and bool(value == other or (value != value and other != other))
@@ -76,7 +75,7 @@ def class_of(name: str) -> Any:
     return getattr(import_module(RECORDS[name].home), name)
 
 
-def name_of(estimator: Any) -> str | None:
+def name_of(estimator: Estimator) -> str | None:
     """The name of the record of an estimator; None for one that has none."""
     kind = type(estimator)
     name = "Pipeline" if kind is Preprocessed else kind.__name__
@@ -84,7 +83,7 @@ def name_of(estimator: Any) -> str | None:
     return name if is_known else None
 
 
-def parts_of(estimator: Any) -> tuple[Values, dict[str, bytes], Within]:
+def parts_of(estimator: Estimator) -> tuple[Record, dict[str, bytes], Within]:
     """The entries of a record, the arrays among them as members, and the estimators within."""
     name = type(estimator).__name__
     record = RECORDS[name_of(estimator) or name]
@@ -113,7 +112,9 @@ def parts_of(estimator: Any) -> tuple[Values, dict[str, bytes], Within]:
     return {"settings": settings, "fitted": plain}, members, within
 
 
-def put_together(name: str, content: Values, read: Callable[[str], bytes], within: Any) -> Any:
+def put_together(
+    name: str, content: Record, read: Callable[[str], bytes], within: list[Estimator]
+) -> Estimator:
     """The estimator of a record, tried on a row."""
     record, kind = RECORDS[name], class_of(name)
     allowed = {*inspect.signature(kind).parameters} - {*record.left_out}
@@ -145,7 +146,7 @@ def put_together(name: str, content: Values, read: Callable[[str], bytes], withi
     return found
 
 
-def _meeting(found: Any) -> Iterator[tuple[Any, Any]]:
+def _meeting(found: object) -> Iterator[tuple[Any, Any]]:
     """Names of the features that each estimator within gets, and those that it was fitted to."""
     names = getattr(found, NAMES, None)
     if hasattr(found, "steps"):
@@ -166,7 +167,7 @@ def are_words(names: Any) -> bool:
     return whole and all(isinstance(each, str) for each in names)
 
 
-def _some_of(plain: Any, allowed: set[str], what: str) -> Values:
+def _some_of(plain: object, allowed: set[str], what: str) -> Record:
     given = allowed.intersection(plain) if isinstance(plain, dict) else allowed
     return complete_settings(plain, given, what)
 
@@ -185,14 +186,14 @@ def _try(found: Any) -> None:
         demand(bool(np.isfinite(numbers).all()), "its steps return numbers that are not finite")
 
 
-def _row(fitted: Any) -> NDArray[Any]:
+def _row(fitted: Estimator) -> Values:
     """A row that a transformer takes: categories that it knows, and zeros."""
     values = _example(fitted)
     plain = any(isinstance(each, str | int) for each in values)  # of arrays of objects
     return np.array([values], object if plain else float)
 
 
-def _example(fitted: Any) -> list[Any]:
+def _example(fitted: Estimator) -> list[object]:
     kind = type(fitted).__name__
     if hasattr(fitted, "steps"):
         return _example(next(step for _, step in fitted.steps if step != "passthrough"))
@@ -221,14 +222,16 @@ def _placed(parts: list[tuple[Any, list[int]]], width: int) -> list[Any]:
 def _scaler(home: str, *names: str) -> EstimatorRecord:
     """Of a scaler, whose first attribute has one number a feature."""
 
-    def apart(scaler: Any) -> tuple[Values, Within]:
+    def apart(scaler: Estimator) -> tuple[Record, Within]:
         learned = {name: getattr(scaler, name) for name in names}
         if learned[names[0]] is None:
             kind = type(scaler).__name__
             raise ModelFileError(f"this {kind} changes nothing: leave it out of the pipeline")
         return learned, []
 
-    def together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+    def together(
+        kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+    ) -> Estimator:
         demand({names[0]} <= {*learned} <= {*names}, "its scaler has other attributes")
         width = learned[names[0]].size
         for value in learned.values():
@@ -243,7 +246,7 @@ def _scaler(home: str, *names: str) -> EstimatorRecord:
     return EstimatorRecord(home, apart, together)
 
 
-def _imputer_apart(imputer: Any) -> tuple[Values, Within]:
+def _imputer_apart(imputer: Estimator) -> tuple[Record, Within]:
     values, indicator = imputer.statistics_, imputer.indicator_
     told = None if indicator is None else indicator.features_
     text = any(isinstance(each, str) for each in values.tolist())
@@ -251,7 +254,9 @@ def _imputer_apart(imputer: Any) -> tuple[Values, Within]:
     return {"statistics_": plain, "indicated": told}, []
 
 
-def _imputer_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _imputer_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     """Fitted to the values that it fills in, and to a row that lacks those that it indicates."""
     plain = learned["statistics_"]
     values = np.array(plain, dtype=object if isinstance(plain, tuple) else float)
@@ -266,7 +271,7 @@ def _imputer_together(kind: Any, settings: Values, learned: Values, within: Any)
     return found
 
 
-def _encoder_apart(encoder: Any) -> tuple[Values, Within]:
+def _encoder_apart(encoder: Estimator) -> tuple[Record, Within]:
     if encoder.min_frequency is not None or encoder.max_categories is not None:
         raise ModelFileError(
             "this OneHotEncoder joins rare categories (min_frequency=, max_categories=): fit it "
@@ -276,7 +281,9 @@ def _encoder_apart(encoder: Any) -> tuple[Values, Within]:
     return {"categories_": [tuple(c.tolist()) if c.dtype.kind in "OU" else c for c in each]}, []
 
 
-def _encoder_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _encoder_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     each = [
         np.array(c, dtype=object) if isinstance(c, tuple) else c for c in learned["categories_"]
     ]
@@ -291,12 +298,14 @@ def _encoder_together(kind: Any, settings: Values, learned: Values, within: Any)
 # estimators that hold others
 
 
-def _selector_apart(selector: Any) -> tuple[Values, Within]:
+def _selector_apart(selector: Estimator) -> tuple[Record, Within]:
     fitted = getattr(selector, "estimator_", None) or selector.estimator
     return {}, [("the estimator", fitted)]
 
 
-def _selector_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _selector_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     (model,) = within
     found = kind(model if settings.get("prefit") else clone(model), **settings)
     found.estimator_ = model
@@ -305,12 +314,14 @@ def _selector_together(kind: Any, settings: Values, learned: Values, within: Any
     return found
 
 
-def _pipeline_apart(pipeline: Any) -> tuple[Values, Within]:
+def _pipeline_apart(pipeline: Estimator) -> tuple[Record, Within]:
     names = [name for name, _ in pipeline.steps]
     return {"names": names}, [(f"step {name!r}", step) for name, step in pipeline.steps]
 
 
-def _pipeline_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _pipeline_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     """With the coefficients and the certificate of its model, if it has one."""
     kind = Preprocessed if hasattr(within[-1], "predict") else kind
     first, last = within[0], within[-1]
@@ -321,7 +332,7 @@ def _pipeline_together(kind: Any, settings: Values, learned: Values, within: Any
     return found
 
 
-def _columns_apart(whole: Any) -> tuple[Values, Within]:
+def _columns_apart(whole: Estimator) -> tuple[Record, Within]:
     """Columns by their numbers, those of the rest last, and as they were given if by names."""
     fitted = {name: each for name, each, _ in whole.transformers_}
     places = whole._transformer_to_input_indices
@@ -345,7 +356,7 @@ def _columns_apart(whole: Any) -> tuple[Values, Within]:
     return learned, within
 
 
-def _given(transformer: tuple[str, Any, Any], selected: Any) -> Any:
+def _given(transformer: tuple[str, Any, Any], selected: object) -> Any:
     """The columns of a transformer as they were given, or as a function selected them."""
     return selected if callable(transformer[2]) else transformer[2]
 
@@ -358,7 +369,9 @@ def _are_names(columns: Any) -> bool:
     return any(isinstance(each, str) for each in words) if np.ndim(words) == 1 else False
 
 
-def _columns_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _columns_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     from sklearn.frozen import FrozenEstimator
 
     names, columns = learned["names"], learned["columns"]
@@ -394,12 +407,14 @@ OF_SELECTION = (
 )
 
 
-def _stability_apart(selection: StabilitySelection) -> tuple[Values, Within]:
+def _stability_apart(selection: StabilitySelection) -> tuple[Record, Within]:
     classes = tuple(selection.classes_.tolist())
     return {**{n: getattr(selection, n) for n in OF_SELECTION}, "classes_": classes}, []
 
 
-def _stability_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _stability_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     demand({*learned} == {*OF_SELECTION, "classes_"}, "its selection lacks attributes")
     found = kind(**settings)
     found._checked_terms(), found._template()
@@ -410,7 +425,7 @@ def _stability_together(kind: Any, settings: Values, learned: Values, within: An
     return found
 
 
-def _graph_apart(graph: DDAGClassifier) -> tuple[Values, Within]:
+def _graph_apart(graph: DDAGClassifier) -> tuple[Record, Within]:
     if any(hasattr(model, "training_rows_") for model in graph.estimators_):
         raise ModelFileError(
             "a DDAGClassifier of a kernel matrix needs its rows: fit it with the kernel's name"
@@ -421,7 +436,9 @@ def _graph_apart(graph: DDAGClassifier) -> tuple[Values, Within]:
     ]
 
 
-def _graph_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _graph_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     found = kind(**settings)
     found._checked_estimator()
     classes = learned["classes_"]
@@ -435,13 +452,15 @@ def _graph_together(kind: Any, settings: Values, learned: Values, within: Any) -
     return found
 
 
-def _calibrated_apart(calibrated: CalibratedMargin) -> tuple[Values, Within]:
+def _calibrated_apart(calibrated: CalibratedMargin) -> tuple[Record, Within]:
     _ = calibrated.calibrator_  # without which it is not fitted
     models = calibrated._predicting
     return {}, [(f"model {k}", model) for k, model in enumerate(models)]
 
 
-def _calibrated_together(kind: Any, settings: Values, learned: Values, within: Any) -> Any:
+def _calibrated_together(
+    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
+) -> Estimator:
     found = kind(clone(within[0]), **settings)
     found._check_parameters()
     first, *others = [(each.classes_.tolist(), each.n_features_in_) for each in within]

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from proxmargin.data.kernels import Kernel, Precomputed
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.tables.matrices import NUMBERS, array_from, bytes_of, csr_fault
+from proxmargin.runtime.types import Estimator, Facts, Record, Values
 from proxmargin.solvers.resuming.codec import SPARSE
 
 Fitted: TypeAlias = dict[str, Any]
@@ -98,7 +98,7 @@ NONLINEAR = replace(WITHOUT_GAMMA, has_gamma=True)
 PRECOMPUTED = replace(WITHOUT_GAMMA, of_numbers=True)
 
 
-def form_of(estimator: Any) -> ModelForm:
+def form_of(estimator: Estimator) -> ModelForm:
     kernel = getattr(estimator, "kernel", None)
     if kernel is None:
         return LINEAR
@@ -176,7 +176,7 @@ def _check_finite(fitted: Fitted, name: str) -> None:
         demand(wide, f"{name!r} must be of type float32 or float64")
 
 
-def is_array(value: Any, kinds: str, ndim: int) -> bool:
+def is_array(value: object, kinds: str, ndim: int) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.ndim == ndim
 
 
@@ -185,7 +185,7 @@ def demand(holds: bool, sentence: str) -> None:
         raise ModelFileError(sentence)
 
 
-def collect(estimator: Any, form: ModelForm) -> Fitted:
+def collect(estimator: Estimator, form: ModelForm) -> Fitted:
     """The learned attributes of an estimator; raises ModelFileError if it is not fitted."""
     missing = [name for name in form.required if not hasattr(estimator, name)]
     if missing:
@@ -197,9 +197,9 @@ def collect(estimator: Any, form: ModelForm) -> Fitted:
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 
 
-def to_members(fitted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+def to_members(fitted: Facts) -> tuple[Record, dict[str, bytes]]:
     """The attributes as JSON, and the arrays among them as archive members."""
-    plain: dict[str, Any] = {}
+    plain: dict[str, object] = {}
     arrays: dict[str, bytes] = {}
     for name, value in fitted.items():
         kind = type(value).__name__
@@ -231,7 +231,7 @@ def _number(name: str, value: Any) -> int | float | None:
     )
 
 
-def from_members(plain: Any, read: Callable[[str], bytes], form: ModelForm) -> Fitted:
+def from_members(plain: object, read: Callable[[str], bytes], form: ModelForm) -> Fitted:
     if not isinstance(plain, dict) or not set(plain) <= {*form.required, *form.optional}:
         raise ModelFileError("it lists unknown fitted attributes")
     missing = [name for name in form.required if name not in plain]
@@ -240,7 +240,7 @@ def from_members(plain: Any, read: Callable[[str], bytes], form: ModelForm) -> F
     return {name: from_plain(name, value, read) for name, value in plain.items()}
 
 
-def from_plain(name: str, plain: Any, read: Callable[[str], bytes]) -> Any:
+def from_plain(name: str, plain: object, read: Callable[[str], bytes]) -> Any:
     if plain is None or type(plain) in (int, float):
         return plain
     if plain == {"array": f"{name}.npy"}:
@@ -252,7 +252,7 @@ def from_plain(name: str, plain: Any, read: Callable[[str], bytes]) -> Any:
     raise ModelFileError(f"{name!r} has an unknown form")
 
 
-def _array(name: str, read: Callable[[str], bytes], kinds: Collection[str]) -> NDArray[Any]:
+def _array(name: str, read: Callable[[str], bytes], kinds: Collection[str]) -> Values:
     content = read(f"{name}.npy")
     try:
         return array_from(io.BytesIO(content), kinds, len(content))
@@ -260,7 +260,7 @@ def _array(name: str, read: Callable[[str], bytes], kinds: Collection[str]) -> N
         raise ModelFileError(f"the array {name!r} cannot be used: {error}") from error
 
 
-def _sparse(name: str, kind: Any, shape: Any, read: Callable[[str], bytes]) -> Any:
+def _sparse(name: str, kind: object, shape: object, read: Callable[[str], bytes]) -> Any:
     sizes = shape if isinstance(shape, list) else []
     valid = len(sizes) == 2 and all(type(size) is int and 0 <= size < 2**63 for size in sizes)
     if not valid or not isinstance(kind, str) or kind not in SPARSE:
@@ -275,7 +275,7 @@ def _sparse(name: str, kind: Any, shape: Any, read: Callable[[str], bytes]) -> A
     return SPARSE[kind]((data, indices, indptr), shape=tuple(sizes))
 
 
-def _text_array(name: str, strings: Any, kind: Any) -> NDArray[Any]:
+def _text_array(name: str, strings: object, kind: object) -> Values:
     if not isinstance(strings, list) or not all(type(item) is str for item in strings):
         raise ModelFileError(f"{name!r} should be a list of strings")
     if kind == "U" and 4 * len(strings) * max(map(len, strings), default=0) <= _MAX_TEXT_BYTES:

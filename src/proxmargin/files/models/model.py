@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
@@ -56,9 +56,10 @@ from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.models.selection.calibrators import Calibrator
 from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.runtime.brief import brief
+from proxmargin.runtime.types import Estimator, Record
 
 
-def _refilled(model: Any, imputed: Any) -> Any:
+def _refilled(model: Estimator, imputed: Estimator) -> Estimator:
     """The pipeline of an imputer and a model, as version 0.1 wrote it."""
     whole = isinstance(imputed, dict) and set(imputed) == {"strategy", "values"}
     if not whole or imputed["strategy"] not in STRATEGIES:
@@ -72,7 +73,7 @@ def _refilled(model: Any, imputed: Any) -> Any:
     return Preprocessed.of(filled, model)
 
 
-def refuse_invalid(estimator: Any) -> None:
+def refuse_invalid(estimator: Estimator) -> None:
     """Refuse an estimator whose parameters do not pass the checks of its `fit`."""
     try:
         estimator._check_parameters()
@@ -90,7 +91,7 @@ def refuse_invalid(estimator: Any) -> None:
         raise ModelFileError(f"its settings are none of a {name}: {brief(error, 400)}") from error
 
 
-def _check_kernel(estimator: Any) -> None:
+def _check_kernel(estimator: Estimator) -> None:
     kernel, gamma = estimator.kernel, estimator.gamma
     if not isinstance(kernel, str | Kernel):
         raise ValueError(f"kernel must be a name or a kernel of this library, got {kernel!r}")
@@ -114,7 +115,9 @@ OF_FEATURES = ("features", "feature_names", "columns", "imputed", "steps")
 PROBES = np.array([-1e3, -1.0, 0.0, 1.0, 1e3])  # scores
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
+def save_model(
+    estimator: Estimator, path: str | os.PathLike[str], *, sign: Sign | None = None
+) -> None:
     """Write a fitted estimator to a file that executes nothing when it is read.
 
     The file replaces an existing one in a single step: a process that dies while writing leaves
@@ -167,7 +170,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, sign: Sign | Non
     write_archive(Path(path), {MANIFEST: document, **signed, **arrays})
 
 
-def _content(estimator: Any, where: str = "") -> tuple[dict[str, Any], dict[str, bytes]]:
+def _content(estimator: Estimator, where: str = "") -> tuple[Record, dict[str, bytes]]:
     """What the document says of an estimator, and its arrays; ``where`` it is within another."""
     estimator = _chosen(estimator)
     with _explained(where or "This model cannot be stored", always=bool(where)):
@@ -186,7 +189,7 @@ def _content(estimator: Any, where: str = "") -> tuple[dict[str, Any], dict[str,
     return {**content, **({"models": each} if within else {}), **_calibration(estimator)}, arrays
 
 
-def _of_model(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _of_model(estimator: Estimator) -> tuple[Record, dict[str, bytes]]:
     _refuse_unknown(estimator)
     form = form_of(estimator)
     parameters = estimator.get_params(deep=False)
@@ -207,12 +210,12 @@ def _of_model(estimator: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     return content, arrays
 
 
-def _calibration(estimator: Any) -> dict[str, Any]:
+def _calibration(estimator: Estimator) -> Record:
     found = getattr(estimator, "calibrator_", None)
     return {} if found is None else {"calibrator": CODEC.encode(found, "calibrator_")}
 
 
-def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) -> Any:
+def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) -> Estimator:
     """The fitted estimator in a file written by `save_model`.
 
     Nothing in the file is executed, and its parameters, shapes and numbers are checked as those of
@@ -252,7 +255,7 @@ def load_model(path: str | os.PathLike[str], *, verify: Verify | None = None) ->
     return estimator
 
 
-def describe_model(model: Any) -> dict[str, Any]:
+def describe_model(model: Estimator) -> Record:
     """Plain facts about a model, ready to print or to write as JSON.
 
     Parameters
@@ -271,7 +274,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     }
 
 
-def _chosen(estimator: Any) -> Any:
+def _chosen(estimator: Estimator) -> Estimator:
     """The model itself, or the one that cross-validation chose."""
     if type(estimator).__name__ not in CROSS_VALIDATED:
         return estimator
@@ -280,7 +283,7 @@ def _chosen(estimator: Any) -> Any:
     return estimator.best_estimator_
 
 
-def _refuse_unknown(estimator: Any) -> None:
+def _refuse_unknown(estimator: Estimator) -> None:
     name = type(estimator).__name__
     if name not in ESTIMATORS or getattr(proxmargin, name) is not type(estimator):
         raise ModelFileError(
@@ -291,7 +294,7 @@ def _refuse_unknown(estimator: Any) -> None:
         )
 
 
-def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, Any]]:
+def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, Record]:
     with opened_archive(path) as archive, _explained(f"{path}: not a valid model file"):
         manifest = read_manifest(archive, verify)
         digests, used = manifest["members"], set()
@@ -308,7 +311,7 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, dict[str, An
     return estimator, manifest
 
 
-def _table_options(plain: Any) -> dict[str, Any]:
+def _table_options(plain: object) -> Record:
     """How the cells of the training table were read, for others that the model is given."""
     found = CODEC.decode(plain, TABLE_OPTIONS)
     checks = {
@@ -325,7 +328,7 @@ def _table_options(plain: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def _unfitted(name: Any, plain: Any) -> Any:
+def _unfitted(name: Any, plain: Any) -> Estimator:
     """The estimator with settings that it could have been fitted with."""
     if not isinstance(name, str) or name not in ESTIMATORS:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
@@ -340,7 +343,7 @@ def _unfitted(name: Any, plain: Any) -> Any:
     return estimator
 
 
-def _restored(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
+def _restored(content: Record, read: Callable[[str], bytes]) -> Estimator:
     """An estimator with those within it."""
     name = content["estimator"]
     if not isinstance(name, str) or name not in RECORDS:
@@ -364,7 +367,7 @@ def _restored(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
     return found
 
 
-def _restored_model(content: dict[str, Any], read: Callable[[str], bytes]) -> Any:
+def _restored_model(content: Record, read: Callable[[str], bytes]) -> Estimator:
     estimator = _unfitted(content["estimator"], content["settings"])
     form = form_of(estimator)
     learned = fitted.from_members(content["fitted"], read, form)
@@ -386,7 +389,7 @@ def _restored_model(content: dict[str, Any], read: Callable[[str], bytes]) -> An
     return _refilled(estimator, content["imputed"]) if "imputed" in content else estimator
 
 
-def _calibrator(plain: Any, n_classes: int) -> Calibrator:
+def _calibrator(plain: object, n_classes: int) -> Calibrator:
     """A map that turns scores of so many classes into probabilities: it is tried on some."""
     found = CODEC.decode(plain, "calibrator_")
     scores = PROBES if n_classes == 2 else PROBES[:, None] * np.eye(n_classes)[0]
@@ -414,7 +417,7 @@ def _explained(start: str, always: bool = False) -> Iterator[None]:
         raise ModelFileError(text if whole and not always else said) from error
 
 
-def _facts(estimator: Any) -> dict[str, Any]:
+def _facts(estimator: Estimator) -> Record:
     name = name_of(estimator)
     if name is None:
         return _facts_of_model(estimator)
@@ -422,7 +425,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     if name == "Pipeline" and hasattr(within[-1][1], "predict"):
         return _facts_of_pipeline(estimator)
     settings = RECORDS[name].settings(estimator)
-    facts: dict[str, Any] = {
+    facts: Record = {
         "estimator": name,
         "settings": {parameter: _shown(each) for parameter, each in settings.items()},
     }
@@ -442,11 +445,11 @@ def _facts(estimator: Any) -> dict[str, Any]:
     return facts | {"feature_names": names}
 
 
-def _words(names: Any) -> list[str] | None:
+def _words(names: Iterable[str] | None) -> list[str] | None:
     return None if names is None else [str(each) for each in names]
 
 
-def _facts_of_pipeline(pipeline: Any) -> dict[str, Any]:
+def _facts_of_pipeline(pipeline: Estimator) -> Record:
     """Those of its model, whose features are called as the steps before it call them, and the
     columns of a table for it."""
     *before, (_, model) = pipeline.steps
@@ -471,7 +474,7 @@ def _facts_of_pipeline(pipeline: Any) -> dict[str, Any]:
     }
 
 
-def _strategies(fitted: Any) -> list[str]:
+def _strategies(fitted: Estimator) -> list[str]:
     """Those of the imputers in a transformer."""
     if hasattr(fitted, "strategy"):
         return [fitted.strategy]
@@ -479,7 +482,7 @@ def _strategies(fitted: Any) -> list[str]:
     return [strategy for _, step, *_ in within for strategy in _strategies(step)]
 
 
-def _facts_of_model(estimator: Any) -> dict[str, Any]:
+def _facts_of_model(estimator: Estimator) -> Record:
     _refuse_unknown(estimator)
     learned = fitted.collect(estimator, form_of(estimator))
     width = int(learned["n_features_in_"])
@@ -505,7 +508,7 @@ def _facts_of_model(estimator: Any) -> dict[str, Any]:
     }
 
 
-def probabilities_of(estimator: Any) -> dict[str, Any]:
+def probabilities_of(estimator: Estimator) -> Record:
     """Whose the probabilities of a model are, if it has some; of calibrated scores of two classes
     also that of the second class on the boundary, where the predicted class changes."""
     found = getattr(estimator, "calibrator_", None)
@@ -518,11 +521,11 @@ def probabilities_of(estimator: Any) -> dict[str, Any]:
     return {"probabilities": "of calibrated scores", **boundary}
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
-def leading_features(model: Any, most: int = TOP_FEATURES) -> list[dict[str, Any]] | None:
+def leading_features(model: Estimator, most: int = TOP_FEATURES) -> list[Record] | None:
     """The features with the largest coefficients, of all classes; None for a nonlinear kernel."""
     if not hasattr(model, "coef_"):
         return None

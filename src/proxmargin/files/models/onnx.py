@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 import proxmargin
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.kernels import Linear, Polynomial, Rbf, Sigmoid
 from proxmargin.files.models.archive import ESTIMATORS
 from proxmargin.models.fitting.predicting import LogisticProbabilities
@@ -26,6 +27,7 @@ from proxmargin.models.selection.calibrators import (
     TwoClassMap,
 )
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Estimator, Values
 
 FLOAT = 1  # the number of float32 among the types of ONNX
 DOUBLE = 11  # and of float64
@@ -36,7 +38,7 @@ OPTIONS = {
 }
 
 
-def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
+def to_onnx(model: Estimator, X: Features | None = None, **options: object) -> Any:
     """The ONNX graph of a fitted model, which onnxruntime and others predict with.
 
     Its outputs are the labels and the probabilities, or the scores of the classes of a model that
@@ -93,7 +95,7 @@ def to_onnx(model: Any, X: Any = None, **options: Any) -> Any:
     return skl2onnx.to_onnx(_plain(model), X, **{"options": {"zipmap": False}, **options})
 
 
-def _plain(model: Any) -> Any:
+def _plain(model: Estimator) -> Estimator:
     """The model without what skl2onnx does not know: searches, and pipelines of this library."""
     if isinstance(model, Pipeline):
         return Pipeline([(name, _plain(step)) for name, step in model.steps])
@@ -119,7 +121,7 @@ class _Operators:
     def logit(self, p: Any) -> Any:
         return self.Sub(self.Log(p), self.Log(self.Sub(np.ones(1), p)))
 
-    def affine(self, x: Any, factor: Any, shift: Any) -> Any:
+    def affine(self, x: Any, factor: Any, shift: object) -> Any:
         product = self.MatMul(x, factor) if np.ndim(factor) == 2 else self.Mul(x, _one(factor))
         return self.Add(product, _one(shift))
 
@@ -154,7 +156,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     ops.Cast(found, to=kind, output_names=[values]).add_to(scope, container)
 
 
-def _scores_of_any(ops: Any, X: Any, model: Any) -> Any:
+def _scores_of_any(ops: Any, X: Any, model: Estimator) -> Any:
     """Scores by a model or a pipeline."""
     from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
 
@@ -171,7 +173,7 @@ def _scores_of_any(ops: Any, X: Any, model: Any) -> Any:
     return _scores(ops, ops.Cast(X, to=DOUBLE), model)
 
 
-def _scores(ops: Any, X: Any, model: Any) -> Any:
+def _scores(ops: Any, X: Values, model: Estimator) -> Any:
     """(n_samples, 1), or a column a class."""
     if hasattr(model, "coef_"):
         return ops.affine(X, model.coef_.T.astype(np.float64), model.intercept_)
@@ -201,7 +203,7 @@ def _scores(ops: Any, X: Any, model: Any) -> Any:
     return ops.affine(values, model.dual_coef_.T.astype(np.float64), model.intercept_)
 
 
-def _probabilities(ops: Any, model: Any, scores: Any, decisions: Any) -> Any:
+def _probabilities(ops: _Operators, model: Estimator, scores: object, decisions: object) -> Any:
     """Of a model by itself; its scores if it has none."""
     if hasattr(model, "calibrator_"):
         return _calibrated(ops, model.calibrator_, scores)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, pandas
 from proxmargin.files.tables.contents import Dialect
+from proxmargin.runtime.types import Column, Frame
 
 # words for missing cells, which speak neither for a header nor against one
 MISSING = ("", "NA", "N/A", "NaN", "NAN", "nan", "-nan", "<NA>", "NULL", "null")
@@ -56,7 +57,7 @@ def is_text(dtype: Any) -> bool:
     return type(dtype).__name__ == "StringDtype"  # without an import: asked of each column
 
 
-def numbers_or_text(series: Any) -> Any:
+def numbers_or_text(series: Column) -> Column:
     """The series in the types that tables have: numbers or booleans of NumPy, NaN where they are
     missing, or pandas strings, NA where they are."""
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
@@ -72,31 +73,31 @@ def numbers_or_text(series: Any) -> Any:
     return series.astype(object).where(~missing, np.nan).astype(np.float64)
 
 
-def as_text(column: Any) -> Any:
+def as_text(column: Column) -> Column:
     """The column as text, of which numbers are written as Python does."""
     if is_text(column.dtype):
         return column
     return column.map(str).where(column.notna()).astype("string")
 
 
-def text_columns(frame: Any) -> list[Any]:
+def text_columns(frame: Frame) -> list[Any]:
     """The columns of text that hold anything."""
     names = (n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype))
     return [frame[name] for name in names if frame[name].notna().any()]
 
 
-def are_among(column: Any, words: Collection[str]) -> Any:
+def are_among(column: Column, words: Collection[str]) -> Any:
     """Which cells are these words, or the numbers that they are."""
     codes = words if is_text(column.dtype) else [float(w) for w in words if is_number(w)]
     return column.isin(codes)
 
 
-def without(column: Any, words: Collection[str]) -> Any:
+def without(column: Column, words: Collection[str]) -> Column:
     """The column without these words, or the numbers that they are."""
     return column.mask(are_among(column, words)) if len(words) else column
 
 
-def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:
+def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:
     """A column of cells as numbers where all of them are, but for marks of thousands, words for
     missing cells, one sign of percent or a currency in each, and brackets around negative ones;
     these words; and these signs. Else as text. DataError: they would be numbers with another
@@ -136,7 +137,7 @@ def numbers_meant(series: Any, what: str, dialect: Dialect) -> tuple[Any, list[s
     return found, cells[doubtful].unique().tolist(), sign
 
 
-def _parsed(words: Any, dialect: Dialect) -> Any:
+def _parsed(words: Any, dialect: Dialect) -> Column:
     """Words as numbers of that notation, NaN where they are none."""
     if dialect.thousands:
         thousands = dialect.thousands.translate(PLAIN)
@@ -171,7 +172,7 @@ def _form(thousands: str, decimal: str) -> str:
     return rf"[+-]?\d{{1,3}}({re.escape(thousands)}\d{{3}})*({point}\d*)?"
 
 
-def measured(column: Any) -> str:
+def measured(column: Column) -> str:
     """What most cells of a column of text are that are no levels; empty if they are words."""
     counts = column.value_counts()
     counts = counts[[not is_number(word) for word in counts.index]]
@@ -180,7 +181,7 @@ def measured(column: Any) -> str:
     return next((kind for kind, c in fits.items() if c.sum() > MOSTLY * counts.sum()), "")
 
 
-def numbers_among(column: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def numbers_among(column: Column) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The rows of cells that are not missing, and whether each is a number, with a decimal point or
     comma."""
     places, words = pandas().factorize(column)
@@ -189,13 +190,13 @@ def numbers_among(column: Any) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     return present, numbers[places[present]]
 
 
-def stray_words(column: Any) -> list[str]:
+def stray_words(column: Column) -> list[str]:
     """The words of a column most of whose cells are numbers."""
     present, numbers = numbers_among(column)
     return column.iloc[present[~numbers]].unique().tolist() if numbers.mean() > MOSTLY else []
 
 
-def example_of(column: Any) -> str:
+def example_of(column: Column) -> str:
     """The first cell that is no number; where there are others, how many cells are numbers."""
     present, numbers = numbers_among(column)
     row = int(present[numbers.argmin()])

@@ -44,7 +44,7 @@ class NamedColumns(Header):
         """Whether the first column has the names of the rows."""
         return self.index_first or self.names[:1] in ([""], ["Unnamed: 0"])
 
-    def load(self, positions: Sequence[int], text: Collection[int] = ()) -> Any:
+    def load(self, positions: Sequence[int], text: Collection[int] = ()) -> Frame:
         """The columns at these positions, by which they are labelled: numbers or booleans of NumPy,
         NaN where they are missing, or pandas strings, NA where they are. Those in ``text`` come as
         the text they are in the file, if that does not type them as numbers."""
@@ -121,7 +121,7 @@ class NamedColumns(Header):
         features = frame.iloc[:, : len(used)].set_axis(list(used.values()), axis=1)
         return (features if features.columns.is_unique else self._averaged(features)), found
 
-    def _averaged(self, frame: Any) -> Any:
+    def _averaged(self, frame: Frame) -> Frame:
         """The means of columns of one name."""
         again = frame.columns.duplicated(keep=False)
         text = again & np.array([is_text(dtype) for dtype in frame.dtypes])

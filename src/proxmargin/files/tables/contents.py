@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed
+from proxmargin.runtime.types import Record, Values
 
 if TYPE_CHECKING:
     from proxmargin.data.inputs.preprocessing import SeenLevels
@@ -162,17 +163,17 @@ class Table:
     """
 
     X: FeatureMatrix
-    y: NDArray[Any] | None
+    y: Values | None
     feature_names: list[str] | None
     target_name: str | None
     source: str
-    groups: NDArray[Any] | None = None
+    groups: Values | None = None
     weights: NDArray[np.float64] | None = None
     ids: Any = None
     notes: tuple[str, ...] = ()
     rows: NDArray[np.intp] | None = None
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Record:
         """Plain facts about the table, ready to print or to write as JSON."""
         rows, columns = (int(size) for size in self.X.shape)
         filled = int(np.count_nonzero(self.X.data if sp.issparse(self.X) else self.X))

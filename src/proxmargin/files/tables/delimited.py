@@ -60,7 +60,7 @@ def columns_of_text(
     """The columns of a text table that is laid out so, of which some begin with ``words``."""
     notes = list(layout.notes)
 
-    def parse(positions: Collection[int], text: Collection[int]) -> Any:
+    def parse(positions: Collection[int], text: Collection[int]) -> Frame:
         asked = {*text}.difference(words)  # pandas reads text faster where it finds it itself
         frame, said = _whole_rows(path, dialect, layout, _frame(path, dialect, layout, asked, text))
         # columns may be loaded more than once

@@ -31,6 +31,7 @@ from proxmargin.files.tables.cells import (
 )
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
 from proxmargin.runtime.memory import shortage
+from proxmargin.runtime.types import Column, Frame, Values
 
 _ID_NAME = re.compile(
     r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
@@ -76,7 +77,7 @@ class Feature(NamedTuple):
 # -- levels ------------------------------------------------------------------------------------
 
 
-def joined_levels(frame: Any) -> Any:
+def joined_levels(frame: Frame) -> Frame:
     """The frame with one spelling, the most frequent one, for levels that differ only in blanks,
     case or number format."""
     changed = {}
@@ -88,7 +89,7 @@ def joined_levels(frame: Any) -> Any:
 
 
 def known_levels(
-    frame: Any, features: Sequence[Feature], request: TableRequest, source: str, exact: bool
+    frame: Frame, features: Sequence[Feature], request: TableRequest, source: str, exact: bool
 ) -> Any:
     """The frame of a model's columns, whose levels are those that the model has seen. Others are
     refused by column, level and row, or become missing, as the request has it; where they are to be
@@ -127,7 +128,7 @@ def known_levels(
     return frame.assign(**changed)
 
 
-def _unseen(column: Any, known: Sequence[Any]) -> str:
+def _unseen(column: Column, known: Sequence[object]) -> str:
     forms = {normal_form(str(level)): level for level in known}
     words = []
     for word, cells in column.groupby(column, sort=False):
@@ -157,7 +158,7 @@ def are_ids(column: Any) -> bool:
     return bool(words and (is_id_name(column.name) or not measured(some)))
 
 
-def _are_id_numbers(column: Any, name: str) -> bool:
+def _are_id_numbers(column: Column, name: str) -> bool:
     if column.dtype.kind not in "iuf" or len(column) < _MANY_ROWS or not column.is_unique:
         return False
     values = column.to_numpy()
@@ -167,7 +168,7 @@ def _are_id_numbers(column: Any, name: str) -> bool:
     return whole and not counts and (is_id_name(name) or bool(values.min() >= _LONG_NUMBER))
 
 
-def warn_of_id_numbers(frame: Any, source: str) -> None:
+def warn_of_id_numbers(frame: Frame, source: str) -> None:
     """Warn, once, of columns of whole numbers that look like numbers of patients or samples."""
     names = dict.fromkeys([*frame.columns[:1], *filter(is_id_name, frame.columns)])
     found = [name for name in names if _are_id_numbers(frame[name], name)]
@@ -179,7 +180,7 @@ def warn_of_id_numbers(frame: Any, source: str) -> None:
         )
 
 
-def warn_of_levels(frame: Any, source: str) -> None:
+def warn_of_levels(frame: Frame, source: str) -> None:
     """Warn, once, of levels that are hardly meant: spelt in two ways, missing, dates; and of
     columns most of whose cells are numbers."""
     doubts, stray = [], []
@@ -205,7 +206,7 @@ def warn_of_levels(frame: Any, source: str) -> None:
         )
 
 
-def extremes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def extremes(X: Any) -> tuple[Values, Values]:
     """The least and the largest entry of each column, NaN where it has none."""
     if hasattr(X, "tocsr"):
         return X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
@@ -215,7 +216,7 @@ def extremes(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def suspected_codes(
-    X: NDArray[Any], names: Sequence[str], ends: tuple[NDArray[Any], NDArray[Any]]
+    X: Values, names: Sequence[str], ends: tuple[Values, Values]
 ) -> dict[str, tuple[int, int]]:
     """Columns in which a usual code of missing cells is apart from all other numbers, the code, and
     in how many rows; ``ends``: their extremes."""
@@ -260,7 +261,7 @@ def warn_of_numbers(X: Any, names: Sequence[str], source: str) -> None:
 # -- the matrix --------------------------------------------------------------------------------
 
 
-def features_of(frame: Any, source: str) -> list[Feature]:
+def features_of(frame: Frame, source: str) -> list[Feature]:
     """All features of a training table: text columns give one per level, in sorted order."""
     found = []
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
@@ -300,7 +301,7 @@ def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) 
     return features
 
 
-def feature_matrix(features: Sequence[Feature], frame: Any, source: str) -> FeatureMatrix:
+def feature_matrix(features: Sequence[Feature], frame: Frame, source: str) -> FeatureMatrix:
     """The matrix of the features; a level without a feature gives zeros. Float32 where every
     numeric column is at most that wide, else float64. DataError: too little memory."""
     numeric = [j for j, feature in enumerate(features) if feature.level is None]
@@ -326,12 +327,12 @@ def feature_matrix(features: Sequence[Feature], frame: Any, source: str) -> Feat
         for rows, columns in _indicators(features, frame):
             X[rows, columns] = 1.0
         return X
-    values: NDArray[Any] = numbers.to_numpy(dtype=dtype)
+    values: Values = numbers.to_numpy(dtype=dtype)
     filled = np.nonzero(values)
     places = [(filled[0], np.array(numeric, dtype=np.intp)[filled[1]])]
     places += _indicators(features, frame)
     rows, columns = (np.concatenate(each) for each in zip(*places, strict=True))
-    entries: NDArray[Any] = np.ones(rows.size, dtype=dtype)
+    entries: Values = np.ones(rows.size, dtype=dtype)
     entries[: filled[0].size] = values[filled]
     return sp.coo_array((entries, (rows, columns)), shape=shape).tocsr()
 
@@ -346,7 +347,7 @@ def _positions(features: Iterable[Feature]) -> dict[str, dict[str, int]]:
 
 
 def _indicators(
-    features: Sequence[Feature], frame: Any
+    features: Sequence[Feature], frame: Frame
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """For each column of text the rows with a level that is a feature, and its position."""
     for column, levels in _positions(features).items():
@@ -358,7 +359,7 @@ def _indicators(
 # -- what cannot be used -----------------------------------------------------------------------
 
 
-def refuse_text(frame: Any, source: str, *, way_out: str) -> None:
+def refuse_text(frame: Frame, source: str, *, way_out: str) -> None:
     """Refuse columns of text, by their first cell that is no number."""
     text = text_columns(frame)
     if text:
@@ -385,7 +386,7 @@ def _one(words: list[str]) -> str | list[str]:
     return words[0] if len(words) == 1 else words
 
 
-def _is_free(column: Any) -> bool:
+def _is_free(column: Column) -> bool:
     """Whether a column of text has too many words to be levels."""
     words = column.nunique()
     many = words > _MOST_LEVELS and words > MOSTLY * len(column)

@@ -15,6 +15,7 @@ from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.cells import example_of, is_number, is_text, slips
 from proxmargin.files.tables.contents import Table
 from proxmargin.runtime.memory import free_bytes, shortage
+from proxmargin.runtime.types import Column, Values
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
 _EXACT_INTEGERS = 2.0**53
@@ -34,7 +35,7 @@ _LABELS_LACK = (
 )
 
 
-def _refuse_rows(what: str, wrong: NDArray[np.bool_], rows: Any, advice: str) -> None:
+def _refuse_rows(what: str, wrong: NDArray[np.bool_], rows: object, advice: str) -> None:
     """Refuse values that are ``what`` in some of these rows of the file."""
     if wrong.any():
         named = listed(np.asarray(rows)[wrong] + 1, quote=False)
@@ -44,13 +45,13 @@ def _refuse_rows(what: str, wrong: NDArray[np.bool_], rows: Any, advice: str) ->
         )
 
 
-def _unusable(values: NDArray[Any]) -> NDArray[np.bool_]:
+def _unusable(values: Values) -> NDArray[np.bool_]:
     """Where numbers are not finite, and text is missing."""
     numbers = values.dtype.kind in "fiub"
     return ~np.isfinite(values) if numbers else np.asarray(pandas().isna(values))
 
 
-def written_labels(column: Any) -> Any:
+def written_labels(column: Column) -> Any:
     """Labels of a text table: whole numbers where all are written as such, else as written."""
     if not is_text(column.dtype) or column.hasnans:
         return column
@@ -61,8 +62,8 @@ def written_labels(column: Any) -> Any:
 
 
 def class_labels(
-    labels: NDArray[Any], name: str, source: str, rows: Any, elsewhere: str = ""
-) -> NDArray[Any]:
+    labels: Values, name: str, source: str, rows: object, elsewhere: str = ""
+) -> Values:
     """The labels, one per sample: str, bool or integers (also of whole floats); other numbers as
     they are. DataError: one is missing or infinite, or they are measurements; ``rows``: the numbers
     of the samples in the file; ``elsewhere``: where they may be instead. Warns once of classes that
@@ -88,7 +89,7 @@ def class_labels(
     return labels.astype(np.int64) if labels.dtype.kind == "f" and whole else labels
 
 
-def _refuse_measurements(labels: NDArray[Any], name: str, source: str, elsewhere: str) -> None:
+def _refuse_measurements(labels: Values, name: str, source: str, elsewhere: str) -> None:
     # numbers beyond the integers are compared with integers, and scikit-learn warns when most
     # labels are distinct: small tables are allowed to be
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
@@ -103,9 +104,7 @@ def _refuse_measurements(labels: NDArray[Any], name: str, source: str, elsewhere
         )
 
 
-def _as_words(
-    labels: NDArray[Any], name: str, source: str, role: str = "target"
-) -> NDArray[np.str_]:
+def _as_words(labels: Values, name: str, source: str, role: str = "target") -> NDArray[np.str_]:
     """Labels as an array of strings, each of which takes as much room as the longest."""
     lengths = np.fromiter(map(len, labels.tolist()), dtype=np.int64)
     # held at once: the words, those without blanks around them, and those in their order
@@ -119,7 +118,7 @@ def _as_words(
     return labels.astype(str)
 
 
-def other_classes(y: NDArray[Any], names: Sequence[str], source: str) -> NDArray[np.bool_]:
+def other_classes(y: Values, names: Sequence[str], source: str) -> NDArray[np.bool_]:
     """Which samples are of none of these classes."""
     words = y.astype(str)
     unknown = sorted(set(map(str, names)) - set(words.tolist()))
@@ -158,7 +157,7 @@ def warn_of_default_target(table: Table, source: str) -> None:
         )
 
 
-def group_names(column: Any, source: str) -> NDArray[Any]:
+def group_names(column: Any, source: str) -> Values:
     """The group of each sample: numbers, or text as it is written. Raises DataError: the group of a
     sample is missing or infinite."""
     groups, role = column.to_numpy(), "column of groups"
@@ -168,7 +167,7 @@ def group_names(column: Any, source: str) -> NDArray[Any]:
     return groups if groups.dtype.kind in "fiub" else _as_words(groups, column.name, source, role)
 
 
-def sample_weights(column: Any, source: str) -> NDArray[np.float64]:
+def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
     """The weights, one a sample, as floats. Raises DataError: a weight is missing, infinite,
     negative or no number, by data row (from 1); or all are zero."""
     if is_text(column.dtype):

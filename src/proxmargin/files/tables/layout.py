@@ -16,6 +16,7 @@ from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.labels import TARGET_NAMES
+from proxmargin.runtime.types import Values
 
 COMMENTS = "#!%"  # what lines of comments before a table usually begin with
 
@@ -69,7 +70,7 @@ def is_blank(row: Sequence[str]) -> bool:
     return not any(map(str.strip, row))
 
 
-def is_note(row: Sequence[Any], width: int) -> bool:
+def is_note(row: Sequence[object], width: int) -> bool:
     """Whether a row has several words in its first cell and nothing else, as notes below a table
     have."""
     words = str(row[0]).strip() if row else ""
@@ -269,7 +270,7 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
         return "holds only numbers" if all(is_number(c, decimal) for c in first if c) else ""
     columns = np.array(table, dtype=object).T
     values = _numbers([first, *table]).T
-    blank: NDArray[Any] = np.isin(columns, [*_ABSENT])
+    blank: Values = np.isin(columns, [*_ABSENT])
     shares = [
         np.isfinite(v[1:][present]).mean() if present.any() else 0.0
         for v, present in zip(values, ~blank, strict=True)
@@ -320,7 +321,7 @@ def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     return np.asarray(found.to_numpy(dtype=np.float64).reshape(len(rows), -1))
 
 
-def _is_unlike(name: str, values: NDArray[np.float64], column: NDArray[Any]) -> bool:
+def _is_unlike(name: str, values: NDArray[np.float64], column: Values) -> bool:
     """Whether a number is far from those below it, or written otherwise."""
     below = values[1:][np.isfinite(values[1:])]
     low, high = below.min(), below.max()
@@ -338,7 +339,7 @@ def _is_axis(values: NDArray[np.float64]) -> bool:
     return bool(monotone[0] and monotone[1:].mean() < 1 - _CONSISTENT)
 
 
-def _chance_of_new(column: NDArray[Any]) -> float:
+def _chance_of_new(column: Values) -> float:
     """The chance that another row has a level that is not in the column (Good and Turing)."""
     counts = Counter(column.tolist())
     single = sum(count == 1 for count in counts.values())

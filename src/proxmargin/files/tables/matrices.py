@@ -15,7 +15,6 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 from sklearn import datasets
 from sklearn.datasets import load_svmlight_file
 
@@ -26,6 +25,7 @@ from proxmargin.files.tables.labels import class_labels, other_classes, refuse_t
 from proxmargin.files.tables.text import opened_bytes
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.memory import shortage
+from proxmargin.runtime.types import Values
 
 NUMBERS = frozenset("fiub")
 TEXT = frozenset("U")
@@ -40,8 +40,8 @@ def array_from(
     stream: IO[bytes],
     kinds: Collection[str],
     size: int,
-    check: Callable[[tuple[int, ...], np.dtype[Any]], object] = lambda shape, dtype: None,
-) -> NDArray[Any]:
+    check: Callable[[tuple[int, ...], np.dtype[np.generic]], object] = lambda shape, dtype: None,
+) -> Values:
     """The array in a file of ``size`` bytes, in this machine's byte order; ``check`` may refuse the
     header. ValueError: no such file, another kind of data, or less than it declares."""
     # NumPy's parser meets damage with errors of many kinds, some of them of the tokenizer
@@ -70,15 +70,13 @@ def array_from(
     return array
 
 
-def bytes_of(array: NDArray[Any]) -> bytes:
+def bytes_of(array: Values) -> bytes:
     stream = io.BytesIO()
     npy.write_array(stream, array, allow_pickle=False)
     return stream.getvalue()
 
 
-def csr_fault(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]
-) -> str | None:
+def csr_fault(data: Values, indices: Values, indptr: Values, shape: Values) -> str | None:
     """What is wrong with the arrays of a CSR matrix, or None."""
     if shape.size != 2 or np.any(shape < 0):
         return "'shape' must be two sizes"
@@ -103,7 +101,7 @@ class PlainMatrix:
 
     source: str
     X: FeatureMatrix  # ndarray or csr_array
-    y: NDArray[Any] | None
+    y: Values | None
     feature_names: list[str] | None = None
     # whether the format leaves out trailing columns of zeros, as svmlight does, so that a file may
     # show fewer columns than the model has
@@ -258,14 +256,14 @@ def read_npz(path: Path) -> PlainMatrix:
     )
 
 
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, key: str, path: Path) -> NDArray[Any]:
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, key: str, path: Path) -> Values:
     if info.file_size > max(_TRUSTED_BYTES, _TRUSTED_RATIO * info.compress_size):
         raise DataError(
             f"{path}: {key!r} would grow from {info.compress_size} to {info.file_size} bytes; "
             "if that is right, store it as a sparse matrix or uncompressed."
         )
 
-    def check(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def check(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
         # what is read is held twice for a moment; integers become floats, and text words
         needed = math.prod(shape) * (2 * dtype.itemsize + _CONVERTED_BYTES[dtype.kind])
         short = shortage(needed)
@@ -282,7 +280,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, key: str, path: Path
         raise DataError(f"{path}: the array {key!r} cannot be used: {error}.") from error
 
 
-def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:
+def _features(arrays: Mapping[str, Values], path: Path) -> FeatureMatrix:
     if "X" in arrays:
         X = arrays["X"]
         if X.ndim != 2:
@@ -303,7 +301,7 @@ def _features(arrays: Mapping[str, NDArray[Any]], path: Path) -> FeatureMatrix:
     )
 
 
-def _as_float(X: NDArray[Any]) -> NDArray[Any]:
+def _as_float(X: Values) -> Values:
     narrow = X.dtype in (np.float16, np.float32)
     return X.astype(np.float32 if narrow else np.float64, copy=False)
 

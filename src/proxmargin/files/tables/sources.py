@@ -35,6 +35,7 @@ from proxmargin.files.tables.text import first_lines, opened_text
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import PACKINGS
 from proxmargin.runtime.memory import shortage
+from proxmargin.runtime.types import Frame
 
 TableSource: TypeAlias = NamedColumns | PlainMatrix
 
@@ -247,7 +248,7 @@ def transposed(
     samples = range(first, count)
     read: list[Any] = []  # the cells, once
 
-    def parse(positions: Collection[int], text: Collection[int]) -> Any:
+    def parse(positions: Collection[int], text: Collection[int]) -> Frame:
         pd = pandas()
         if not read:
             read.append(_rows_of_numbers(table, samples))

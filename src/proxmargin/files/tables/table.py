@@ -29,6 +29,7 @@ from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
+from proxmargin.runtime.types import Estimator, Frame, Record
 
 
 def read_data(
@@ -187,7 +188,7 @@ def _several(given: Any) -> tuple[Any, ...]:
 
 def read_for_model(
     source: str | os.PathLike[str],
-    model: Any,
+    model: Estimator,
     *,
     target: str | int | None = None,
     ignore: Sequence[str | int] = (),
@@ -306,7 +307,7 @@ def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> dict[str
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _candidates(frame: Any) -> list[str]:
+def _candidates(frame: Frame) -> list[str]:
     """Columns that may hold classes: first those of a usual name, of text, the last ones."""
     found = []
     for j in range(frame.shape[1]):

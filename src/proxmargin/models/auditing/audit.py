@@ -41,6 +41,7 @@ from proxmargin.models.classifiers.regularized import L2SVC, SVC
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Estimator, Record, Values
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ BELOW = 1e-9  # relative: an objective so far below the lower bound is not round
 
 
 def certify(
-    model: Any,
+    model: Estimator,
     X: Features,
     y: Labels,
     coef: ArrayLike | None = None,
@@ -183,7 +184,7 @@ LIBLINEAR = "liblinear"  # the solver whose objective penalises the intercept
 KERNELS = ("linear", "poly", "rbf")  # of scikit-learn's SVC, those that are certified
 
 
-def claim_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+def claim_of(model: Estimator, X: Any, y: Labels, sample_weight: ArrayLike | None) -> Claim:
     """The claim of a fitted model of another package; TypeError says why its objective is none of
     this library's."""
     if hasattr(model, "best_estimator_"):
@@ -226,14 +227,16 @@ def _l1_ratio(penalty: str, given: float | None) -> float:
 class Fitted:
     """A fitted model of another package, and the data of its fit."""
 
-    model: Any
+    model: Estimator
     X: Any
     y: Any
     sample_weight: Array | None
     claims: ClassVar[dict[str, Callable[[Any], Claim]]] = {}
     """By the name of the model's class, how its claim is stated."""
 
-    def claim(self, own: Any, factor: float, X: Any, coef: Array, intercept: Array) -> InFeatures:
+    def claim(
+        self, own: Any, factor: float, X: Values, coef: Array, intercept: Array
+    ) -> InFeatures:
         return InFeatures(
             estimator=own,
             X=X,
@@ -254,7 +257,7 @@ class Fitted:
             intercept = intercept - intercept.mean()  # the same probabilities
         return self.claim(own, factor, self.X, coef.astype(float), intercept)
 
-    def one_against_the_rest(self, own: Any) -> Any:
+    def one_against_the_rest(self, own: SparseLogisticRegression) -> Any:
         """The model of each class against the others, where there are more than two."""
         return own.set_params(multi_class="ovr") if len(self.model.classes_) > 2 else own
 
@@ -334,7 +337,7 @@ class OfScikitLearn(Fitted):
 
     def sgd(self) -> Claim:
         model = self.model
-        kinds: dict[str, Any] = {
+        kinds: Record = {
             "hinge": ElasticNetSVC,
             "squared_hinge": SquaredHingeSVC,
             "log_loss": SparseLogisticRegression,

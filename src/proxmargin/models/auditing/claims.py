@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -17,6 +17,7 @@ from proxmargin.compiled.rounding import FURTHER_TERMS, TINY, UNIT
 from proxmargin.data.datasets import Dataset
 from proxmargin.data.designs.samples import by_rows, holds_objects, is_sparse
 from proxmargin.data.inputs.aligned import as_objects
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.validation import check_labels, takes_objects
 from proxmargin.data.kernels.matrices import kernel_matrix
 from proxmargin.data.kernels.matrix import KernelDesign
@@ -28,6 +29,7 @@ from proxmargin.optimality.certificates.certificate import Certificate, Gap, low
 from proxmargin.optimality.certificates.certify import certify as certified
 from proxmargin.optimality.certificates.representer import enclosed_model
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Estimator, Values
 
 Array = NDArray[np.float64]
 
@@ -175,7 +177,7 @@ def _objective(problem: Problem, point: Point) -> float:
     return float((value + shrunk) * (1.0 + FURTHER_TERMS * UNIT) + rounding)
 
 
-def check_data(model: Any, X: Any, y: Any) -> None:
+def check_data(model: Estimator, X: Features, y: Labels) -> None:
     """Raise ValueError if the columns or the classes are not those of a fitted model."""
     if isinstance(X, Dataset):
         return  # names and labels are its own, and checked as it is opened for the model
@@ -194,7 +196,7 @@ def check_data(model: Any, X: Any, y: Any) -> None:
             raise ValueError(f"y must be the labels that the model was fitted to: {names} {told}")
 
 
-def _without(labels: Any, others: Any) -> list[Any]:
+def _without(labels: Values, others: Values) -> list[object]:
     known = set(others.tolist())
     return [label for label in labels.tolist() if label not in known]
 
@@ -218,7 +220,7 @@ def own_claim(
     coef: Any = None,
     intercept: Any = None,
     sample_weight: Any = None,
-    offset: Any = None,
+    offset: ArrayLike | None = None,
 ) -> Claim:
     """The claim of a model of this library: of given coefficients, or of its own."""
     bare = clone(model)
@@ -250,7 +252,7 @@ def own_claim(
     )
 
 
-def _fix_nu(model: Any, bare: MarginEstimator) -> None:
+def _fix_nu(model: Estimator, bare: MarginEstimator) -> None:
     """Take the nu of a fitted nu-SVM, which 'auto' may have moved to where there is a margin."""
     if getattr(model, "nu", None) != "auto" or not isinstance(model, NuSVC):
         return
@@ -259,7 +261,7 @@ def _fix_nu(model: Any, bare: MarginEstimator) -> None:
     bare.__dict__.update(nu=model.nu_)
 
 
-def _own_kernel(model: Any, bare: Any, X: Any, y: Any, sample_weight: Any) -> Claim:
+def _own_kernel(model: Estimator, bare: Any, X: Values, y: Values, sample_weight: Array) -> Claim:
     if len(model.classes_) > 2:
         raise TypeError("kernel models are certified here for two classes; others by their fit")
     if not hasattr(model, "C"):

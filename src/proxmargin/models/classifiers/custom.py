@@ -25,6 +25,7 @@ from proxmargin.models.fitting.coefficients import SelectsFeatures
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.parameters import ThreadParameters
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Record
 
 # penalties that the classifier accepts
 KNOWN = (ElasticNet, WeightedElasticNet, Ridge, Ball, CustomPenalty)
@@ -68,9 +69,9 @@ n_jobs
     penalty: Penalty | CustomPenalty | None = None
     multi_class: MultiClass = "joint"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Record:
         """Parameters; with ``deep`` those of loss and penalty too, as ``loss__delta``."""
-        found: dict[str, Any] = super().get_params(deep=False)
+        found: Record = super().get_params(deep=False)
         if deep:
             for part in PARTS:
                 found |= {f"{part}__{name}": value for name, value in self._fields(part).items()}
@@ -106,10 +107,10 @@ n_jobs
             raise ValueError(f"Invalid parameter {strange[0]!r}: only loss and penalty have parts")
         return self
 
-    def _part(self, name: str) -> Any:
+    def _part(self, name: str) -> MarginLoss | Penalty | CustomPenalty:
         return self._margin_loss() if name == "loss" else self._given_penalty()
 
-    def _fields(self, name: str) -> dict[str, Any]:
+    def _fields(self, name: str) -> Record:
         """The parameters of the loss or of the penalty, by name."""
         part = self._part(name)
         if is_dataclass(part):

@@ -39,6 +39,7 @@ from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import NAMES
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 from proxmargin.runtime.brief import shown, users_level, with_pages
+from proxmargin.runtime.types import Estimator, Values
 from proxmargin.solvers.loop.solver import Stop
 
 Array = NDArray[np.float64]
@@ -136,7 +137,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         self._warn([said for _, said in fitted])
         return self
 
-    def _times(self, estimator: Any, begun: float) -> Iterator[float | None]:
+    def _times(self, estimator: Estimator, begun: float) -> Iterator[float | None]:
         """Seconds for each pair, computed when its fit begins; None without a limit. Pairs that are
         fitted in parallel get equal times: unused time is not passed on."""
         pairs, jobs = len(self.pairs_), effective_n_jobs(self.n_jobs)
@@ -169,7 +170,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         check_labels(y)
         return float(super().score(X, y, by_sample("sample_weight", sample_weight, X)))
 
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features) -> Values:
         """The class that remains, (n_samples,)."""
         left, _ = self._eliminate(X, _side)
         return np.asarray(self.classes_[left])
@@ -189,7 +190,9 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         scores = self._eliminate(X, _margin)[1]
         return scores[:, 1] if scores.shape[1] == 2 else scores
 
-    def _eliminate(self, X: Any, margin: Callable[[Any, Any, Any], Array]) -> tuple[Index, Array]:
+    def _eliminate(
+        self, X: Features, margin: Callable[[Any, Any, Any], Array]
+    ) -> tuple[Index, Array]:
         """Index of the class that remains for each sample, and the scores of all classes.
         ``margin(model, rows, later)`` is positive for samples that go to the class ``later``."""
         check_is_fitted(self)
@@ -224,7 +227,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
             raise ValueError(f"estimator must be a classifier, got {shown(self.estimator)}")
         return self.estimator
 
-    def _rows(self, X: Any, index: Index, model: Any) -> Any:
+    def _rows(self, X: Features, index: Index, model: Estimator) -> Any:
         rows = _safe_indexing(X, index)
         if get_tags(model).input_tags.pairwise:
             return rows[:, model.training_rows_]
@@ -257,12 +260,12 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         return tags
 
 
-def _side(model: Any, rows: Any, later: Any) -> Array:
+def _side(model: Estimator, rows: object, later: object) -> Array:
     """+1 for samples that are predicted as the class ``later``, else -1."""
     return np.where(model.predict(rows) == later, 1.0, -1.0)
 
 
-def _margin(model: Any, rows: Any, later: Any) -> Array:
+def _margin(model: Estimator, rows: object, later: object) -> Array:
     """`_side` times the absolute decision function, if there is one."""
     side = _side(model, rows, later)
     if not hasattr(model, "decision_function"):
@@ -276,7 +279,9 @@ def _margin(model: Any, rows: Any, later: Any) -> Array:
 class _PairFits:
     """Fits the classifiers of pairs of classes."""
 
-    estimator: Any  # A clone: a copy of it is as fresh, and takes a fraction of the time of a clone
+    estimator: (
+        Estimator  # A clone: a copy of it is as fresh, and takes a fraction of the time of a clone
+    )
     mutable: tuple[str, ...]  # its parameters that a copy must not share
     # whether it is fitted as models of this library are, which need not validate the data again
     ours: bool
@@ -284,7 +289,7 @@ class _PairFits:
     pairwise: bool  # whether the data are a kernel matrix
 
     @classmethod
-    def of(cls, estimator: Any, named: DDAGClassifier) -> _PairFits:
+    def of(cls, estimator: Estimator, named: DDAGClassifier) -> _PairFits:
         """Of an estimator, for the features that ``named`` was validated with."""
         ours = getattr(type(estimator), "fit", None) is MarginEstimator.fit
         estimator = clone(estimator)
@@ -303,7 +308,7 @@ class _PairFits:
         )
 
     def fit(
-        self, X: Any, y: NDArray[Any], weights: Any, pair: NDArray[np.bool_], seconds: float | None
+        self, X: Any, y: Values, weights: Any, pair: NDArray[np.bool_], seconds: float | None
     ) -> tuple[Any, str | None]:
         """The classifier of a pair, fitted on its samples, and its convergence warning."""
         rows, labels = np.flatnonzero(pair), y[pair]
@@ -328,7 +333,7 @@ class _PairFits:
             model.training_rows_ = rows
         return model, str(short[0].message) if short else None
 
-    def check(self, y: NDArray[Any], weights: Any, pairs: Sequence[NDArray[np.bool_]]) -> None:
+    def check(self, y: Values, weights: Array | None, pairs: Sequence[NDArray[np.bool_]]) -> None:
         """Raise ValueError for a parameter that the classes of a pair do not admit."""
         if not self.ours:
             return
@@ -343,7 +348,7 @@ class _PairFits:
             for pair in pairs
         )
 
-    def _fresh(self, labels: NDArray[Any]) -> Any:
+    def _fresh(self, labels: Values) -> Any:
         """A classifier to be fitted to these labels."""
         if self.ours:
             model = copy(self.estimator)

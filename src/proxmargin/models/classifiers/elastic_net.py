@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.parameters import FeatureParameters, ThreadParameters
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.optimality.problem import Point
+from proxmargin.runtime.types import Record
 from proxmargin.solvers.loop.report import Solution
 
 Array = NDArray[np.float64]
@@ -120,7 +121,9 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         lower[constant] = upper[constant] = 0.0
         return lower, upper
 
-    def _check_factors(self, free: int, bounds: Any, targets: Targets, joint: bool) -> None:
+    def _check_factors(
+        self, free: int, bounds: tuple[Array, Array] | None, targets: Targets, joint: bool
+    ) -> None:
         """Raise if the model does not support bounds, or ``free`` features without a penalty."""
         if joint and bounds is not None and self._sums_to_zero:
             raise ValueError(
@@ -153,8 +156,8 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
                 f"{targets.codes.size} samples"
             )
 
-    def _in_order(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _in_order(self) -> Record:
+        found: Record = {}
         features = self.n_features_in_, feature_labels(self)
         if is_labelled(self.penalty_factor):
             found["penalty_factor"] = checked_factors(self.penalty_factor, *features)

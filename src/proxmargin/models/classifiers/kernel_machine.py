@@ -21,6 +21,7 @@ from proxmargin.data.designs.samples import (
     is_sparse,
     shifted,
 )
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.inputs.parameters import check_number, check_strength
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.kernels import Custom, Kernel, Precomputed, named_kernel
@@ -38,6 +39,7 @@ from proxmargin.optimality.certificates.representer import Representer, certify_
 from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
+from proxmargin.runtime.types import Values
 from proxmargin.solvers.choice.names import better_with_all_work
 from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.loop.minimize import require_suitable
@@ -118,7 +120,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             return super()._scores_of(X)
         return self._kernel_scores(by_rows(X), self.support_vectors_)
 
-    def _kernel_scores(self, X: Any, support: Any) -> Array:
+    def _kernel_scores(self, X: Values, support: Any) -> Array:
         """Scores of samples by a nonlinear kernel, (n_samples, n_outputs), block by block."""
         scores = np.tile(self.intercept_, (X.shape[0], 1))
         if not self.support_.size:  # nothing that a function could compare with
@@ -268,7 +270,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
 
     # -- in the space of a kernel -----------------------------------------------------------
 
-    def _kernel_data(self, X: Any, targets: Targets, stop: Stop) -> KernelData:
+    def _kernel_data(self, X: Values, targets: Targets, stop: Stop) -> KernelData:
         """The samples with positive weight and their kernel matrix, of validated data."""
         X, targets, numbers = self._with_weight(X, targets)
         X, kernel = self._kernel_of(X, targets)
@@ -305,7 +307,9 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         self.certificate_ = combined([one.certificate for one in solutions], self.classes_)
         self._note_run(solutions, context)
 
-    def _check_before_kernel(self, X: Any, kernel: Kernel, targets: Targets, stop: Stop) -> None:
+    def _check_before_kernel(
+        self, X: Features, kernel: Kernel, targets: Targets, stop: Stop
+    ) -> None:
         """Raise for what the classes or the solver do not admit, before the kernel is evaluated."""
         design = KernelDesign(ComputedKernel(kernel, by_rows(X)))  # computes nothing by itself
         penalty, intercept = self._penalty(targets, design), self._intercept(False)
@@ -351,11 +355,11 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         fits = any(not any(map(solver.objection, problems)) for solver in exact)
         return fits and matrix is not None and matrix.is_definite
 
-    def _picked(self, X: Any, index: Index) -> Any:
+    def _picked(self, X: Values, index: Index) -> Any:
         """Some of the training samples; of a precomputed kernel the same columns too."""
         return X[np.ix_(index, index)] if self._is_precomputed else super()._picked(X, index)
 
-    def _kernel_of(self, X: Any, targets: Targets) -> tuple[Any, Kernel]:
+    def _kernel_of(self, X: Values, targets: Targets) -> tuple[Any, Kernel]:
         """The training samples in the units of the kernel, and the kernel with its gamma."""
         self.gamma_ = None
         design = None if holds_objects(X) else self._scaled_design(as_design(X), targets)
@@ -392,7 +396,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         scaled.data /= self.feature_scale_[scaled.indices]
         return scaled
 
-    def _standardized_kernel(self, kernel: Kernel, X: Any) -> Kernel:
+    def _standardized_kernel(self, kernel: Kernel, X: Features) -> Kernel:
         """The kernel of samples that are `_prepared`: of sparse ones it subtracts the rest."""
         if not self.standardize:
             return kernel

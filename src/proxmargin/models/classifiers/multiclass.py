@@ -56,6 +56,7 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import better_start, null_point
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Record, Values
 from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import BUDGET_FACTOR, State
@@ -179,7 +180,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
                 "margins are not for loss='multinomial', which has none: loss='logistic' has"
             )
 
-    def _checked_margins(self, classes: Any = None, given: Any = None) -> Array:
+    def _checked_margins(self, classes: Values | None = None, given: object = None) -> Array:
         """The margins in the order of the ``classes`` and of the rows of ``given``, as far as known
         and labelled; the diagonal of a matrix, which does not count, is one."""
         if getattr(self.margins, "ndim", 0) == 2:
@@ -200,7 +201,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
             )
         return margins
 
-    def _encoded(self, y: NDArray[Any], weights: Array | None, given: Any = None) -> Targets:
+    def _encoded(self, y: Values, weights: Array | None, given: object = None) -> Targets:
         targets = super()._encoded(y, weights)
         margins, count = self._checked_margins(targets.classes, given), targets.classes.size
         if margins.ndim == 2 and margins.shape != (count, count):
@@ -262,7 +263,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         given = by_feature("groups", self.groups, self.n_features_in_, feature_labels(self))
         return np.array(given) if is_labelled(self.groups) else given
 
-    def _in_order(self) -> dict[str, Any]:
+    def _in_order(self) -> Record:
         return {"groups": self._ordered_groups()} if is_labelled(self.groups) else {}
 
     def _problems(
@@ -355,7 +356,7 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
                 return mixed
         told, more = solution.certificate, above * self._unit * problem.loss.sample_count
         reason = f"{told.stop_reason}, with losses of {more:.6g} above eta={self.eta}"
-        nothing: dict[str, Any] = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}
+        nothing: Record = {"primal": np.inf, "gap": np.inf, "relative_gap": np.inf}
         return replace(
             solution, certificate=replace(told, stop_reason=reason, converged=False, **nothing)
         )
@@ -403,7 +404,7 @@ def _within_reach(problem: Problem, deadline: float) -> list[Point]:
     return [found.point] if found.point is not None and found.upper <= budget else []
 
 
-def _partition(groups: Any, n_features: int) -> Groups:
+def _partition(groups: Values, n_features: int) -> Groups:
     """The groups from labels, lists of features or 'features'."""
     if isinstance(groups, str):
         if groups != "features":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from proxmargin.data.inputs.parameters import check_strength
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Estimator
 from proxmargin.solvers.loop.report import Status
 
 
@@ -27,7 +28,7 @@ class OfMax:
         return self.fraction * largest
 
 
-def number_or_fraction(name: str, value: Any, *, low_open: bool) -> float | OfMax:
+def number_or_fraction(name: str, value: float | str, *, low_open: bool) -> float | OfMax:
     """A number >= 0 (or > 0), or a string such as ``'0.5max'`` with a fraction in (0, 1). Raises
     ValueError that names the parameter."""
     if isinstance(value, str):
@@ -58,7 +59,7 @@ class Admissible(NamedTuple):
 
 
 def no_margin(
-    estimator: Any,
+    estimator: Estimator,
     parameter: str,
     gap: Gap,
     status: Status,
@@ -91,7 +92,7 @@ def no_margin(
     raise ValueError(f"{value} leaves no margin between the classes: {range_in_words}")
 
 
-def _advice(estimator: Any, parameter: str) -> str:
+def _advice(estimator: Estimator, parameter: str) -> str:
     """What the margin is too small for, and what would make it larger."""
     if estimator.kernel != "linear":
         other = "larger nu" if parameter == "nu" else "smaller kappa"

@@ -37,6 +37,7 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.brief import shown, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
+from proxmargin.runtime.types import Record, Values
 from proxmargin.solvers.loop.report import interval_of
 from proxmargin.solvers.loop.solver import RULES, Solver, Stop
 from proxmargin.solvers.resuming.journal import Identity, Journal, journal_of
@@ -113,11 +114,11 @@ class ChecksParameters(SolvingParameters, DataParameters):
 
     # -- names of the features --------------------------------------------------------------
 
-    def _in_order(self) -> dict[str, Any]:
+    def _in_order(self) -> Record:
         """The parameters that are given by feature names, as arrays in the order of the fit."""
         return {}
 
-    def _without_names(self) -> dict[str, Any]:
+    def _without_names(self) -> Record:
         """Make this a classifier of arrays, whose features have no names, after `validated`.
 
         Returns the attributes that make it one of the data frame again.
@@ -136,7 +137,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
     # says so too, is an error in subclasses whose fit has no such argument)
     __metadata_request__fit: ClassVar[Any] = {"resume_from": False}
 
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+    def __new__(cls, *args: object, **parameters: object) -> Self:
         refuse_unknown(cls, parameters)
         return super().__new__(cls)
 
@@ -223,7 +224,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             self._fit_targets(X, targets, stop, journal)
         return self
 
-    def _fit_part(self, X: Any, y: NDArray[Any], sample_weight: Array | None) -> Self:
+    def _fit_part(self, X: Values, y: Values, sample_weight: Array | None) -> Self:
         """`fit` to some of the samples that another estimator has validated."""
         with interrupts, journal_of(self.callbacks, None) as journal:
             stop = self._started()
@@ -256,11 +257,15 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
 
     # -- assembling the problem -------------------------------------------------------------
 
-    def _assemble(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Assembly:
+    def _assemble(
+        self, X: Any, y: Labels, sample_weight: ArrayLike | None, offset: ArrayLike | None = None
+    ) -> Assembly:
         """Validate parameters and data, and turn them into problems."""
         return self._assembled(*self._checked(X, y, sample_weight, offset))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Targets]:
+    def _checked(
+        self, X: Any, y: Labels | None, sample_weight: ArrayLike | None, offset: ArrayLike | None
+    ) -> tuple[Any, Targets]:
         """Validated parameters and data."""
         self._check_parameters()
         self._check_model()
@@ -280,7 +285,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         self.__dict__.pop("largest_offset_", None)
         return X, targets if offset is None else self._with_offset(targets, offset, X)
 
-    def _encoded(self, y: NDArray[Any], weights: Array | None, given: Any = None) -> Targets:
+    def _encoded(self, y: Values, weights: Array | None, given: object = None) -> Targets:
         """The targets of validated labels and weights. ``given``: the samples as they were given,
         whose index parameters of the samples are put into the order of."""
         return Targets.encode(y, weights, self.class_weight)
@@ -290,7 +295,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         design, centre, scale = self._design(as_design(X), targets)
         return Assembly(targets, self._problems(targets, design, context), centre, scale, numbers)
 
-    def _with_weight(self, X: Any, targets: Targets) -> tuple[Any, Targets, Index]:
+    def _with_weight(self, X: Values, targets: Targets) -> tuple[Any, Targets, Index]:
         """The samples with positive weight, and their indices.
 
         Others do not matter to losses, but would to bounds on entries, rounding and step lengths.
@@ -300,7 +305,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
             return X, targets, live
         return self._picked(X, live), targets.picked(live), live
 
-    def _picked(self, X: Any, index: Index) -> Any:
+    def _picked(self, X: Values, index: Index) -> Any:
         """Some of the training samples: a copy, or of a design, which folds share, a view."""
         return RowView(X, index) if isinstance(X, Design) else X[index]
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.designs import as_design, moments
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.validation import validated_features, validated_weights
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Estimator, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ Index = NDArray[np.intp]
 class Coefficient(NamedTuple):
     """One coefficient, of the class for which positive values of it speak."""
 
-    feature: Any
+    feature: object
     label: Any
     coefficient: float
     per_deviation: float
@@ -55,11 +56,11 @@ class Ranked:
     coef: Array
     # (n_features,): Standard deviations of the features; infinite or zero for constant ones
     deviations: Array | None
-    names: NDArray[Any]  # (n_features,)
-    classes: NDArray[Any]  # (n_classes,)
+    names: Values  # (n_features,)
+    classes: Values  # (n_classes,)
 
     @classmethod
-    def of(cls, model: Any, deviations: Array | None = None) -> Self:
+    def of(cls, model: Estimator, deviations: Array | None = None) -> Self:
         """Those of a fitted linear model, with its own deviations unless others are given."""
         known = getattr(model, "feature_scale_", None) if deviations is None else deviations
         names = getattr(model, "feature_names_in_", np.arange(model.coef_.shape[1]))
@@ -132,7 +133,7 @@ class HasCoefficients:
 
     coef_: Array
     intercept_: Array
-    classes_: NDArray[Any]
+    classes_: Values
     certificate_: Certificate | CertificateList
     n_iter_: int
     feature_scale_: Array
@@ -184,7 +185,7 @@ class HasCoefficients:
         return Ranked.of(model, deviations).frame(zeros)
 
 
-def linear_model_of(estimator: Any) -> Any:
+def linear_model_of(estimator: Estimator) -> Any:
     """The fitted model with the coefficients: itself, or the one that cross-validation chose."""
     check_is_fitted(estimator)
     model = getattr(estimator, "best_estimator_", estimator)
@@ -200,7 +201,7 @@ def linear_model_of(estimator: Any) -> Any:
     return model
 
 
-def _deviations(model: Any, X: Any, sample_weight: Any) -> Array:
+def _deviations(model: Estimator, X: Values, sample_weight: ArrayLike) -> Array:
     sample_weight = by_sample("sample_weight", sample_weight, X)
     X = validated_features(model, X)
     weights = validated_weights(sample_weight, X)
@@ -215,7 +216,7 @@ class _Declared:
         self.value = value
         self.__doc__ = value.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         return self if instance is None else self.value(instance)
 
 
@@ -235,7 +236,7 @@ class SelectsFeatures(TransformerMixin):
         """
         return "l1" if self.norm_share > 0 else "l2"
 
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
+    def get_support(self, indices: bool = False) -> Values:
         """Which features have a coefficient that is not zero.
 
         Returns
@@ -245,7 +246,7 @@ class SelectsFeatures(TransformerMixin):
         mask: NDArray[np.bool_] = np.any(linear_model_of(self).coef_ != 0, axis=0)
         return np.flatnonzero(mask) if indices else mask
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Values) -> Any:
         """The features with a coefficient that is not zero, of data in memory.
 
         Parameters
@@ -278,7 +279,7 @@ class SelectsFeatures(TransformerMixin):
             )
         return X[:, used]
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: object = None) -> Values:
         """The names of the features with a coefficient that is not zero.
 
         Parameters

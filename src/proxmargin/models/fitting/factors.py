@@ -14,6 +14,7 @@ from proxmargin.data.inputs.parameters import check_magnitude, real_numbers
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import are_separated
 from proxmargin.runtime.brief import shown, users_level
+from proxmargin.runtime.types import Estimator
 
 Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
@@ -22,7 +23,7 @@ LEAST_FACTOR = 1e-16  # over the largest one; float64 certificates cannot resolv
 
 
 def checked_factors(
-    penalty_factor: Any, n_features: int, labels: Sequence[Any] | None = None
+    penalty_factor: Any, n_features: int, labels: Sequence[object] | None = None
 ) -> Array | None:
     """One factor >= 0 a feature, or None if none are given.
 
@@ -63,7 +64,7 @@ def checked_factors(
     return factors
 
 
-def unpenalised(estimator: Any, n_features: int) -> NDArray[np.intp]:
+def unpenalised(estimator: Estimator, n_features: int) -> NDArray[np.intp]:
     """The features whose factor is 0 in an estimator that was fitted to so many."""
     given = getattr(estimator, "penalty_factor", None)
     factors = checked_factors(given, n_features, feature_labels(estimator))
@@ -71,7 +72,7 @@ def unpenalised(estimator: Any, n_features: int) -> NDArray[np.intp]:
 
 
 def checked_bounds(
-    bounds: Any, n_features: int, labels: Sequence[Any] | None = None
+    bounds: object, n_features: int, labels: Sequence[object] | None = None
 ) -> Bounds | None:
     """Lower and upper bounds, one a feature, infinite where not given; None for no bounds.
 
@@ -98,7 +99,7 @@ def checked_bounds(
     return lower, upper
 
 
-def _sides(bounds: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+def _sides(bounds: Mapping[Any, Any]) -> tuple[dict[object, object], dict[object, object]]:
     """The lower and the upper bounds by feature, of pairs by feature."""
     for name, pair in bounds.items():
         if not (isinstance(pair, list | tuple) and len(pair) == 2):
@@ -139,7 +140,7 @@ def warn_if_separated(problems: Iterable[Problem]) -> None:
 
 
 def _one_side(
-    name: str, given: Any, default: float, n_features: int, labels: Sequence[Any] | None
+    name: str, given: object, default: float, n_features: int, labels: Sequence[object] | None
 ) -> Array:
     given = by_feature(name, given, n_features, labels, missing=default)
     side = real_numbers(name, default if given is None else given)

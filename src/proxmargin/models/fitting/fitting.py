@@ -204,7 +204,7 @@ class SolvesProblems(HasCoefficients, SolvingParameters, DataParameters):
     ) -> list[Solution]:
         """The solutions of the problems: one after the other, on threads, or in common passes."""
         problems, journal = assembly.problems, context.journal
-        callbacks: list[Any] = []
+        callbacks: list[object] = []
         if self.callbacks:
             guarded = partial(_Guarded, guard=context.guard)
             callbacks += map(guarded, journal.recording(self.callbacks))
@@ -316,7 +316,7 @@ class _Runs:
     problems: Sequence[Problem]
     context: FitContext
     certify: Certify
-    callbacks: Sequence[Any]
+    callbacks: Sequence[object]
     threads: int
     is_interrupted: bool = False
     own: local = field(default_factory=local)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from proxmargin.models.fitting.bases import BaseEstimator
 from proxmargin.runtime.brief import html_line
+from proxmargin.runtime.types import Estimator
 
 
 class ToldEstimator(BaseEstimator):
@@ -18,7 +17,7 @@ class ToldEstimator(BaseEstimator):
     def _repr_html_inner(self) -> str:
         return f"{super()._repr_html_inner()}{self._told()}"
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:  # not where the user has asked scikit-learn for text
             bundle["text/html"] += self._told()
@@ -32,7 +31,7 @@ class CertifiedEstimator(ToldEstimator):
         return certificate_line(self)
 
 
-def certificate_line(estimator: Any) -> str:
+def certificate_line(estimator: Estimator) -> str:
     """One line of HTML: what is proved of a fit, or that there is none yet.
 
     Empty for a fitted combination of estimators that publish no certificates.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from proxmargin.data.inputs.kinds import ByFeature, ClassWeight, Seed
+from proxmargin.runtime.types import Facts
 from proxmargin.solvers.loop.report import Report
 from proxmargin.solvers.loop.solver import Solver
 
@@ -93,7 +94,7 @@ class SolverParameters:
     """Of the solver and its limits."""
 
     solver: SolverName | Solver[Any] = "auto"
-    solver_options: Mapping[str, Any] | None = None
+    solver_options: Facts | None = None
     stopping: RuleName = "gap"
     tol: float = 1e-6
     max_iter: int | None = None

@@ -36,6 +36,7 @@ from proxmargin.models.fitting.bases import ClassifierMixin
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import library_of
+from proxmargin.runtime.types import Estimator, Values
 
 Array = NDArray[np.float64]
 
@@ -121,7 +122,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         found: Array = self.calibrator_.probabilities(scores)
         return found
 
-    def _labels_of(self, scores: Array) -> NDArray[Any]:
+    def _labels_of(self, scores: Array) -> Values:
         """The class with the largest score."""
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
         return np.asarray(self.classes_[codes])
@@ -144,7 +145,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         predicted = self.predict(X, **offset_argument(offset))
         return float(accuracy_score(y, predicted, sample_weight=weights))
 
-    def _checked_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
+    def _checked_offset(self, offset: ArrayLike, X: Features, classes: Values) -> Array | None:
         """The validated offset; None stays None. Raises if the model takes no offset."""
         if offset is None:
             return None
@@ -164,7 +165,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
             self.largest_offset_ = float(np.abs(offset).max())
         return replace(targets, offset=offset)
 
-    def _predicting_offset(self, offset: Any, X: Any, classes: NDArray[Any]) -> Array | None:
+    def _predicting_offset(self, offset: ArrayLike, X: Features, classes: Values) -> Array | None:
         """`_checked_offset` of predictions; warns of none where the fit had one."""
         if offset is None:
             self._warn_without_offset()
@@ -214,7 +215,7 @@ def _beyond_memory(
 
 
 def _accuracy_beyond_memory(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, offset: Any
+    estimator: Estimator, X: Any, y: Any, sample_weight: Any, offset: Any
 ) -> float:
     """The weighted share of rows whose class `predict` finds."""
     from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
@@ -245,12 +246,12 @@ def _accuracy_beyond_memory(
     return right / total
 
 
-def _scores_of(estimator: Any, chunk: Chunk) -> Array:
+def _scores_of(estimator: Estimator, chunk: Chunk) -> Array:
     found: Array = estimator._scores_of(chunk.X)
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-def _checked(estimator: Any, offset: Any) -> float | None:
+def _checked(estimator: Estimator, offset: Any) -> float | None:
     """The offset of each block: 0 for a model that was fitted with one, else None. Warns
     of a model that was fitted with an offset where none is given."""
     if offset is not None and not (np.ndim(offset) == 0 and offset == 0):
@@ -294,7 +295,7 @@ def _mapped(X: Any, of_block: _OfBlock) -> Any:
     return X.map_blocks(of_block, dtype=empty.dtype, chunks=chunks, meta=empty)
 
 
-def _in_memory(X: Any, values: Any, name: str, count: int) -> NDArray[Any]:
+def _in_memory(X: Features, values: ArrayLike, name: str, count: int) -> Values:
     """Labels or weights of rows that are on workers or a device."""
     if is_dask(X):
         from proxmargin.data.designs.blocks.dask_blocks import gathered

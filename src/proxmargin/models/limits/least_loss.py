@@ -244,7 +244,12 @@ def _minimise_smooth(
             raise _EndedError(True)
         return here, slope
 
-    limits: Any = {"maxiter": LBFGS_STEPS, "maxfun": 2 * LBFGS_STEPS, "ftol": 0.0, "gtol": 1e-14}
+    limits: Any = {
+        "maxiter": LBFGS_STEPS,
+        "maxfun": 2 * LBFGS_STEPS,
+        "ftol": 0.0,
+        "gtol": 1e-14,
+    }
     try:
         found = minimize(
             loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=limits

@@ -218,7 +218,7 @@ class InnerProducts:
         way = _way_for(self.problem)
         assert way is not None
         self.way, self.design = way, self.problem.centred.design
-        self.state: Any = None  # solver state at the last strength
+        self.state: object = None  # solver state at the last strength
         self.at_once = np.inf  # strengths per call: few after one that missed its tolerance
 
     def chunk(self, strengths: int) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from proxmargin.models.paths.grid import ALPHA, at_strength, problems_of, streng
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.types import Estimator
 from proxmargin.solvers.loop.report import Solution, Status
 
 Array = NDArray[np.float64]
@@ -153,7 +153,9 @@ def _all_problems(
         ]
 
 
-def _by_chord_newton(template: Any, assembly: Assembly, grid: Array, k: int) -> Iterator[Found]:
+def _by_chord_newton(
+    template: Estimator, assembly: Assembly, grid: Array, k: int
+) -> Iterator[Found]:
     """The path of problem k by compiled Newton steps; where these fail, by a single fit."""
     model = at_strength(template, 1.0)
     unit = (assembly.problems if template.alpha == 1 else problems_of(model, assembly))[k]

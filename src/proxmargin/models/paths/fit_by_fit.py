@@ -6,16 +6,17 @@ Each model is a fit from the solution before, to data that are checked and stand
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_number
 from proxmargin.models.classifiers.kernel_machine import KernelData
 from proxmargin.models.classifiers.nu_dwd import NuSVC
@@ -30,8 +31,10 @@ from proxmargin.models.paths.grid import at_strength, default_grid, unfitted, va
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
+from proxmargin.runtime.types import Estimator, Facts, Values
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 LARGEST_SHARE = 0.9  # of the largest kappa, near which the margin vanishes
 DECADES_OF_NU = 2.0  # of a DWD on either side of Marron's rule
@@ -73,20 +76,20 @@ def fits_of(
     ``template`` gets the first setting, and knows the features as a fitted model does.
     """
     name = varying_of(template).name
-    settings: Sequence[Mapping[str, Any]] = [{name: float(value)} for value in values]
+    settings: Sequence[Facts] = [{name: float(value)} for value in values]
     settings = settings if l2 is None else _mixes(l2, values)
     template.set_params(**settings[0])  # first, because values called 'auto' take fits
     scale = template._assemble(*data).scale
     return _fitted_models(template, settings, *data), scale
 
 
-def _default_values(estimator: Any, X: Any, y: Any, weights: Any, count: int) -> Array:
+def _default_values(estimator: Estimator, X: Any, y: Any, weights: Any, count: int) -> Array:
     """Values of nu or kappa that leave every class a margin, the largest first."""
     check_number("n_alphas, the number of strengths,", count, low=1, integer=True)
     if varying_of(estimator).name == "kappa":
         shares = np.linspace(LARGEST_SHARE, 0.0, count)
-        most = min(_of_each_class(estimator, X, y, weights, kappa_max, estimator._model))
-        return np.array([OfMax(float(share)).of(most) for share in shares])
+        kappa = min(_of_each_class(estimator, X, y, weights, kappa_max, estimator._model))
+        return np.array([OfMax(float(share)).of(kappa) for share in shares])
     if isinstance(estimator, NuSVC):
         least, most = zip(*_of_each_class(estimator, X, y, weights, nu_range), strict=True)
         # at the least nu the margin is zero
@@ -98,8 +101,13 @@ def _default_values(estimator: Any, X: Any, y: Any, weights: Any, count: int) ->
 
 
 def _of_each_class(
-    estimator: MarginEstimator, X: Any, y: Any, weights: Any, limit: Any, *more: Any
-) -> list[Any]:
+    estimator: MarginEstimator,
+    X: Values,
+    y: Labels,
+    weights: Array,
+    limit: Callable[..., T],
+    *more: object,
+) -> list[T]:
     """A limit of the data for each problem of one class against the rest."""
     assembly = clone(estimator)._assemble(X, y, weights)
     classes, labels = assembly.targets.classes, np.asarray(y)
@@ -121,7 +129,7 @@ def _mixes(l2: float, l1s: Array) -> list[dict[str, float]]:
 
 def _fitted_models(
     estimator: MarginEstimator,
-    settings: Sequence[Mapping[str, Any]],
+    settings: Sequence[Facts],
     X: Any,
     y: Any,
     weights: Any,
@@ -157,12 +165,12 @@ OF_THE_PROBLEM = {"tol", *(name for model in MODELS.values() for name in model.p
 
 
 def fitted_grid(
-    estimator: Any,
-    settings: Sequence[Mapping[str, Any]],
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    offset: Any = None,
+    estimator: Estimator,
+    settings: Sequence[Facts],
+    X: Features,
+    y: Labels,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
 ) -> Iterator[Any]:
     """A fitted copy of the estimator for each of the settings, in their order.
 
@@ -233,7 +241,7 @@ def _fit(model: MarginEstimator, assembly: Assembly, starts: Sequence[Point | No
         raise KeyboardInterrupt
 
 
-def _fit_kernel(model: Any, known: KernelData | None, given: Sequence[Any]) -> KernelData:
+def _fit_kernel(model: Estimator, known: KernelData | None, given: Sequence[object]) -> KernelData:
     """Fit a kernel machine; ``known`` are its data, if an earlier fit has computed them from X, y,
     sample_weight and offset. Returns the data."""
     stop = model._started()
@@ -248,7 +256,7 @@ def _fit_kernel(model: Any, known: KernelData | None, given: Sequence[Any]) -> K
     return known
 
 
-def _shares_data(model: Any, setting: Mapping[str, Any]) -> bool:
+def _shares_data(model: Estimator, setting: Facts) -> bool:
     """Whether a fit with this setting can use the data as they were assembled for another one."""
     # the number for nu='auto' comes from fits of its own
     ours = isinstance(model, MarginEstimator)

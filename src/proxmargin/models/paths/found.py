@@ -23,6 +23,7 @@ from proxmargin.optimality.certificates.certificate import (
 )
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.brief import users_level
+from proxmargin.runtime.types import Record
 from proxmargin.solvers.loop.report import Solution, Status
 
 Array = NDArray[np.float64]
@@ -158,7 +159,7 @@ class Certificates(Sequence[Certificate | CertificateList]):
     def __repr__(self) -> str:
         return f"<{len(self)} certificates, {len(self.unmet)} with a tolerance that was not met>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Record:
         """Plain values alone, for files: all certificates, and of the solutions what tells them."""
         return {"parts": [[found.certificates_alone for found in part] for part in self.parts]}
 

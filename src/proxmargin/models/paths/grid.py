@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxmargin.data.inputs.kinds import Labels
 from proxmargin.data.inputs.parameters import check_magnitude, check_number, real_numbers
 from proxmargin.functions.losses import Logistic
 from proxmargin.functions.penalties import ElasticNet, Ridge
@@ -26,6 +27,7 @@ from proxmargin.optimality.unpenalised import (
     smooth_critical_strength,
 )
 from proxmargin.runtime.brief import shown, users_level
+from proxmargin.runtime.types import Record, Values
 
 Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
@@ -72,7 +74,7 @@ WEIGHT = Strength("C")
 LIMITED = (Strength("nu", falls=True), Strength("kappa", falls=True))
 
 
-def strength_of(estimator: Any) -> Strength:
+def strength_of(estimator: object) -> Strength:
     """The strength parameter of an estimator. Raises TypeError: it has neither ``alpha`` with
     ``l1_ratio`` nor ``C``.
     """
@@ -85,7 +87,7 @@ def strength_of(estimator: Any) -> Strength:
     return strength
 
 
-def _what_instead(estimator: Any) -> str:
+def _what_instead(estimator: object) -> str:
     """What a model without a strength offers instead of a path."""
     if isinstance(estimator, type):
         return f"{estimator.__name__} is a class: {estimator.__name__}() is an estimator"
@@ -98,13 +100,13 @@ def _what_instead(estimator: Any) -> str:
     return f"{name} has {limited.name}, of which margin_path fits several values ({limited.name}s=)"
 
 
-def limited_by(estimator: Any) -> Strength | None:
+def limited_by(estimator: object) -> Strength | None:
     """The nu or kappa of a model that has no strength, or None."""
     found = _of_kind(type(estimator))  # type: ignore[arg-type]  # classes are hashable
     return found if found in LIMITED else None
 
 
-def varying_of(estimator: Any) -> Strength:
+def varying_of(estimator: object) -> Strength:
     """The parameter of a path: the strength, or the nu or kappa of a model without one."""
     return limited_by(estimator) or strength_of(estimator)
 
@@ -144,7 +146,11 @@ RIDGE_L1_RATIO = 1e-3
 
 
 def alpha_max(
-    estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+    estimator: MarginEstimator,
+    X: Values,
+    y: Values,
+    sample_weight: Array | None = None,
+    offset: Array | None = None,
 ) -> float:
     """The least ``alpha`` for which all penalised coefficients are zero, exactly.
 
@@ -195,7 +201,9 @@ def alpha_max(
     return float(_critical_strength(assembly) / share) if share else np.inf
 
 
-def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = None) -> float:
+def critical_C(
+    estimator: MulticlassSVC, X: Any, y: Labels, sample_weight: ArrayLike | None = None
+) -> float:
     """The largest ``C`` for which all coefficients are zero, exactly.
 
     For hinges it is the least dual norm over the subdifferential at the null model, the value of a
@@ -259,12 +267,12 @@ def critical_C(estimator: MulticlassSVC, X: Any, y: Any, sample_weight: Any = No
 def alpha_grid(
     estimator: MarginEstimator,
     X: Any,
-    y: Any,
+    y: Labels,
     *,
     n_alphas: int = 100,
     eps: float = 1e-3,
-    sample_weight: Any = None,
-    offset: Any = None,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
 ) -> Array:
     """The strengths that `margin_path` takes by default; parameters as there.
 
@@ -328,7 +336,7 @@ def unfitted(estimator: Estimator) -> Estimator:
         kernel = getattr(estimator, "kernel", None)
         raise TypeError(f"paths need a linear model: {type(estimator).__name__} has {kernel=}")
     template = type(estimator)(**{name: getattr(estimator, name) for name in names})
-    settings: dict[str, Any] = {strength.name: 1.0}  # any but 0, which would leave no penalty
+    settings: Record = {strength.name: 1.0}  # any but 0, which would leave no penalty
     if hasattr(template, "eta"):
         settings["eta"] = None
     template.__dict__.update(settings)  # parameters that a subclass may have fixed

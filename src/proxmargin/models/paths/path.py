@@ -50,6 +50,7 @@ from proxmargin.runtime.brief import Listing, html_line, users_level, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
+from proxmargin.runtime.types import Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +122,7 @@ class Path:
     stacked: sparse.csr_array
     intercepts: Array
     certificates: Sequence[Certificate | CertificateList]
-    classes: NDArray[Any]
+    classes: Values
     scale: Array
     template: MarginEstimator = field(repr=False)
     ended: str = Ending.COMPLETE.value
@@ -332,7 +333,7 @@ class Path:
         scores = flat.reshape(len(flat), *shape).swapaxes(0, 1) + self.intercepts[:, None, :]
         return scores if self._rows > 1 else scores[:, :, 0]
 
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+    def predict(self, X: Values, offset: Array | None = None) -> Values:
         """The class with the largest score by every model, (n_strengths, n_samples)."""
         scores = self.scores(X, offset)
         codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)

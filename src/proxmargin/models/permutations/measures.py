@@ -26,6 +26,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, _routing_enabled
 
 from proxmargin.data.designs import Design, as_design
 from proxmargin.data.designs.samples import is_sparse
+from proxmargin.data.inputs.kinds import Features, Labels, Splits
 from proxmargin.data.inputs.parameters import row_numbers, seeded_splitter
 from proxmargin.data.inputs.row_order import RowOrderWarning
 from proxmargin.data.inputs.targets import Targets, refuse_small_classes
@@ -34,6 +35,7 @@ from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.permutations.labelings import Codes, Statistic
 from proxmargin.models.selection.scoring import of_second_class, splitter_of
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.types import Estimator, Record, Values
 from proxmargin.solvers.shared.batched_labels import Axes, principal_axes
 
 Array = NDArray[np.float64]
@@ -67,9 +69,9 @@ def until_interrupted(work: Callable[[Codes], T], codes: Codes) -> list[T]:
 class OneByOne:
     """A fit for each labeling; linear models share what can be computed from the data alone."""
 
-    estimator: Any  # with coefficients, or one of this package with a kernel
+    estimator: Estimator  # with coefficients, or one of this package with a kernel
     X: Any
-    classes: NDArray[Any]  # (2,) labels
+    classes: Values  # (2,) labels
     statistic: Statistic
     block: ClassVar[int] = 50  # labelings at a time, whatever the number of jobs
     in_processes: ClassVar[bool] = True  # it holds the interpreter's lock
@@ -86,7 +88,7 @@ class OneByOne:
     def _design(self) -> Design:
         return as_design(self.X if is_sparse(self.X) else np.asarray(self.X))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Record:
         """Without the design, which processes make for themselves."""
         return {name: value for name, value in vars(self).items() if name != "_design"}
 
@@ -121,13 +123,13 @@ class OneByOne:
         return _along(self._design, coef), _gap_of(model)
 
 
-def is_linear(model: Any) -> bool:
+def is_linear(model: Estimator) -> bool:
     """Whether it is a model of this package with coefficients."""
     kernel = getattr(model, "kernel", "linear")
     return isinstance(model, MarginEstimator) and isinstance(kernel, str) and kernel == "linear"
 
 
-def _in_kernel_space(model: Any, X: Any) -> Array:
+def _in_kernel_space(model: Estimator, X: Values) -> Array:
     """Scores of the samples by a function of norm one, ``|f|^2 = beta'K beta``."""
     scores = np.asarray(model.decision_function(X)) - model.intercept_[0]
     squared = float(model.dual_coef_[0] @ scores[model.support_])
@@ -142,7 +144,7 @@ def _along(design: Design, coef: Array) -> Array:
     return np.asarray(design.scores(coef[:, None] / length)[:, 0])
 
 
-def _gap_of(model: Any) -> float:
+def _gap_of(model: Estimator) -> float:
     certificate = getattr(model, "certificate_", None)
     return float("nan") if certificate is None else float(certificate.relative_gap)
 
@@ -190,7 +192,7 @@ class SideBySide:
         return LabelingStatistics(statistics, gaps)
 
 
-def _is_plain(model: Any) -> bool:
+def _is_plain(model: Estimator) -> bool:
     """Whether nothing but the defaults says how to solve it, and samples weigh the same."""
     return (
         is_linear(model)
@@ -220,10 +222,14 @@ class KnownFolds:
 
     parts: list[Part]
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Part]:
+    def split(
+        self, X: Features, y: Labels | None = None, groups: Labels | None = None
+    ) -> Iterator[Part]:
         return iter(self.parts)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: Features | None = None, y: Labels | None = None, groups: Labels | None = None
+    ) -> int:
         return len(self.parts)
 
     def get_metadata_routing(self) -> MetadataRequest:
@@ -245,9 +251,9 @@ class KnownFolds:
 class CrossValidatedScore:
     """A score of a classifier on held-out samples, for each labeling."""
 
-    estimator: Any
+    estimator: Estimator
     X: Any
-    classes: NDArray[Any]  # labels
+    classes: Values  # labels
     cv: Any  # a splitter of scikit-learn
     # (n_samples,), for splitters that keep groups together, and estimators that ask for them
     groups: Any
@@ -344,7 +350,7 @@ class Measure(Protocol):
     def __call__(self, codes: Codes) -> LabelingStatistics: ...
 
 
-def seeded_folds(cv: Any, labels: NDArray[Any], groups: Codes | None, seed: int) -> Any:
+def seeded_folds(cv: Splits, labels: Values, groups: Codes | None, seed: int) -> Any:
     """The splitter that ``cv`` stands for, with the seed if it shuffles and has none. ``groups``:
     (n_samples,), which a number of folds keeps whole."""
     splitter = splitter_of(cv, labels, groups, seed)

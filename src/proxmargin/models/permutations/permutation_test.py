@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
+from proxmargin.data.inputs.kinds import Labels
 from proxmargin.data.inputs.parameters import (
     SEEDS,
     check_number,
@@ -51,6 +52,7 @@ from proxmargin.runtime.brief import html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried, quiet_threads
+from proxmargin.runtime.types import Estimator, Values
 
 Array = NDArray[np.float64]
 
@@ -144,13 +146,13 @@ class PermutationTest:
 
 
 def permutation_test(
-    estimator: Any,
+    estimator: Estimator,
     X: Any,
-    y: Any,
+    y: Labels | None,
     *,
     statistic: str = "mean-difference",
     n_permutations: int = 1000,
-    groups: Any = None,
+    groups: Labels | None = None,
     cv: Any = 5,
     n_jobs: int | None = None,
     random_state: Any = 0,
@@ -272,8 +274,8 @@ def _block(measure: Measure, samples: int) -> int:
 
 
 def _checked(
-    estimator: Any, X: Any, y: Any, statistic: str
-) -> tuple[Any, Any, Codes, NDArray[Any], str]:
+    estimator: Estimator, X: Any, y: Any, statistic: str
+) -> tuple[Any, Any, Codes, Values, str]:
     """The estimator for the validated features, these, labels as class indices with the classes,
     and the statistic by scikit-learn's name."""
     if not isinstance(statistic, str) or statistic not in (*OF_PROJECTIONS, *ACCURACY, *HELD_OUT):
@@ -316,13 +318,13 @@ def _checked(
 
 
 def _measure(
-    estimator: Any,
+    estimator: Estimator,
     X: Any,
     codes: Codes,
-    classes: NDArray[Any],
+    classes: Values,
     statistic: str,
     cv: Any,
-    groups: Any = None,
+    groups: Labels | None = None,
 ) -> Measure:
     if statistic not in OF_PROJECTIONS:
         scoring = "accuracy" if statistic in ACCURACY else statistic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
@@ -64,6 +64,7 @@ from proxmargin.runtime.brief import shown, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
+from proxmargin.runtime.types import Facts
 
 Array = NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def constructor(search: type, plain: type, without: Collection[str]) -> Callable
     mine = [each for each in own if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
     accepted = Signature([first, *mine, *others])
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: object, *args: object, **kwargs: object) -> None:
         bound = accepted.bind(self, *args, **kwargs)
         bound.apply_defaults()
         vars(self).update({n: value for n, value in bound.arguments.items() if n != "self"})
@@ -120,7 +121,7 @@ class CrossValidated(
     refit: bool = True
     random_state: Seed = 0
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "plain" not in vars(cls):
             return
@@ -253,7 +254,7 @@ class CrossValidated(
         warn_of_unmet(type(self).__name__, template.tol, fits, unmet)
         self._warn_of_edge()
 
-    def _chosen(self, template: MarginEstimator, names: Mapping[str, Any]) -> MarginEstimator:
+    def _chosen(self, template: MarginEstimator, names: Facts) -> MarginEstimator:
         """A copy of the template to fit to all rows: with the callbacks and the feature names."""
         chosen = copy(template)
         chosen.__dict__.update(names, callbacks=self.callbacks)
@@ -387,7 +388,7 @@ class CrossValidated(
             return np.geomspace(*KERNEL_RANGE, int(values))
         return default_grid(template, template._reassembled(assembly), int(values), self.eps)
 
-    def _folds(self, data: ValidatedRows, arguments: Mapping[str, Any]) -> list[Fold]:
+    def _folds(self, data: ValidatedRows, arguments: Facts) -> list[Fold]:
         groups = arguments.get("groups")
         splitter = splitter_of(self.cv, data.labels, groups, self.random_state)
         if is_number_of_folds(self.cv):

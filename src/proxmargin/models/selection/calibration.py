@@ -50,6 +50,7 @@ from proxmargin.models.selection.scoring import (
     weight_argument,
 )
 from proxmargin.runtime.brief import users_level, with_pages
+from proxmargin.runtime.types import Estimator, Facts, Values
 
 Array = NDArray[np.float64]
 Metadata = Mapping[str, Any]
@@ -129,7 +130,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (569, 2)
     """
 
-    estimator: Any
+    estimator: Estimator
     method: str = "sigmoid"
     cv: Splits = 5
     _: KW_ONLY
@@ -266,9 +267,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         )
 
-    def _routed(
-        self, weights: Array | None, params: Mapping[str, Any]
-    ) -> tuple[Metadata, Metadata]:
+    def _routed(self, weights: Array | None, params: Facts) -> tuple[Metadata, Metadata]:
         """What the fits get, and what the splitter gets."""
         _raise_for_params({n: v for n, v in params.items() if n != "groups"}, self, "fit")
         if not _routing_enabled():
@@ -280,7 +279,9 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("offset: probabilities are those of scores without one")
         return routed.estimator.fit, routed.splitter.split
 
-    def _plain(self, X: Any, y: Any, fitting: Metadata, folds: list[Any]) -> tuple[Any, Metadata]:
+    def _plain(
+        self, X: Values, y: Values, fitting: Metadata, folds: list[Any]
+    ) -> tuple[Any, Metadata]:
         """The classifier to fit to the folds, with the strength that it has chosen if it does, and
         the metadata for its fits."""
         if not isinstance(self.estimator, CrossValidated):
@@ -291,7 +292,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.best_estimator_, weights
 
     def _fitted_to_folds(
-        self, plain: Any, X: Any, y: Any, fitting: Metadata, folds: list[Any]
+        self, plain: Any, X: Any, y: Labels, fitting: Metadata, folds: list[Any]
     ) -> list[Any]:
         """A classifier for each fold. Raises ValueError: the training part of a fold lacks a
         class."""
@@ -346,7 +347,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.asarray(np.mean(each, axis=0))
 
     @property
-    def _predicting(self) -> list[Any]:
+    def _predicting(self) -> list[object]:
         """The fitted classifiers whose probabilities are averaged."""
         name = "estimators_" if self._is_ensemble else "estimator_"
         if not hasattr(self, name):
@@ -354,7 +355,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise NotFittedError(f"fitted with ensemble={fitted}: fit again for {not fitted}")
         return self.estimators_ if self._is_ensemble else [self.estimator_]
 
-    def _scores_of(self, model: Any, X: Any) -> Array:
+    def _scores_of(self, model: Estimator, X: Any) -> Array:
         """Scores of the classes; raises ValueError for those of pairs of classes."""
         scores = np.asarray(model.decision_function(X), dtype=np.float64)
         count = self.classes_.size
@@ -380,7 +381,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         right = np.ma.getdata(predicted)[kept] == np.asarray(y)[kept]
         return float(np.average(right, weights=weights))
 
-    def predict(self, X: Features) -> NDArray[Any]:
+    def predict(self, X: Features) -> Values:
         """The most probable class, the first of equally probable ones, (n_samples,).
 
         With ``reject_cost`` a masked array (`numpy.ma`), in which rejected samples are masked.
@@ -407,6 +408,6 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _fitted(model: Any, X: Any, y: Any, fitting: Metadata, train: Any) -> Any:
+def _fitted(model: Estimator, X: Features, y: Labels, fitting: Metadata, train: object) -> Any:
     samples, labels = _safe_split(model, X, y, train)
     return model.fit(samples, labels, **_check_method_params(X, fitting, indices=train))

@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.runtime.types import Estimator
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -279,7 +280,7 @@ CALIBRATORS: Mapping[str, Maker] = MappingProxyType(
 )
 
 
-def margin_model(model: Any) -> Any:
+def margin_model(model: Estimator) -> Any:
     """The margin model of this library in a fitted one: itself, the last step of a pipeline, the
     one that a search has chosen. None in others."""
     inner = getattr(model, "steps", [(None, model)])[-1][1]

@@ -7,7 +7,7 @@ the second fitted to the features that the first one uses.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -37,6 +37,7 @@ from proxmargin.optimality.unpenalised import are_separated, null_point
 from proxmargin.runtime.brief import shown, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.types import Facts, Values
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -58,7 +59,7 @@ class Mixed:
     exists: NDArray[np.bool_]
 
 
-def shares_of(relaxed: Any) -> tuple[float, ...]:
+def shares_of(relaxed: object) -> tuple[float, ...]:
     """The gammas for a value of ``relaxed``, the penalised model first. Raises ValueError: not a
     flag, nor numbers in [0, 1]."""
     if isinstance(relaxed, bool | np.bool_):
@@ -256,7 +257,7 @@ class ValidatedRows:
     # the offset too
     targets: Targets
     sample_weight: Array | None  # (n_samples,)
-    arguments: Mapping[str, Any]  # what scorers take besides the data: a value a row
+    arguments: Facts  # what scorers take besides the data: a value a row
     pairwise: bool = False  # X holds a kernel of the samples with themselves
 
     @cached_property
@@ -267,7 +268,7 @@ class ValidatedRows:
         return as_design(features)
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Values:
         return np.asarray(self.targets.classes[self.targets.codes])
 
     def rows(self, index: Index, train: Index) -> Any:

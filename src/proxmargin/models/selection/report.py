@@ -24,6 +24,7 @@ from proxmargin.models.selection.scoring import splitter_of
 from proxmargin.models.selection.stability.selector import StabilitySelection
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Estimator, Record, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ MOST_PARTNERS = 5  # named for each feature
 
 
 def feature_report(
-    estimator: Any,
+    estimator: Estimator,
     X: Features,
     y: Labels,
     *,
@@ -118,7 +119,7 @@ def feature_report(
     if stable is not None:
         rows, features = stable.added(rows, features, table)
     names = data.names
-    frame: dict[str, Any] = {
+    frame: Record = {
         "feature": names[features],
         "class": [table.positive(row) for row in rows.tolist()],
         "coef": table.coef[rows, features],
@@ -136,7 +137,7 @@ def feature_report(
     return pandas.DataFrame(frame)
 
 
-def _coefficients(estimator: Any) -> Array:
+def _coefficients(estimator: Estimator) -> Array:
     """One row for two classes, and one a class for more."""
     given: Any = estimator.coef_
     coef = np.atleast_2d(given.toarray() if hasattr(given, "toarray") else given)
@@ -152,13 +153,20 @@ class _Data:
 
     X: Any
     design: Design
-    y: NDArray[Any]
+    y: Values
     weights: Array
-    names: NDArray[Any]
-    groups: NDArray[Any] | None
+    names: Values
+    groups: Values | None
 
     @classmethod
-    def checked(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> _Data:
+    def checked(
+        cls,
+        estimator: Estimator,
+        X: Any,
+        y: Labels,
+        sample_weight: ArrayLike | None,
+        groups: Labels | None,
+    ) -> _Data:
         name = type(estimator).__name__
         check_is_fitted(estimator)
         if not hasattr(estimator, "coef_"):
@@ -194,7 +202,7 @@ class _Table:
 
     data: _Data
     coef: Array
-    classes: NDArray[Any]
+    classes: Values
 
     def used(self) -> tuple[Index, Index]:
         """Rows and features of the nonzero coefficients: by class, the largest first."""
@@ -220,7 +228,7 @@ class _Table:
             areas[place] = roc_auc_score(own, column, sample_weight=self.data.weights)
         return areas
 
-    def ranks(self, estimator: Any, cv: Any) -> tuple[Array, Array]:
+    def ranks(self, estimator: Estimator, cv: Splits) -> tuple[Array, Array]:
         """Mean ranks in the folds that use a feature, and the share of these folds."""
         plain = getattr(estimator, "best_estimator_", estimator)
         total, times = np.zeros_like(self.coef), np.zeros_like(self.coef)
@@ -267,7 +275,7 @@ class _Stable:
     support: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, stability: StabilitySelection, estimator: Any, table: _Table) -> _Stable:
+    def of(cls, stability: StabilitySelection, estimator: Estimator, table: _Table) -> _Stable:
         """Raises ValueError if the selection was fitted to other features or classes."""
         check_is_fitted(stability)
         support, count = stability.stable_, table.coef.shape[1]
@@ -294,7 +302,7 @@ class _Stable:
         return np.concatenate([rows, marked]), np.concatenate([features, absent])
 
 
-def _order_of(stability: Any, estimator: Any, count: int) -> Index:
+def _order_of(stability: StabilitySelection, estimator: Estimator, count: int) -> Index:
     """The place of each feature of the model in the selection: by name, where both have names."""
     own, other = (getattr(each, "feature_names_in_", None) for each in (estimator, stability))
     if own is None or other is None:

@@ -26,6 +26,7 @@ from proxmargin.models.selection.folds import NO_REFIT, Fold, Judged, ValidatedR
 from proxmargin.models.selection.scoring import names_checked, score_of
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +101,7 @@ class PublishesResults:
     plain: ClassVar[type[MarginEstimator]]
     strength: ClassVar[Strength]
     scoring: Any
-    l1_ratios: Any
+    l1_ratios: object
     penalty_factor: Any
     gamma_: float
     l1_ratio_: float
@@ -233,11 +234,11 @@ class PublishesResults:
             )
         return self.path_.model(int(found[0]))
 
-    def _by_best(self, method: str, X: Features, offset: ArrayLike | None) -> NDArray[Any]:
+    def _by_best(self, method: str, X: Features, offset: ArrayLike | None) -> Values:
         check_is_fitted(self, "best_estimator_")
         with names_checked(self, X):
             given = offset_argument(offset)
-            found: NDArray[Any] = getattr(self.best_estimator_, method)(X, **given)
+            found: Values = getattr(self.best_estimator_, method)(X, **given)
         return found
 
     def decision_function(self, X: Features, offset: ArrayLike | None = None) -> Array:
@@ -245,7 +246,7 @@ class PublishesResults:
         ``offset``, (n_samples,), is added to them; so in the methods below."""
         return self._by_best("decision_function", X, offset)
 
-    def predict(self, X: Features, offset: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(self, X: Features, offset: ArrayLike | None = None) -> Values:
         """The class with the largest score, (n_samples,)."""
         return self._by_best("predict", X, offset)
 

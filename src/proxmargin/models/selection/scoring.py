@@ -17,7 +17,7 @@ from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
@@ -43,6 +43,7 @@ from sklearn.utils.validation import (
 from proxmargin.data.designs import Design
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import (
     SEEDS,
     check_folds,
@@ -56,11 +57,12 @@ from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.runtime.brief import shown, users_level
+from proxmargin.runtime.types import Estimator, Facts, Values
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 
 
-def splitter_of(cv: Any, y: Any, groups: Any = None, random_state: Any = 0) -> Any:
+def splitter_of(cv: Any, y: Values, groups: Values | None = None, random_state: object = 0) -> Any:
     """The splitter of a value of ``cv``. A number means stratified folds, shuffled by
     ``random_state`` because rows of files are ordered, and keeps ``groups`` whole. ValueError:
     ``cv`` is none of these, ``random_state`` no seed, or there are fewer groups than folds."""
@@ -81,14 +83,16 @@ def splitter_of(cv: Any, y: Any, groups: Any = None, random_state: Any = 0) -> A
     return StratifiedGroupKFold(folds, shuffle=True, random_state=random_state)
 
 
-def routed_splitter(cv: Any) -> Any:
+def routed_splitter(cv: object) -> Any:
     """The splitter that says whether groups are wanted: a number of folds takes them."""
     plain = check_cv(cv, classifier=True)
     is_count = cv is not None and is_number_of_folds(cv)
     return StratifiedGroupKFold(plain.get_n_splits()) if is_count else plain
 
 
-def warn_of_ordered_rows(cv: Any, groups: Any, X: Any, codes: Any, names: Any = None) -> None:
+def warn_of_ordered_rows(
+    cv: Any, groups: Labels | None, X: Any, codes: Any, names: Any = None
+) -> None:
     """Where shuffled folds hide that the order of the rows carries information, say so."""
     if groups is None and is_number_of_folds(cv):
         has_numbers = isinstance(getattr(X, "dtype", None), np.dtype) and X.ndim == 2
@@ -99,7 +103,7 @@ def warn_of_ordered_rows(cv: Any, groups: Any, X: Any, codes: Any, names: Any = 
 PARTED = "rows of one sample on both sides of a split make scores too good"
 
 
-def warn_of_repeated_ids(ids: Any, groups: Any, name: Any, harm: str = PARTED) -> None:
+def warn_of_repeated_ids(ids: Any, groups: Values | None, name: Any, harm: str = PARTED) -> None:
     """Where several rows have one id, and no groups keep them together, say so. ``ids``:
     (n_samples,) or None. ``name``: of what holds them. ``harm``: what comes of it, or of it and
     what to do."""
@@ -126,7 +130,7 @@ def check_disjoint(folds: Iterable[tuple[Any, Any]], count: int) -> None:
             )
 
 
-def forget(estimator: Any) -> None:
+def forget(estimator: Estimator) -> None:
     """Drop what an earlier fit has learned."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
@@ -141,7 +145,7 @@ def no_convergence_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def names_checked(estimator: Any, X: Any) -> Iterator[None]:
+def names_checked(estimator: Estimator, X: Features) -> Iterator[None]:
     """Predictions by classifiers within another one, in whose name another number of features is
     refused, and a warning is given, once, where the fit or ``X`` alone has feature names."""
     named = hasattr(estimator, "feature_names_in_")
@@ -159,7 +163,7 @@ def names_checked(estimator: Any, X: Any) -> Iterator[None]:
         yield
 
 
-def weight_argument(estimator: Any) -> str:
+def weight_argument(estimator: Estimator) -> str:
     """The argument of ``fit`` for the weights: of a pipeline that of its last step. Raises
     TypeError: it takes none; names the last step."""
     if has_fit_parameter(estimator, "sample_weight"):
@@ -194,7 +198,7 @@ class HeldOutRows:
     # with the classes of the whole data, and with the weights and the offset of a fit to it
     targets: Targets
     sample_weight: Array | None  # (n_samples,), the given weights, without class weights
-    arguments: Mapping[str, Any]  # what scorers take besides the data: a value a row
+    arguments: Facts  # what scorers take besides the data: a value a row
     # returns the rows as an array or a matrix. A callable, because few scorings read them
     copied: Callable[[], Any]
 
@@ -203,7 +207,7 @@ class HeldOutRows:
         return self.copied()
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Values:
         return np.asarray(self.targets.classes[self.targets.codes])
 
 
@@ -211,7 +215,7 @@ class HeldOutRows:
 Judge = Callable[[Models, Array, HeldOutRows], Array]
 
 
-def judge_of(scoring: Any, plain: MarginEstimator) -> Judge:
+def judge_of(scoring: object, plain: MarginEstimator) -> Judge:
     """The `Judge` for a value of ``scoring``. Raises ValueError: there is no such scoring, or the
     model has no probabilities to compute it from."""
     if scoring is None:
@@ -318,7 +322,7 @@ def held_out_scorer(name: str, n_classes: int) -> str:
     return "roc_auc_ovr" if several else OF_LOSSES.get(name, name)
 
 
-def of_second_class(scorer: str, classes: NDArray[Any]) -> Any:
+def of_second_class(scorer: str, classes: Values) -> Any:
     """The scorer; where it asks for a positive one of two classes that it cannot know, one with the
     second of them."""
     found = get_scorer(scorer)
@@ -332,7 +336,7 @@ def of_second_class(scorer: str, classes: NDArray[Any]) -> Any:
     return found
 
 
-def needs_probabilities(scorer: Any) -> bool:
+def needs_probabilities(scorer: str) -> bool:
     return bool(get_scorer(scorer)._response_method == "predict_proba")
 
 
@@ -382,7 +386,7 @@ class RoutesMetadata:
             router.add(scorer=judge.scorer, method_mapping=mapping)
         return router
 
-    def _routed(self, sample_weight: Any, params: Mapping[str, Any]) -> Any:
+    def _routed(self, sample_weight: ArrayLike, params: Facts) -> Any:
         unrouted = {name: value for name, value in params.items() if name != "groups"}
         _raise_for_params(unrouted, self, "fit")
         if _routing_enabled():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, t
 
+from proxmargin.runtime.types import Record
 from proxmargin.studies.comparing.evidence import Evidence, adjusted_for_pairs
 from proxmargin.studies.comparing.metrics import MetricRange
 from proxmargin.studies.comparing.setup import Setup
@@ -56,7 +56,7 @@ class Agreement:
         """The share of rows with different labels, (n_models, n_models)."""
         return np.array([(each != self.labels).mean(axis=1) for each in self.labels])
 
-    def against(self, best: str | None) -> list[dict[str, Any]]:
+    def against(self, best: str | None) -> list[Record]:
         """The best against each other model: rows that one of them alone has right, and the exact
         test of McNemar, adjusted by Holm's procedure for all pairs of models."""
         if best not in self.names or len(self.names) < 2:
@@ -79,7 +79,7 @@ class Agreement:
             if k != place
         ]
 
-    def missed(self, evidence: Evidence, setup: Setup, basis: MetricRange) -> dict[str, Any]:
+    def missed(self, evidence: Evidence, setup: Setup, basis: MetricRange) -> Record:
         """The difference from the best that these data would usually miss, the median over the
         other models: of two named beforehand, and of any pair of all of them (`missed_difference`
         after the first step of Holm's procedure)."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import proxmargin
 from proxmargin.models.fitting.registry import MODELS, Model
+from proxmargin.runtime.types import Estimator, Values
 from proxmargin.studies.comparing.searches import (
     SELECTION_TOL,
     AlphaPath,
@@ -44,7 +44,7 @@ class Candidate:
     # whether it needs the training samples to predict, which counts as less simple
     is_kernel: bool = False
 
-    def of_features(self, names: NDArray[Any]) -> Candidate:
+    def of_features(self, names: Values) -> Candidate:
         """The same model for arrays with these features, which its parameters may name."""
         return replace(self, make=partial(_in_order, self.make, names))
 
@@ -56,7 +56,7 @@ class Candidate:
         return replace(self, search=search)
 
 
-def _in_order(make: Make, names: NDArray[Any], **parameters: Any) -> Any:
+def _in_order(make: Make, names: Values, **parameters: object) -> Estimator:
     """A new estimator whose parameters by feature names are in the order of the features."""
     model = make(**parameters)
     if hasattr(model, "_without_names"):
@@ -65,7 +65,7 @@ def _in_order(make: Make, names: NDArray[Any], **parameters: Any) -> Any:
     return model
 
 
-def _own(name: str, standardize: bool = True, **parameters: Any) -> Any:
+def _own(name: str, standardize: bool = True, **parameters: object) -> Estimator:
     return getattr(proxmargin, name)(standardize=standardize, **parameters)
 
 
@@ -119,7 +119,7 @@ def named_candidates(
     return [each.hurried() for each in found] if quick else found
 
 
-def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
+def _known(name: object, known: Mapping[str, Candidate]) -> Candidate:
     if not isinstance(name, str):
         raise ValueError(
             f"models: {type(name).__name__} is no name; give estimators by name: "
@@ -132,7 +132,7 @@ def _known(name: Any, known: Mapping[str, Candidate]) -> Candidate:
     return known[name]
 
 
-def _given(name: Any, estimator: Any, known: Mapping[str, Candidate]) -> Candidate:
+def _given(name: object, estimator: Estimator, known: Mapping[str, Candidate]) -> Candidate:
     """The candidate for an entry of a mapping: estimator, name or candidate."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"models: names must be text, got {name!r}")
@@ -175,5 +175,5 @@ def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
     ]
 
 
-def _scaled(scaler: Any, kind: Make) -> Pipeline:
+def _scaled(scaler: Estimator, kind: Make) -> Pipeline:
     return Pipeline([("scale", clone(scaler, safe=False)), ("model", kind())])

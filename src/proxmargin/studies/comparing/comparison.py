@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Axes, Estimator, Facts, Frame, Record
 from proxmargin.studies.comparing.agreement import SCOPE, WIDE
 from proxmargin.studies.comparing.evidence import COLUMNS
 from proxmargin.studies.comparing.results import (
@@ -51,7 +52,7 @@ def _drawing(kind: str, what: str) -> Callable[..., ComparisonDisplay]:
     """A method that draws this kind of picture."""
 
     def plot(
-        self: Any, *, ax: Any = None, top: int | None = None, **options: Any
+        self: Any, *, ax: Axes | None = None, top: int | None = None, **options: Any
     ) -> ComparisonDisplay:
         from proxmargin.studies.displays.comparison import ComparisonDisplay
 
@@ -154,17 +155,17 @@ class Comparison(Ranking, Plots):
         ending = ComparisonEnding.COMPLETE if complete else ComparisonEnding.UNFINISHED
         return cls(setup, outcomes, ending, notes if bare else ())
 
-    def tests(self, metric: str | None = None) -> Any:
+    def tests(self, metric: str | None = None) -> Frame:
         """The models against the best, a row each: difference, interval, p-values (data frame)."""
         frame = self.evidence(metric).to_frame()
         return frame.loc[[name for name in self.names if name in frame.index]]
 
     @property
-    def table(self) -> Any:
+    def table(self) -> Frame:
         return _frame([_table_row(self, each) for each in self.results]).set_index("model")
 
     @property
-    def folds(self) -> Any:
+    def folds(self) -> Frame:
         scoring, first = self.setup.protocol.scoring.name, ("model", "repeat", "fold")
         rows = [
             {**dict.fromkeys(first), "score": outcome.scores[scoring], **_fold_row(self, outcome)}
@@ -173,11 +174,11 @@ class Comparison(Ranking, Plots):
         return _frame(rows).rename(columns={"n_features": "features_used"})
 
     @property
-    def best_(self) -> Any:
+    def best_(self) -> Estimator:
         return self.models_.get(self.best_name_)
 
     @property
-    def recommended_model_(self) -> Any:
+    def recommended_model_(self) -> Estimator:
         return self.models_.get(self.recommended_ or "")
 
     @property
@@ -185,11 +186,11 @@ class Comparison(Ranking, Plots):
         return next((name for name in self.names if name in self.models_), None)
 
     @property
-    def best_fitted_(self) -> Any:
+    def best_fitted_(self) -> Estimator:
         return self.models_.get(self.best_fitted_name_ or "")
 
     @property
-    def models_(self) -> Mapping[str, Any]:
+    def models_(self) -> Facts:
         return {o.model: o.estimator for o in self.outcomes if o.estimator is not None}
 
     def top_features(
@@ -208,13 +209,13 @@ class Comparison(Ranking, Plots):
         return [(row["feature"], row["weight"], row["class"]) for row in rows]
 
     @property
-    def predictions(self) -> Any:
+    def predictions(self) -> Frame:
         """Predictions for samples that a model was not fitted to, of the first repeat: a data frame
         with the index of X, with ``true``, ``fold`` (from 0, as in `folds`), the class by each
         model, and where it has probabilities ``"model: class"`` for each class, of two for the
         second."""
         held, labels = _held_out(self), np.array(self.setup.classes, object)
-        columns: dict[str, Any] = {
+        columns: Record = {
             "true": labels[held["true"]],
             "fold": [k for k, fold in enumerate(self.setup.rows) for _ in fold],
         }
@@ -254,11 +255,11 @@ class Comparison(Ranking, Plots):
         return first_screen(self.facts)
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Record:
         """All of it but the predictions as plain values, from which it is printed."""
         return _facts(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """All of it as plain values, ready to be written as JSON; non-finite numbers are None."""
         found = {"predictions": _held_out(self), "clinical": _clinical(self)}
         return dict(plain({**self.facts, **found}))
@@ -284,11 +285,11 @@ class Comparison(Ranking, Plots):
         write_report(self, path)
 
 
-def _frame(rows: Any, index: Any = None) -> Any:
+def _frame(rows: object, index: object = None) -> Frame:
     return optional("pandas", "a table of a comparison").DataFrame(rows, index=index)
 
 
-def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
+def _table_row(found: Comparison, result: ModelResult) -> Record:
     scoring, *others = (metric.name for metric in found.setup.protocol.metrics)
     row = found.row(result.model, scoring)
     costs = ("features_used", "stability", "seconds_per_fit", "relative_gap", "folds", "kind")
@@ -305,7 +306,7 @@ def _table_row(found: Comparison, result: ModelResult) -> dict[str, Any]:
     }
 
 
-def _facts(found: Comparison) -> dict[str, Any]:
+def _facts(found: Comparison) -> Record:
     """All of it but the predictions."""
     setup, tally, protocol = found.setup, found.tally, asdict(found.setup.protocol)
     gaps = [o.relative_gap for o in found.outcomes if not math.isnan(o.relative_gap)]
@@ -361,7 +362,7 @@ def _facts(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
+def _model(found: Comparison, result: ModelResult) -> Record:
     name, final = result.model, found.finals.get(result.model)
     certificate = getattr(found.models_.get(name), "certificate_", None)
     known = None if certificate is None else {n: getattr(certificate, n) for n in OF_CERTIFICATE}
@@ -391,7 +392,7 @@ def _model(found: Comparison, result: ModelResult) -> dict[str, Any]:
     }
 
 
-def _fold_row(found: Comparison, outcome: Outcome) -> dict[str, Any]:
+def _fold_row(found: Comparison, outcome: Outcome) -> Record:
     """One model on one fold."""
     assert outcome.fold is not None
     repeat, fold = divmod(outcome.fold, found.setup.protocol.folds)
@@ -408,7 +409,7 @@ def _fold_row(found: Comparison, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _features(found: Comparison, model: str, limit: int) -> list[dict[str, Any]]:
+def _features(found: Comparison, model: str, limit: int) -> list[Record]:
     """The features that weigh most in a model fitted to all rows; none without such a model."""
     final, setup = found.finals.get(model), found.setup
     chosen = [outcome.used for outcome in found.scored if outcome.model == model]
@@ -416,7 +417,7 @@ def _features(found: Comparison, model: str, limit: int) -> list[dict[str, Any]]
     return [] if final is None else feature_rows(final.used, chosen, *data, limit)
 
 
-def _held_out(found: Comparison) -> dict[str, Any]:
+def _held_out(found: Comparison) -> Record:
     """Predictions for the test rows of the first repeat, fold by fold; None where not finished."""
     setup = found.setup
     rows = [row for fold in setup.rows for row in fold]
@@ -427,7 +428,7 @@ def _held_out(found: Comparison) -> dict[str, Any]:
     return {"true": [setup.codes[row] for row in rows], "rows": numbers, **ids, **known}
 
 
-def _clinical(found: Comparison) -> dict[str, Any] | None:
+def _clinical(found: Comparison) -> Record | None:
     """The clinical numbers of each model by name; None where no class is the positive one."""
     setup = found.setup
     if setup.positive is None:
@@ -438,7 +439,7 @@ def _clinical(found: Comparison) -> dict[str, Any] | None:
     return {"positive": setup.classes[setup.positive], "models": models}
 
 
-def _summary(setup: Setup, held: Mapping[str, Any], name: str) -> ClinicalSummary | None:
+def _summary(setup: Setup, held: Facts, name: str) -> ClinicalSummary | None:
     """Each row once, as first held out; None without probabilities, or rows of both kinds."""
     labels, positive = np.array(setup.classes, object), setup.positive
     if positive is None:
@@ -468,9 +469,9 @@ def _summary(setup: Setup, held: Mapping[str, Any], name: str) -> ClinicalSummar
     )
 
 
-def _joined(found: Comparison, name: str) -> dict[str, Any]:
+def _joined(found: Comparison, name: str) -> Record:
     known = {o.fold: o.held for o in found.scored if o.model == name and o.held}
-    joined: dict[str, list[Any]] = {"label": [], "scores": [], "probabilities": []}
+    joined: dict[str, list[object]] = {"label": [], "scores": [], "probabilities": []}
     for fold, test in enumerate(found.setup.rows):
         held, blank = known.get(fold, {}), [None] * len(test)
         joined["label"] += held.get("labels") or blank

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t
 
+from proxmargin.runtime.types import Frame, Record
 from proxmargin.studies.comparing.metrics import MetricRange
 from proxmargin.studies.stats import holm
 from proxmargin.studies.stats.scores import (
@@ -132,13 +133,13 @@ class Evidence:
             notes=tuple(_notes(n_splits, len(values), left_out)),
         )
 
-    def row(self, model: str) -> dict[str, Any]:
+    def row(self, model: str) -> Record:
         """The numbers of one model, NaN where there are none, and whether it is equivalent."""
         index = self.models.index(model)
         numbers = {name: float(getattr(self, name)[index]) for name in COLUMNS}
         return {**numbers, "n": self.n_splits, "equivalent": model in self.equivalent}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each model, in the order given."""
         import pandas as pd
 
@@ -216,7 +217,7 @@ class ModelPairs:
             columns[name][best] = own
         return columns
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each pair: first, second, and the numbers."""
         columns = {key: value for key, value in vars(self).items() if key != "names"}
         return pairs_frame(self.names, **columns)

@@ -16,7 +16,9 @@ from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.models.selection.scoring import OF_LOSSES
+from proxmargin.runtime.types import Record, Values
 
 Array = NDArray[np.float64]
 
@@ -37,7 +39,7 @@ class HeldOutPredictions:
 
     codes: NDArray[np.intp]  # of the true classes
     labels: NDArray[np.intp]  # of the predicted ones
-    classes: NDArray[Any]
+    classes: Values
     scores: Array | None = None  # (n,), or (n, n_classes) of more than two classes
     probabilities: Array | None = None  # (n, n_classes)
     weights: Array | None = None
@@ -53,9 +55,7 @@ class HeldOutPredictions:
     def rows(self, index: NDArray[np.intp]) -> HeldOutPredictions:
         """Some of the rows."""
         names = ("scores", "probabilities", "weights", "X")
-        picked: dict[str, Any] = {
-            n: v if (v := getattr(self, n)) is None else v[index] for n in names
-        }
+        picked: Record = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
         return replace(self, codes=self.codes[index], labels=self.labels[index], **picked)
 
 
@@ -120,7 +120,7 @@ def _roc_auc(held_out: HeldOutPredictions) -> float:
     return _auc(held_out.codes == 1, score_levels(scores) if finite else scores, held_out)
 
 
-def _auc(positive: NDArray[np.bool_], scores: NDArray[Any], held_out: HeldOutPredictions) -> float:
+def _auc(positive: NDArray[np.bool_], scores: Values, held_out: HeldOutPredictions) -> float:
     return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
 
 
@@ -154,7 +154,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType({each.name: each for each in _O
 _NEGATED = {scorer: loss for loss, scorer in OF_LOSSES.items()}
 
 
-def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
+def metrics_of(scoring: object, metrics: Iterable[object]) -> list[Metric]:
     """The scoring first, then the other metrics; raises ValueError where there is none such."""
     if isinstance(metrics, str):
         metrics = [metrics]
@@ -167,7 +167,7 @@ def metrics_of(scoring: Any, metrics: Iterable[Any]) -> list[Metric]:
     return list(unique.values())
 
 
-def metric_of(scoring: Any, parameter: str = "scoring") -> Metric:
+def metric_of(scoring: object, parameter: str = "scoring") -> Metric:
     """The metric for a name, or for a scorer as scikit-learn takes it; else raises ValueError."""
     if isinstance(scoring, str) and scoring in METRICS:
         return METRICS[scoring]
@@ -240,14 +240,14 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, held_out: HeldOutPredictions | None = None) -> None:
         self.held_out = held_out
 
-    def fit(self, X: Any, y: Any) -> _Answers:
+    def fit(self, X: Features, y: Labels) -> _Answers:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Values:
         return self._known.classes
 
     @property
@@ -255,15 +255,15 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         assert self.held_out is not None
         return self.held_out
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Features) -> Values:
         return np.asarray(self.classes_[self._known.labels])
 
     @available_if(_has("scores"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array | None:
+    def decision_function(self, X: Features) -> Array | None:
         return self._known.scores
 
     @available_if(_has("probabilities"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array | None:
+    def predict_proba(self, X: Features) -> Array | None:
         return self._known.probabilities
 
 

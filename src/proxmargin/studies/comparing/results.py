@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.runtime.types import Facts, Record
 from proxmargin.studies.comparing.agreement import Agreement
 from proxmargin.studies.comparing.evidence import COLUMNS, Evidence, Traits
 from proxmargin.studies.comparing.metrics import basis_of
@@ -37,7 +37,7 @@ class ModelResult:
     passes: float
     relative_gap: float  # the largest certified one; NaN without a certificate
     certified: bool | None  # whether all of them met their tolerance
-    settings: dict[str, Any]  # chosen on all data; empty when that was not finished
+    settings: Record  # chosen on all data; empty when that was not finished
     probabilities: str  # whose they are
 
     @classmethod
@@ -136,7 +136,7 @@ class Ranking:
             )
         return self._evidence[name]
 
-    def row(self, model: str, metric: str) -> dict[str, Any]:
+    def row(self, model: str, metric: str) -> Record:
         """The numbers of one model by one metric; of the majority class its mean alone."""
         evidence = self.evidence(metric)
         if model in evidence.models:
@@ -165,12 +165,12 @@ class Ranking:
         return Agreement.of(judged, self.scored, self.setup)
 
     @property
-    def missed(self) -> dict[str, Any]:
+    def missed(self) -> Record:
         """The difference that these data would usually miss (`Agreement.missed`)."""
         basis = basis_of(self.setup.protocol.scoring.name, _tested(self.outcomes, self.setup))
         return self.agreement.missed(self.evidence(), self.setup, basis)
 
-    def choices(self) -> list[dict[str, Any]]:
+    def choices(self) -> list[Record]:
         """The most accurate, the simplest and the most stable of the models that are not
         distinguishable from the best, with what each costs in mean score; and the recommended."""
         evidence = self.evidence()
@@ -275,15 +275,15 @@ def _tested(outcomes: Sequence[Outcome], setup: Setup) -> NDArray[np.float64]:
     return np.maximum(np.asarray(setup.tested) * counts[0] / counts[1], 1.0)
 
 
-def mean(values: Any) -> float:
+def mean(values: Sequence[float] | Array) -> float:
     return float(np.mean(values)) if len(values) else np.nan
 
 
-def deviation(values: Any) -> float:
+def deviation(values: list[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
-def selection_stability(chosen: Sequence[Mapping[str, Any]], n_features: int) -> float:
+def selection_stability(chosen: Sequence[Facts], n_features: int) -> float:
     """Nogueira's measure (Nogueira, Sechidis and Brown 2018, JMLR 18, 174) of the sets ``used`` of
     each fold: ``1 - mean_f s_f^2 / (k/p (1 - k/p))`` for the unbiased variances ``s_f^2`` of
     selections and the mean size k. At most 1, near 0 for random sets; NaN for one set, or all empty
@@ -303,13 +303,13 @@ def selection_stability(chosen: Sequence[Mapping[str, Any]], n_features: int) ->
 
 
 def feature_rows(
-    final: Mapping[str, Any],
-    chosen: Sequence[Mapping[str, Any]],
+    final: Facts,
+    chosen: Sequence[Facts],
     names: Sequence[str],
     scale: Sequence[float],
     classes: Sequence[str],
     limit: int,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """The features that weigh most in a model: ``final`` is the ``used`` of the fit to all rows,
     ``chosen`` those of the folds. ``weight`` is per standard deviation and speaks for ``class`` if
     positive; ``frequency`` is the share of the folds with the feature, ``sign_agreement`` of these
@@ -341,13 +341,13 @@ def feature_rows(
     ]
 
 
-def _numbers_of(used: Mapping[str, Any], n_features: int) -> NDArray[np.intp]:
+def _numbers_of(used: Facts, n_features: int) -> NDArray[np.intp]:
     listed = used["features"]
     return np.arange(n_features) if listed is None else np.array(listed, np.intp)
 
 
 def _in_folds(
-    chosen: Sequence[Mapping[str, Any]],
+    chosen: Sequence[Facts],
     features: NDArray[np.intp],
     rows: NDArray[np.intp],
     weights: Array,

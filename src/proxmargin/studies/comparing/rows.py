@@ -19,10 +19,12 @@ from sklearn.model_selection import (
 from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
+from proxmargin.data.inputs.kinds import Labels, Splits
 from proxmargin.data.inputs.parameters import check_folds, check_number
 from proxmargin.data.inputs.preprocessing import fitted_transformer
 from proxmargin.data.inputs.targets import refuse_small_classes
 from proxmargin.data.inputs.validation import validated, validated_weights
+from proxmargin.runtime.types import Estimator, Record, Values
 
 INNER_FOLDS = 3  # as few as tell a choice: each costs a path for every outer fold
 # half of the largest class goes into a training part, which is then halved again
@@ -36,25 +38,25 @@ class LabelledRows:
     """Samples with labels, weights and groups."""
 
     X: Any  # (n_samples, n_features) array or CSR matrix; as given, until `prepared` transforms it
-    y: NDArray[Any]
-    weights: NDArray[Any] | None = None  # above 0
-    names: NDArray[Any] | None = None  # of the features, where the caller gave a data frame
-    groups: NDArray[Any] | None = None  # samples of one are never on both sides of a split
+    y: Values
+    weights: Values | None = None  # above 0
+    names: Values | None = None  # of the features, where the caller gave a data frame
+    groups: Values | None = None  # samples of one are never on both sides of a split
     numbers: NDArray[np.intp] | None = None  # of rows in the caller's data; None if all are here
-    ids: NDArray[Any] | None = None  # names of the samples, where the caller has such
-    preprocess: Any = None  # a transformer that is not fitted
+    ids: Values | None = None  # names of the samples, where the caller has such
+    preprocess: Estimator | None = None  # a transformer that is not fitted
     outputs: tuple[str, ...] = ()  # names of what the transformer returns, fitted to all rows
     in_time: bool = False  # whether splits are to test later rows than they train on
 
     @classmethod
     def checked(
         cls,
-        estimator: Any,
+        estimator: Estimator,
         X: Any,
         y: Any,
         sample_weight: Any = None,
-        groups: Any = None,
-        preprocess: Any = None,
+        groups: Labels | None = None,
+        preprocess: Estimator | None = None,
         ids: Any = None,
     ) -> LabelledRows:
         """The caller's data as the estimators use them; samples of weight zero are left out."""
@@ -109,7 +111,7 @@ class LabelledRows:
     def rows(self, index: NDArray[np.intp]) -> LabelledRows:
         """Some of the samples."""
         names = ("weights", "groups", "ids")
-        own: dict[str, Any] = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
+        own: Record = {n: v if (v := getattr(self, n)) is None else v[index] for n in names}
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
         return replace(self, X=X, y=self.y[index], **own)
 
@@ -120,7 +122,7 @@ class LabelledRows:
         transformer = fitted_transformer(self.preprocess, self.X, self.y)
         return self.transformed(transformer), transformer
 
-    def transformed(self, transformer: Any) -> LabelledRows:
+    def transformed(self, transformer: Estimator) -> LabelledRows:
         """These samples as a fitted transformer returns them; None leaves them as they are."""
         if transformer is None:
             return self
@@ -130,7 +132,7 @@ class LabelledRows:
             raise ValueError("preprocess leaves entries that are not finite numbers")
         return replace(self, X=X, preprocess=None, outputs=self._names_after(transformer, X))
 
-    def _names_after(self, transformer: Any, X: Any) -> tuple[str, ...]:
+    def _names_after(self, transformer: Estimator, X: Values) -> tuple[str, ...]:
         """Names of the features that the transformer returns."""
         given = [f"x{j}" for j in range(self.n_features)] if self.names is None else self.names
         try:
@@ -162,7 +164,7 @@ class LabelledRows:
         return np.ones(self.n_samples) if self.weights is None else self.weights
 
 
-def _refuse_measurements(y: Any) -> None:
+def _refuse_measurements(y: Labels) -> None:
     """Raise ValueError for labels that are measurements, and say what to do."""
     values = np.asarray(y)
     if values.dtype.kind != "f" or values.ndim != 1 or not np.isfinite(values).all():
@@ -175,7 +177,7 @@ def _refuse_measurements(y: Any) -> None:
         )
 
 
-def _checked_ids(ids: Any, X: Any) -> NDArray[Any] | None:
+def _checked_ids(ids: Any, X: Values) -> Values | None:
     """Those given, or the index of a data frame, unless that only counts the rows."""
     count = X.shape[0] if hasattr(X, "shape") else len(X)
     if ids is None:
@@ -200,7 +202,7 @@ class TrainTestRows:
 
 
 def outer_splits(
-    data: LabelledRows, cv: Any, repeats: int, seed: int
+    data: LabelledRows, cv: Splits, repeats: int, seed: int
 ) -> tuple[list[TrainTestRows], list[str]]:
     """The folds of all repeats, and notes on how they differ from what was asked for. A number
     means shuffled stratified folds (or of whole groups), no more than the smallest class has
@@ -295,7 +297,7 @@ def _in_repeats(splits: list[TrainTestRows], count: int) -> list[TrainTestRows]:
 
 
 def _number_of_folds(
-    data: LabelledRows, cv: int, classes: NDArray[Any], counts: NDArray[np.intp]
+    data: LabelledRows, cv: int, classes: Values, counts: NDArray[np.intp]
 ) -> tuple[int, list[str]]:
     if data.groups is not None:
         groups = np.unique(data.groups).size
@@ -345,7 +347,7 @@ def _notes_on_tests(data: LabelledRows, splits: list[TrainTestRows]) -> list[str
     return [f"folds that hold out a single class have no area under a curve: {which}"]
 
 
-def _refuse_small(classes: NDArray[Any], counts: NDArray[np.intp]) -> None:
+def _refuse_small(classes: Values, counts: NDArray[np.intp]) -> None:
     if classes.size < 2:
         raise ValueError(f"there is only one class ({classes[0]}): nothing to classify")
     # training parts of classes of two have one of each, which no second split leaves in

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,6 +36,7 @@ from proxmargin.models.selection.scoring import warn_of_repeated_ids
 from proxmargin.runtime.brief import users_level, with_pages
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried
+from proxmargin.runtime.types import Estimator, Facts, Record, Values
 from proxmargin.solvers.resuming.journal import Identity
 from proxmargin.studies.comparing.candidates import Candidate, baselines_for, named_candidates
 from proxmargin.studies.comparing.comparison import Comparison
@@ -73,7 +74,7 @@ def compare(
     X: Features,
     y: Labels,
     *,
-    models: str | Iterable[str | Candidate] | Mapping[str, Any] = "all",
+    models: str | Iterable[str | Candidate] | Facts = "all",
     cv: Splits | None = None,
     repeats: int | None = None,
     scoring: str | Callable[..., float] = "balanced_accuracy",
@@ -87,7 +88,7 @@ def compare(
     time_limit: float | None = None,
     quick: bool = False,
     progress: bool = True,
-    preprocess: Any = None,
+    preprocess: Estimator | None = None,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     positive: Any = None,
@@ -279,7 +280,7 @@ def compare(
     return comparison
 
 
-def _known_class(positive: Any, y: Any) -> str:
+def _known_class(positive: object, y: Values) -> str:
     classes = [str(label) for label in np.unique(y)]
     if str(positive) not in classes:
         raise ValueError(f"positive={positive!r} is no class; there are {', '.join(classes)}")
@@ -292,7 +293,7 @@ def repeats_of(n_samples: int) -> int:
     return next((count for below, count in REPEATS if n_samples < below), 1)
 
 
-def _seed(random_state: Any, run_dir: str | os.PathLike[str] | None) -> int:
+def _seed(random_state: Seed, run_dir: str | os.PathLike[str] | None) -> int:
     """The seed; without one of its own that of the run that is continued."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
@@ -312,7 +313,7 @@ def _directory(
     data: LabelledRows,
     metrics: Sequence[Metric],
     setup: Setup,
-    cv: Any,
+    cv: Splits,
 ) -> RunDirectory:
     """The run directory, known by its data and by what decides the result."""
     candidates = {task.candidate.name: task.candidate for task in tasks}
@@ -339,10 +340,10 @@ def _directory(
 class _Settings:
     """What decides a comparison besides the data, as the parameters of an estimator."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: object) -> None:
         self.settings = settings
 
-    def get_params(self, deep: bool = False) -> dict[str, Any]:
+    def get_params(self, deep: bool = False) -> Record:
         return self.settings
 
 

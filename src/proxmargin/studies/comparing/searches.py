@@ -14,6 +14,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.types import Estimator, Record, Values
 from proxmargin.studies.comparing.metrics import HeldOutPredictions
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
 
@@ -53,9 +54,9 @@ class Tally:
         )
 
 
-def fitted(model: Any, data: LabelledRows) -> Any:
+def fitted(model: Estimator, data: LabelledRows) -> Estimator:
     """The model, fitted to weighted samples; with their groups if it splits them again."""
-    given: dict[str, Any] = {}
+    given: Record = {}
     if data.weights is not None:
         if not has_fit_parameter(model, "sample_weight") and not isinstance(model, BaseSearchCV):
             raise ValueError(
@@ -67,7 +68,7 @@ def fitted(model: Any, data: LabelledRows) -> Any:
     return model.fit(data.X, data.y, **given)
 
 
-def held_out(model: Any, data: LabelledRows, classes: NDArray[Any]) -> HeldOutPredictions:
+def held_out(model: Estimator, data: LabelledRows, classes: Values) -> HeldOutPredictions:
     """What a fitted model says about rows; ``classes`` are those of the whole data."""
     labels, scores = said_of(model, data.X, classes)
     return HeldOutPredictions(
@@ -80,7 +81,7 @@ def held_out(model: Any, data: LabelledRows, classes: NDArray[Any]) -> HeldOutPr
     )
 
 
-def said_of(model: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp], Array | None]:
+def said_of(model: Estimator, X: Values, classes: Values) -> tuple[NDArray[np.intp], Array | None]:
     """Numbers of the predicted classes, and the decision values (`_scores_of`), which are computed
     once for the margin models of this library, as those give the classes."""
     from proxmargin.models.fitting.base import MarginEstimator
@@ -91,7 +92,7 @@ def said_of(model: Any, X: Any, classes: NDArray[Any]) -> tuple[NDArray[np.intp]
     return np.searchsorted(classes, labels), scores
 
 
-def _scores_of(model: Any, X: Any, n_classes: int) -> Array | None:
+def _scores_of(model: Estimator, X: Values, n_classes: int) -> Array | None:
     """The decision values, one a sample and class, or one a sample of two classes; else None."""
     if not hasattr(model, "decision_function"):
         return None
@@ -100,13 +101,13 @@ def _scores_of(model: Any, X: Any, n_classes: int) -> Array | None:
     return scores if scores.shape == expected else None  # such as those of pairs of classes
 
 
-def own_probabilities(model: Any, X: Any) -> Array | None:
+def own_probabilities(model: Estimator, X: Values) -> Array | None:
     """The model's own probabilities, where it has them."""
     own = hasattr(model, "predict_proba")
     return np.asarray(model.predict_proba(X), np.float64) if own else None
 
 
-def features_used(model: Any) -> int:
+def features_used(model: Estimator) -> int:
     """Features with a nonzero coefficient; all of them for models without coefficients."""
     coef = coefficients(model)
     if isinstance(model, DummyClassifier):
@@ -116,7 +117,7 @@ def features_used(model: Any) -> int:
     return int(np.count_nonzero(np.any(coef != 0, axis=0)))
 
 
-def coefficients(model: Any) -> Array | None:
+def coefficients(model: Estimator) -> Array | None:
     """(n_rows, n_features) in the units of the data, or None."""
     steps = getattr(model, "steps", None)
     if steps is not None:
@@ -134,7 +135,7 @@ def coefficients(model: Any) -> Array | None:
     return np.atleast_2d(dense)
 
 
-def _of_pipeline(model: Any, steps: Any) -> Array | None:
+def _of_pipeline(model: Estimator, steps: Any) -> Array | None:
     """Those of a pipeline that only rescales the features before a linear model."""
     coef = coefficients(steps[-1][1])
     scale = np.ones(getattr(model, "n_features_in_", -1) if coef is None else coef.shape[1])
@@ -221,7 +222,7 @@ class SearchPredictions:
         labels = decisions.argmax(axis=2) if many else (decisions > 0).astype(np.intp)
         self._put(split, data.n_samples, labels, decisions)
 
-    def add_models(self, split: TrainTestRows, data: LabelledRows, X: Any, models: Any) -> None:
+    def add_models(self, split: TrainTestRows, data: LabelledRows, X: Values, models: Any) -> None:
         """Models of all settings, one after the other, for the held-out rows X."""
         sizes, found, classes = [], [], np.unique(data.y)
         for model in models:
@@ -252,15 +253,15 @@ class _Path:
 
     parameter: ClassVar[str]
 
-    def templates(self, make: Make) -> list[Any]:
+    def templates(self, make: Make) -> list[Estimator]:
         """The estimators whose strength varies, one a mix of norms, with checked parameters."""
         raise NotImplementedError
 
-    def grid(self, template: Any, assembly: Any) -> Array:
+    def grid(self, template: Estimator, assembly: Any) -> Array:
         """The strengths of one of them, the strongest penalty first."""
         raise NotImplementedError
 
-    def mix(self, template: Any) -> Settings:
+    def mix(self, template: Estimator) -> Settings:
         return {}
 
     def tried(
@@ -312,17 +313,17 @@ class AlphaPath(_Path):
     def at(self, setting: Settings, values: tuple[float, ...]) -> AlphaPath:
         return replace(self, l1_ratios=(setting["l1_ratio"],), values=values[::-1])
 
-    def templates(self, make: Make) -> list[Any]:
+    def templates(self, make: Make) -> list[Estimator]:
         return [make().set_params(l1_ratio=ratio, tol=self.tol) for ratio in self.l1_ratios]
 
-    def grid(self, template: Any, assembly: Any) -> Array:
+    def grid(self, template: Estimator, assembly: Any) -> Array:
         from proxmargin.models.paths.grid import default_grid
 
         if self.values:
             return np.array(self.values)
         return default_grid(template, assembly, self.n_alphas, self.eps)
 
-    def mix(self, template: Any) -> Settings:
+    def mix(self, template: Estimator) -> Settings:
         return {"l1_ratio": template.l1_ratio}
 
 
@@ -337,10 +338,10 @@ class CPath(_Path):
     def at(self, setting: Settings, values: tuple[float, ...]) -> CPath:
         return replace(self, values=values)
 
-    def templates(self, make: Make) -> list[Any]:
+    def templates(self, make: Make) -> list[Estimator]:
         return [make().set_params(tol=self.tol)]
 
-    def grid(self, template: Any, assembly: Any) -> Array:
+    def grid(self, template: Estimator, assembly: Any) -> Array:
         return np.array(self.values, np.float64)
 
 

@@ -28,6 +28,7 @@ import proxmargin
 from proxmargin.data.designs import as_design, moments
 from proxmargin.models.classifiers.multiclass import MulticlassSVC
 from proxmargin.runtime.files import replaced, taken
+from proxmargin.runtime.types import Estimator, Facts, Record
 from proxmargin.solvers.resuming.journal import Identity
 from proxmargin.studies.comparing.candidates import Candidate
 from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
@@ -103,7 +104,7 @@ class Setup:
     ids: Sequence[int | str] | None = None  # names of the samples, if they have such
     groups: Sequence[int] | None = None  # group of each sample, where there are groups
     # what was found in the data before anything was fitted
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Facts = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -116,7 +117,7 @@ class Setup:
         return len(self.feature_names)
 
     @property
-    def row_ids(self) -> list[Any]:
+    def row_ids(self) -> list[object]:
         """The name of each sample, or its number in the caller's data."""
         return list(self.ids or self.numbers or range(self.n_samples))
 
@@ -135,12 +136,12 @@ class Setup:
     def model(self, name: str) -> ModelFacts:
         return next(each for each in self.models if each.name == name)
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> Record:
         """As JSON has it."""
         return asdict(self)
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Setup:
+    def from_plain(cls, plain: Facts) -> Setup:
         protocol = dict(plain["protocol"])
         metrics = [MetricFacts(**each) for each in protocol.pop("metrics")]
         models = [ModelFacts(**each) for each in plain["models"]]
@@ -155,7 +156,7 @@ def setup_of(
     candidates: Sequence[Candidate],
     metrics: Sequence[Metric],
     name: str | None,
-    card: Mapping[str, Any],
+    card: Facts,
     notes: Sequence[str],
 ) -> Setup:
     """The setup of a comparison that is about to begin."""
@@ -334,7 +335,7 @@ def read_run(run_dir: str | os.PathLike[str]) -> tuple[Setup, list[Outcome], boo
     return Setup.from_plain(facts["setup"]), outcomes, len(outcomes) == len(found)
 
 
-def _read_facts(path: Path) -> Mapping[str, Any]:
+def _read_facts(path: Path) -> Facts:
     name = os.fspath(path)
     if not (path / RUN).exists():
         raise ValueError(f"{name} is no directory of a comparison: it has no {RUN}")
@@ -357,7 +358,7 @@ def _model_file(path: Path, number: int, model: str) -> Path:
     return path / MODELS / f"{number:05d}-{re.sub(r'[^A-Za-z0-9_-]', '_', model)[:NAMED]}.pmz"
 
 
-def _saved(estimator: Any, file: Path) -> bool:
+def _saved(estimator: Estimator, file: Path) -> bool:
     """Whether the model was saved; those of other libraries cannot be."""
     from proxmargin.data.inputs.preprocessing import Preprocessed
     from proxmargin.files.models.model import save_model

@@ -10,6 +10,7 @@ import numpy as np
 
 from proxmargin.runtime.brief import Listing, html_line, number
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Axes, Facts, Frame, Record
 from proxmargin.studies.stats import (
     Friedman,
     Nemenyi,
@@ -107,7 +108,7 @@ class SeveralComparisons:
         return tuple(name for name, p in pairs if p > self.alpha)
 
     @property
-    def table(self) -> Any:
+    def table(self) -> Frame:
         """A frame with a row for each model: a column for each data set, and the average rank."""
         pandas = optional("pandas", "a table of comparisons")
         frame = pandas.DataFrame(
@@ -116,7 +117,7 @@ class SeveralComparisons:
         frame["average_rank"] = self.average_ranks
         return frame
 
-    def tests(self) -> Any:
+    def tests(self) -> Frame:
         """A frame with a row for each pair of models that have ranks.
 
         Nemenyi's p-values are adjusted for all pairs; beside them those of Wilcoxon's signed ranks,
@@ -131,10 +132,10 @@ class SeveralComparisons:
         scores = pandas.DataFrame(self.scores[: len(judged)].T, columns=judged)
         signed = wilcoxon_signed_ranks(scores, method=method)
         frame["p_wilcoxon"] = signed.to_frame()["pvalue"]
-        frame["p_wilcoxon_holm"] = holm(frame["p_wilcoxon"].to_numpy())
+        frame["p_wilcoxon_holm"] = np.asarray(holm(frame["p_wilcoxon"].to_numpy()))
         return frame
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw average ranks with the critical difference: a `CriticalDifferenceDisplay`."""
         from proxmargin.studies.displays.fits import CriticalDifferenceDisplay
 
@@ -142,7 +143,7 @@ class SeveralComparisons:
             raise ValueError("ranks need two models or more with scores on two data sets or more")
         return CriticalDifferenceDisplay(self.nemenyi).plot(ax)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """All of it as plain values, ready to be written as JSON; NaN where there is no number."""
         rows = zip(self.models, self.scores.tolist(), self.average_ranks.tolist(), strict=True)
         tests, pairs = self.friedman, self.nemenyi
@@ -215,7 +216,7 @@ class SeveralComparisons:
 
 
 def compare_several(
-    comparisons: Mapping[str, Comparison | Mapping[str, Any]],
+    comparisons: Mapping[str, Comparison | Facts],
     *,
     metric: str | None = None,
     alpha: float = 0.05,
@@ -335,7 +336,7 @@ def _notes(scores: Floats, missing: Sequence[str], datasets: Sequence[str]) -> I
         )
 
 
-def _agreed_direction(facts: Mapping[str, Mapping[str, Any]], metric: str) -> bool:
+def _agreed_direction(facts: Mapping[str, Facts], metric: str) -> bool:
     """Whether a larger score of the metric is better."""
     found = set()
     for name, each in facts.items():
@@ -350,7 +351,7 @@ def _agreed_direction(facts: Mapping[str, Mapping[str, Any]], metric: str) -> bo
     return found.pop()
 
 
-def _means(facts: Mapping[str, Any], metric: str) -> dict[str, float]:
+def _means(facts: Facts, metric: str) -> dict[str, float]:
     """The mean score of each model, NaN where there is none; without the majority, from which a
     difference would be no news."""
     models = [each for each in facts["models"] if each["name"] != MAJORITY]

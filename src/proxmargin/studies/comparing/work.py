@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator, margin_model
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.types import Estimator, Record, Values
 from proxmargin.studies.comparing.candidates import Candidate
 from proxmargin.studies.comparing.metrics import METRICS, HeldOutPredictions, Metric
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows, inner_splits
@@ -99,27 +99,27 @@ class Outcome:
     # the features with a coefficient: ``features`` (their numbers; None for all of them) and
     # ``weights``, a list a class; of a fit to all rows ``largest`` (`_largest`); empty for models
     # without coefficients
-    used: dict[str, Any] = field(default_factory=dict)
+    used: Record = field(default_factory=dict)
     # predictions for the test rows, if kept: ``labels``, ``scores``, ``probabilities``
-    held: dict[str, Any] = field(default_factory=dict)
-    curve: dict[str, Any] = field(default_factory=dict)  # inner scores along the strength
+    held: Record = field(default_factory=dict)
+    curve: Record = field(default_factory=dict)  # inner scores along the strength
     # wall-clock seconds of the task, and those of them in which kernels were compiled
     spent: float = 0.0
     compiling: float = 0.0
     messages: tuple[str, ...] = ()  # other warnings, each once
     probabilities: str = ""  # whose they are: a key of `PROBABILITIES`
-    estimator: Any = None  # the refit on all rows
+    estimator: Estimator | None = None  # the refit on all rows
 
     @property
     def key(self) -> tuple[str, int]:
         return self.model, -1 if self.fold is None else self.fold
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> Record:
         """Everything but the estimator, as JSON has it; numbers keep all their bits."""
         return asdict(replace(self, estimator=None))
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> Outcome:
+    def from_plain(cls, plain: Record) -> Outcome:
         tally, messages = Tally(**plain["tally"]), (*plain["messages"],)
         return cls(**{**plain, "tally": tally, "messages": messages})
 
@@ -203,7 +203,7 @@ def _searched(
     return tried, replace(choice, end=end)
 
 
-def _source(model: Any, choice: ChosenSettings) -> str:
+def _source(model: Estimator, choice: ChosenSettings) -> str:
     """Whose the probabilities of a fitted model are."""
     if hasattr(model, "predict_proba"):
         return OWN
@@ -212,7 +212,7 @@ def _source(model: Any, choice: ChosenSettings) -> str:
     return JUDGED_ONLY if margin_model(model) is None else CALIBRATED
 
 
-def _settings(model: Any, choice: ChosenSettings) -> Settings:
+def _settings(model: Estimator, choice: ChosenSettings) -> Settings:
     """The chosen settings; of a classifier that has chosen by itself its choice."""
     own = dict(getattr(model, "best_params_", {}))
     if hasattr(model, "cv_scores_"):
@@ -223,7 +223,7 @@ def _settings(model: Any, choice: ChosenSettings) -> Settings:
     return {name: v if isinstance(v, kept) else str(v) for name, v in plain.items()}
 
 
-def _used(model: Any, ready: LabelledRows, is_final: bool) -> dict[str, Any]:
+def _used(model: Estimator, ready: LabelledRows, is_final: bool) -> Record:
     """The features with a coefficient, and their coefficients; constant ones are no selection, and
     count as used where all others are."""
     coef = coefficients(model)
@@ -239,7 +239,7 @@ def _used(model: Any, ready: LabelledRows, is_final: bool) -> dict[str, Any]:
     return {"features": np.flatnonzero(used).tolist(), "weights": coef[:, used].tolist(), **more}
 
 
-def _largest(coef: Array, ready: LabelledRows) -> dict[str, Any]:
+def _largest(coef: Array, ready: LabelledRows) -> Record:
     """Of the ``features`` of the largest weights: the area under the ROC curve of each alone, for
     the class where its weight is largest, and the correlated ones, the closest first."""
     design, shares = as_design(ready.X), ready.shares / ready.shares.sum()
@@ -261,7 +261,7 @@ def _largest(coef: Array, ready: LabelledRows) -> dict[str, Any]:
     return {"features": top.tolist(), "auc": areas.tolist(), "partners": found}
 
 
-def _plain(judged: HeldOutPredictions) -> dict[str, Any]:
+def _plain(judged: HeldOutPredictions) -> Record:
     arrays = {name: getattr(judged, name) for name in ("labels", "scores", "probabilities")}
     return {name: None if each is None else each.tolist() for name, each in arrays.items()}
 
@@ -275,7 +275,7 @@ class ChosenSettings:
     # models have none
     calibrator: Calibrator | None
     # inner scores along the strength, for the other chosen settings; empty without a strength
-    curve: dict[str, Any]
+    curve: Record
     index: int = 0  # among those tried
     end: str = ""  # what is said of a strength that is still the last one tried
 
@@ -325,7 +325,7 @@ def _inner(
     tried: SearchPredictions,
     index: int,
     codes: NDArray[np.intp],
-    classes: NDArray[Any],
+    classes: Values,
     data: LabelledRows,
     metric: Metric,
     log_odds: LogisticProbabilities | None,
@@ -369,7 +369,7 @@ def _means(scores: Array) -> Array:
     return np.divide(total, count, out=np.full(len(scores), np.nan), where=count > 0)
 
 
-def _curve(tried: SearchPredictions, index: int, scores: Array, sign: float) -> dict[str, Any]:
+def _curve(tried: SearchPredictions, index: int, scores: Array, sign: float) -> Record:
     """Mean and standard error along the strength, the strongest penalty first, with what else was
     chosen, and the place of the strongest one within a standard error of the best."""
     name = tried.parameter

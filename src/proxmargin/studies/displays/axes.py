@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from proxmargin.runtime.types import Axes
 
 Array = NDArray[np.float64]
 
@@ -14,7 +17,7 @@ APART = 0.045  # least distance of two names, relative to the height of the pict
 COUNTS = 9  # maximum number of feature counts above a picture
 
 
-def _matplotlib(module: str) -> Any:
+def _matplotlib(module: str) -> ModuleType:
     try:
         return importlib.import_module(f"matplotlib.{module}")
     except ImportError as error:
@@ -26,25 +29,25 @@ def figure(width: float = 7.5, height: float = 4.8) -> Any:
     return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
 
 
-def pages(stream: Any) -> Any:
+def pages(stream: object) -> Any:
     """A PDF of several figures, written to a stream."""
     return _matplotlib("backends.backend_pdf").PdfPages(stream)
 
 
-def axes_for(ax: Any) -> Any:
+def axes_for(ax: Axes | None) -> Axes:
     """The given axes, or those of a new figure of pyplot."""
     if ax is not None:
         return ax
     return _matplotlib("pyplot").subplots(figsize=(7.5, 4.8), layout="constrained")[1]
 
 
-def titled(ax: Any, title: str) -> None:
+def titled(ax: Axes, title: str) -> None:
     """A title at the left, in which dollar signs are no formulas; no frame at the top and right."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(title, loc="left", fontsize="medium").set_parse_math(False)
 
 
-def finish(display: Any, ax: Any, title: str) -> None:
+def finish(display: Any, ax: Axes, title: str) -> None:
     """What all displays end with: a title and their axes."""
     titled(ax, title)
     display.ax_, display.figure_ = ax, ax.figure
@@ -58,7 +61,7 @@ def drawable(strengths: Array) -> NDArray[np.bool_]:
     return np.asarray(shown)
 
 
-def show_strengths(ax: Any, name: str, falls: bool) -> None:
+def show_strengths(ax: Axes, name: str, falls: bool) -> None:
     """A logarithmic axis of strengths, the strongest penalty at the left."""
     ax.set_xscale("log")
     if falls and not ax.xaxis_inverted():
@@ -67,7 +70,7 @@ def show_strengths(ax: Any, name: str, falls: bool) -> None:
 
 
 def count_features(
-    ax: Any, strengths: Array, counts: NDArray[np.intp], label: str = "features"
+    ax: Axes, strengths: Array, counts: NDArray[np.intp], label: str = "features"
 ) -> None:
     """Write the number of features above some of the strengths."""
     shown = np.unique(np.linspace(0, strengths.size - 1, COUNTS).round().astype(int))

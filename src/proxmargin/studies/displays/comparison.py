@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.inputs.parameters import check_choice, check_number
+from proxmargin.runtime.types import Axes, Record
 from proxmargin.studies.displays.axes import apart, axes_for, finish
 from proxmargin.studies.reports.details import ModelPredictions, curve_of
 from proxmargin.studies.stats.scores import INTERVAL
@@ -29,7 +30,7 @@ BASELINE = "C1"
 MAJORITY = "0.4"
 FAINT = 0.45  # opacity of folds
 GRID = 200  # values of x at which the curves of several classes are averaged
-CHANCE = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
+CHANCE: Record = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Drawn:
     facts: Facts
     metric: str
     models: Sequence[Facts]
-    class_: Any
+    class_: object
 
     @classmethod
     def of(cls, facts: Facts, metric: str, limit: int | None, class_: Any) -> Drawn:
@@ -68,7 +69,7 @@ class Drawn:
         ]
         return np.array(rows).reshape(len(names), len(self.models))
 
-    def groups(self) -> Iterator[tuple[str, NDArray[np.intp], dict[str, Any]]]:
+    def groups(self) -> Iterator[tuple[str, NDArray[np.intp], Record]]:
         """Models to be drawn alike: what they have in common, their places, their style."""
         baseline = np.array([model["kind"] == "baseline" for model in self.models])
         equal = np.array([bool(m["metrics"][self.metric].get("equivalent")) for m in self.models])
@@ -78,7 +79,11 @@ class Drawn:
                 (False, "white", "worse than the best"),
             ):
                 places = np.flatnonzero((baseline == is_baseline) & (equal == is_equal))
-                style = {"color": colour, "markerfacecolor": face, "markeredgecolor": colour}
+                style: Record = {
+                    "color": colour,
+                    "markerfacecolor": face,
+                    "markeredgecolor": colour,
+                }
                 yield f"{what}, {how}", places, style
 
 
@@ -115,7 +120,7 @@ class ComparisonDisplay:
     >>> display = ComparisonDisplay.from_comparison(found, kind="roc")
     """
 
-    marks_: list[Any]
+    marks_: Sequence[object]
     labels_: list[str]
 
     def __init__(self, facts: Facts, *, metric: str | None = None) -> None:
@@ -130,7 +135,7 @@ class ComparisonDisplay:
         comparison: Any,
         *,
         metric: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         kind: str = "intervals",
         top: int | None = None,
         label: Any = None,
@@ -139,7 +144,12 @@ class ComparisonDisplay:
         return cls(comparison.to_dict(), metric=metric).plot(ax, kind=kind, top=top, label=label)
 
     def plot(
-        self, ax: Any = None, *, kind: str = "intervals", top: int | None = None, label: Any = None
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: str = "intervals",
+        top: int | None = None,
+        label: Any = None,
     ) -> Self:
         """Draw it into the axes, or into a new figure.
 
@@ -172,7 +182,8 @@ class ComparisonDisplay:
         drawn = Drawn.of(self.facts, self.metric, limit, label)
         is_new, ax = ax is None, axes_for(ax)
         if is_new and is_rows:
-            ax.figure.set_figheight(height_of(len(drawn.models)))
+            figure: Any = ax.figure
+            figure.set_figheight(height_of(len(drawn.models)))
         self.labels_ = [str(model["name"]) for model in drawn.models]
         self.marks_ = draw(drawn, ax)
         source = self.facts["data"].get("name")
@@ -186,7 +197,7 @@ def height_of(models: int) -> float:
     return FRAME + ROW * max(models, FEWEST)
 
 
-def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_intervals(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = _draw_rows(drawn, ax, "mean", "low", "high")
     majority = _number((drawn.facts.get("majority") or {}).get(drawn.metric))
     if np.isfinite(majority):
@@ -196,7 +207,7 @@ def _draw_intervals(drawn: Drawn, ax: Any) -> list[Any]:
     return marks
 
 
-def _draw_differences(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_differences(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = _draw_rows(drawn, ax, "difference", "difference_low", "difference_high")
     ax.axvline(0.0, color=MAJORITY, linewidth=0.8)
     ax.set_xlabel(f"difference from the best: {drawn.label}, {INTERVAL}; {drawn.protocol}")
@@ -204,14 +215,14 @@ def _draw_differences(drawn: Drawn, ax: Any) -> list[Any]:
     return marks
 
 
-def _draw_folds(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_folds(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = []
     for place, model in enumerate(drawn.models):
         rows = [row for row in drawn.facts["fold_results"] if row["model"] == model["name"]]
         scores = np.array([_number(row.get(drawn.metric)) for row in rows])
         heights = place + SPREAD * (np.linspace(-0.5, 0.5, scores.size) if scores.size > 1 else 0)
         colour = BASELINE if model["kind"] == "baseline" else MODEL
-        style = {"color": colour, "alpha": FAINT, "markersize": 4, "linestyle": ""}
+        style: Record = {"color": colour, "alpha": FAINT, "markersize": 4, "linestyle": ""}
         marks += ax.plot(scores, np.broadcast_to(heights, scores.shape), "o", **style)
     (means,) = drawn.numbers("mean")
     ax.plot(means, np.arange(means.size), "k|", markersize=12, label="mean")
@@ -221,7 +232,7 @@ def _draw_folds(drawn: Drawn, ax: Any) -> list[Any]:
     return marks
 
 
-def _draw_rows(drawn: Drawn, ax: Any, *names: str) -> list[Any]:
+def _draw_rows(drawn: Drawn, ax: Axes, *names: str) -> Sequence[object]:
     """A row with an interval for each model."""
     centre, low, high = drawn.numbers(*names)
     places = np.arange(centre.size, dtype=np.float64)
@@ -231,7 +242,7 @@ def _draw_rows(drawn: Drawn, ax: Any, *names: str) -> list[Any]:
     return marks
 
 
-def _error_bars(drawn: Drawn, ax: Any, x: Array, y: Array, **style: Any) -> list[Any]:
+def _error_bars(drawn: Drawn, ax: Axes, x: Array, y: Array, **style: Any) -> Sequence[object]:
     """Those of each group of models; lengths are ``xerr`` or ``yerr``, (2, n_models)."""
     errors = {name: style.pop(name) for name in ("xerr", "yerr") if name in style}
     return [
@@ -249,7 +260,7 @@ def _error_bars(drawn: Drawn, ax: Any, x: Array, y: Array, **style: Any) -> list
     ]
 
 
-def _name_rows(drawn: Drawn, ax: Any) -> None:
+def _name_rows(drawn: Drawn, ax: Axes) -> None:
     names = [_starred(drawn, model) for model in drawn.models]
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.4, -0.6)
@@ -257,7 +268,7 @@ def _name_rows(drawn: Drawn, ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_features(drawn: Drawn, ax: Axes) -> Sequence[object]:
     # of the model that one gets; of one that is not finished the mean over the folds
     finals = (model.get("final") or {} for model in drawn.models)
     pairs = zip(finals, drawn.models, strict=True)
@@ -265,12 +276,12 @@ def _draw_features(drawn: Drawn, ax: Any) -> list[Any]:
     return _draw_costs(drawn, ax, counts, "features used")
 
 
-def _draw_seconds(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_seconds(drawn: Drawn, ax: Axes) -> Sequence[object]:
     seconds = [model.get("seconds_per_fit") for model in drawn.models]
     return _draw_costs(drawn, ax, seconds, "seconds of a fit")
 
 
-def _draw_costs(drawn: Drawn, ax: Any, given: Sequence[Any], label: str) -> list[Any]:
+def _draw_costs(drawn: Drawn, ax: Axes, given: Sequence[object], label: str) -> Sequence[object]:
     costs = np.array([_number(each) for each in given])
     least = np.min(costs[costs > 0], initial=np.inf)
     if np.nanmax(costs, initial=0.0) > WIDE * least:
@@ -284,7 +295,7 @@ def _draw_costs(drawn: Drawn, ax: Any, given: Sequence[Any], label: str) -> list
     return marks
 
 
-def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
+def _name_points(drawn: Drawn, ax: Axes, x: Array, y: Array) -> None:
     """Names at the right, moved apart, each with a line to its point."""
     there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     low, high = ax.get_ylim()
@@ -302,14 +313,14 @@ def _name_points(drawn: Drawn, ax: Any, x: Array, y: Array) -> None:
         )
 
 
-def _draw_roc(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_roc(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = _draw_curves(drawn, ax, "roc", lambda grid, found: np.interp(grid, found.x, found.y))
     ax.plot([0, 1], [0, 1], **CHANCE)
     ax.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
     return marks
 
 
-def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
+def _draw_precision_recall(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = _draw_curves(
         drawn, ax, "precision_recall", lambda grid, found: found.y[np.searchsorted(found.x, grid)]
     )
@@ -317,7 +328,7 @@ def _draw_precision_recall(drawn: Drawn, ax: Any) -> list[Any]:
     return marks
 
 
-def _draw_curves(drawn: Drawn, ax: Any, kind: str, at: Any) -> list[Any]:
+def _draw_curves(drawn: Drawn, ax: Axes, kind: str, at: Any) -> Sequence[object]:
     """Curves of one class, or their mean over the classes (heights ``at`` a grid), with the areas
     in the legend."""
     labels = [str(each["label"]) for each in drawn.facts["data"]["classes"]]
@@ -362,11 +373,11 @@ def _starred(drawn: Drawn, model: Facts) -> str:
     return f"{model['name']}{star}"
 
 
-def _legend(ax: Any, **options: Any) -> None:
+def _legend(ax: Axes, **options: Any) -> None:
     ax.legend(fontsize="x-small", edgecolor="none", framealpha=0.9, **options)
 
 
-def _plain(ax: Any) -> None:
+def _plain(ax: Axes) -> None:
     """Names as they are: dollar signs in them are no formulas."""
     legend = ax.get_legend()
     texts = [*ax.get_yticklabels(), *ax.texts, *(legend.get_texts() if legend else ())]
@@ -376,7 +387,7 @@ def _plain(ax: Any) -> None:
 
 OF_CLASSES = ("roc", "precision_recall")
 # of each kind: how it is drawn, the usual number of models, whether each has a row, its title
-KINDS: dict[str, tuple[Callable[[Drawn, Any], list[Any]], int | None, bool, str]] = {
+KINDS: dict[str, tuple[Callable[[Drawn, Axes], Sequence[object]], int | None, bool, str]] = {
     "intervals": (_draw_intervals, None, True, "Mean scores of held-out samples"),
     "differences": (_draw_differences, None, True, "Differences from the best model"),
     "folds": (_draw_folds, None, True, "Scores of every fold"),

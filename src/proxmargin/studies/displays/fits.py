@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from proxmargin.models.permutations import PermutationTest, permutation_test
+from proxmargin.runtime.types import Axes, Estimator, Record, Values
 from proxmargin.solvers.callbacks import History
 from proxmargin.studies.displays.axes import axes_for, finish
 from proxmargin.studies.stats.ranks import Nemenyi, nemenyi
@@ -64,7 +65,7 @@ class ConvergenceDisplay:
         cls,
         *estimators: Any,
         x: Literal["n_iter", "n_passes", "seconds"] = "n_iter",
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the histories of fitted estimators, which had a `History` among their callbacks.
 
@@ -81,7 +82,7 @@ class ConvergenceDisplay:
             histories[name if name not in histories else f"{name} ({number})"] = model.history_
         return cls(histories, x=x).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw them into the axes, or into a new figure."""
         ax = axes_for(ax)
         self.lines_ = []
@@ -104,17 +105,17 @@ class ConvergenceDisplay:
         return self
 
 
-def _problems(history: History) -> list[list[dict[str, Any]]]:
+def _problems(history: History) -> list[list[Record]]:
     """The rows of each class problem."""
-    found: dict[Any, list[dict[str, Any]]] = {}
+    found: dict[Any, list[Record]] = {}
     for row in history.rows:
         found.setdefault(row["problem"], []).append(row)
     return list(found.values())
 
 
 MOST_BINS = 60  # of the histogram
-NULL = {"color": "tab:gray", "alpha": 0.7}
-OBSERVED = {"color": "tab:red", "linewidth": 2}
+NULL: Record = {"color": "tab:gray", "alpha": 0.7}
+OBSERVED: Record = {"color": "tab:red", "linewidth": 2}
 
 
 class PermutationDisplay:
@@ -147,17 +148,17 @@ class PermutationDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **options: Any
+        cls, estimator: Estimator, X: Values, y: Values, *, ax: Axes | None = None, **options: Any
     ) -> Self:
         """Run the test and draw it: parameters of `proxmargin.permutation_test`."""
         return cls(permutation_test(estimator, X, y, **options)).plot(ax)
 
     @classmethod
-    def from_test(cls, test: PermutationTest, *, ax: Any = None) -> Self:
+    def from_test(cls, test: PermutationTest, *, ax: Axes | None = None) -> Self:
         """Draw a test."""
         return cls(test).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw it into the axes, or into a new figure."""
         ax = axes_for(ax)
         test = self.test
@@ -179,8 +180,8 @@ STEP = 0.5  # between rows of labels
 BAR = 0.15  # between bars
 GAP = 0.1  # from the end of a line to its label, in ranks
 OVERHANG = 0.02  # of a bar beyond its models, in ranks
-CONNECTOR = {"color": "black", "linewidth": 0.8, "clip_on": False}
-MEMBERS = {"color": "tab:red", "linewidth": 3}
+CONNECTOR: Record = {"color": "black", "linewidth": 0.8, "clip_on": False}
+MEMBERS: Record = {"color": "tab:red", "linewidth": 3}
 
 
 class CriticalDifferenceDisplay:
@@ -222,12 +223,12 @@ class CriticalDifferenceDisplay:
         *,
         alpha: float = 0.05,
         higher_is_better: bool = True,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the comparison of a table of scores: parameters of `proxmargin.stats.nemenyi`."""
         return cls(nemenyi(scores, alpha=alpha, higher_is_better=higher_is_better)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw it into the axes, or into a new figure."""
         ax = axes_for(ax)
         groups = self.result.groups()
@@ -239,7 +240,7 @@ class CriticalDifferenceDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_axis(self, ax: Any, below: float) -> None:
+    def _draw_axis(self, ax: Axes, below: float) -> None:
         models = len(self.result.names)
         ax.set(xlim=(1, models), ylim=(-below - STEP * ((models + 1) // 2), ABOVE))
         ax.spines[["left", "right", "bottom"]].set_visible(False)
@@ -249,7 +250,7 @@ class CriticalDifferenceDisplay:
         ax.set_xticks(range(1, models + 1))
         ax.set_title("average rank (1 is the best)", fontsize="medium")
 
-    def _draw_bars(self, ax: Any, groups: list[tuple[int, ...]]) -> list[Any]:
+    def _draw_bars(self, ax: Axes, groups: list[tuple[int, ...]]) -> Sequence[object]:
         """A bar under the line of ranks for each group."""
         ranks = self.result.average_ranks
         bars = []
@@ -258,7 +259,7 @@ class CriticalDifferenceDisplay:
             bars += ax.plot(ends, [-BAR * number] * 2, clip_on=False, **MEMBERS)
         return bars
 
-    def _draw_models(self, ax: Any, below: float) -> list[Any]:
+    def _draw_models(self, ax: Axes, below: float) -> Sequence[object]:
         """A line down from each rank and out to its label: the better half at the left."""
         ranks, models = self.result.average_ranks, len(self.result.names)
         labels = []
@@ -268,11 +269,11 @@ class CriticalDifferenceDisplay:
             edge, side = (1.0, -GAP) if at_left else (float(models), GAP)
             ax.plot([ranks[model]] * 2 + [edge + side / 2], [0.0, height, height], **CONNECTOR)
             text = f"{self.result.names[model]} ({ranks[model]:.2f})"
-            align = {"ha": "right" if at_left else "left", "va": "center"}
+            align: Record = {"ha": "right" if at_left else "left", "va": "center"}
             labels.append(ax.text(edge + side, height, text, fontsize="small", **align))
         return labels
 
-    def _draw_difference(self, ax: Any) -> None:
+    def _draw_difference(self, ax: Axes) -> None:
         """The critical difference as a length, from rank 1, above the line of ranks."""
         length = self.result.critical_difference
         ax.plot([1.0, 1.0 + length], [ABOVE] * 2, "k|-", linewidth=1.5, clip_on=False)

@@ -15,6 +15,7 @@ from proxmargin.models.paths.grid import strength_of
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.results import best, standard_errors, within_one_error
 from proxmargin.models.selection.stability.selector import StabilitySelection
+from proxmargin.runtime.types import Axes, Estimator, Record
 from proxmargin.studies.displays.axes import (
     apart,
     axes_for,
@@ -61,12 +62,12 @@ class PathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Estimator,
         X: Any = None,
         y: Any = None,
         *,
-        ax: Any = None,
-        label: Any = None,
+        ax: Axes | None = None,
+        label: object = None,
         n_names: int = 6,
         **options: Any,
     ) -> Self:
@@ -88,7 +89,7 @@ class PathDisplay:
         path = _path_of(estimator) if searched else margin_path(estimator, X, y, **options)
         return cls(path).plot(ax, label=label, n_names=n_names)
 
-    def plot(self, ax: Any = None, *, label: Any = None, n_names: int = 6) -> Self:
+    def plot(self, ax: Axes | None = None, *, label: Any = None, n_names: int = 6) -> Self:
         """Draw the coefficients, per standard deviation of their features where standardised.
 
         Parameters
@@ -117,7 +118,7 @@ class PathDisplay:
         free, largest = by_size[is_free][:n_names], by_size[~is_free][:n_names]
         named = np.concatenate([free, largest])
         others = np.setdiff1d(used, named)
-        grey = {"color": "0.75", "linewidth": 0.8}
+        grey: Record = {"color": "0.75", "linewidth": 0.8}
         self.lines_ = [ax.plot(path.strengths, values[:, j], **grey)[0] for j in others]
         coloured = [ax.plot(path.strengths, values[:, j], linewidth=1.6)[0] for j in named]
         for line in coloured[: free.size]:
@@ -134,7 +135,7 @@ class PathDisplay:
         finish(self, ax, f"Coefficients of {type(path.template).__name__}")
         return self
 
-    def _values(self, path: Path, label: Any) -> Array:
+    def _values(self, path: Path, label: object) -> Array:
         """The drawn values, (n_strengths, n_features)."""
         coefs = path.coefs * np.where(np.isfinite(path.scale), path.scale, 0.0)
         if coefs.shape[1] == 1:
@@ -165,7 +166,7 @@ def _path_of(model: CrossValidated) -> Path:
     return path
 
 
-def name_lines(ax: Any, lines: list[Any], names: list[str]) -> None:
+def name_lines(ax: Axes, lines: list[Any], names: list[str]) -> None:
     """Names at the right ends of lines, moved apart."""
     low, high = ax.get_ylim()
     ends = np.array([(line.get_ydata()[-1] - low) / (high - low) for line in lines])
@@ -215,11 +216,11 @@ class CVDisplay:
         self.estimator = estimator
 
     @classmethod
-    def from_estimator(cls, estimator: CrossValidated, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: CrossValidated, *, ax: Axes | None = None) -> Self:
         """Draw the scores of a fitted cross-validated classifier."""
         return cls(estimator).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw them into the axes, or into a new figure.
 
         Raises
@@ -238,7 +239,13 @@ class CVDisplay:
         ax = axes_for(ax)
         means, errors = scores.mean(axis=2), standard_errors(scores)
         labels = _labels(model)
-        style = {"fmt": "o-", "markersize": 3.5, "linewidth": 1.0, "elinewidth": 0.8, "capsize": 2}
+        style: Record = {
+            "fmt": "o-",
+            "markersize": 3.5,
+            "linewidth": 1.0,
+            "elinewidth": 0.8,
+            "capsize": 2,
+        }
         self.errorbars_ = [
             ax.errorbar(*(part[shown] for part in each), label=label or None, **style)
             for *each, label in zip(grids, means, errors, labels, strict=True)
@@ -269,7 +276,7 @@ def _labels(model: CrossValidated) -> list[str]:
 
 STABLE = "C0"  # colour of bars
 OTHER = "0.75"  # a light grey
-FAINT = {"color": "0.75", "linewidth": 0.8}  # of the paths without a name
+FAINT: Record = {"color": "0.75", "linewidth": 0.8}  # of the paths without a name
 
 
 class StabilityDisplay:
@@ -310,12 +317,17 @@ class StabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, selector: StabilitySelection, *, ax: Any = None, kind: str = "paths", top: int = 15
+        cls,
+        selector: StabilitySelection,
+        *,
+        ax: Axes | None = None,
+        kind: str = "paths",
+        top: int = 15,
     ) -> Self:
         """Draw the frequencies of a fitted selector; arguments as in `plot`."""
         return cls(selector).plot(ax, kind=kind, top=top)
 
-    def plot(self, ax: Any = None, *, kind: str = "paths", top: int = 15) -> Self:
+    def plot(self, ax: Axes | None = None, *, kind: str = "paths", top: int = 15) -> Self:
         """Draw them into the axes, or into a new figure.
 
         Parameters
@@ -345,7 +357,7 @@ class StabilityDisplay:
         finish(self, ax, f"Stability selection: {stable} of {self.selector.stable_.size} features")
         return self
 
-    def _draw_paths(self, ax: Any, top: int) -> None:
+    def _draw_paths(self, ax: Axes, top: int) -> None:
         model, order = self.selector, self._ordered()
         shown = drawable(model.alphas_)
         strengths, frequencies = model.alphas_[shown], model.frequencies_[:, shown]
@@ -354,7 +366,7 @@ class StabilityDisplay:
         named, others = order[is_named][:top], order[~is_named]
         others = np.concatenate([order[is_named][top:], others])
         # one point is no line
-        mark = {"marker": "o"} if strengths.size == 1 else {}
+        mark: Record = {"marker": "o"} if strengths.size == 1 else {}
         faint = [ax.plot(strengths, frequencies[j], **FAINT, **mark)[0] for j in others]
         coloured = [ax.plot(strengths, frequencies[j], linewidth=1.6, **mark)[0] for j in named]
         self.lines_ = faint + coloured
@@ -367,7 +379,7 @@ class StabilityDisplay:
         ax.set_ylabel(f"share of {2 * model.n_pairs} half-samples that selected it")
         name_lines(ax, coloured, [self._name(j) for j in named])
 
-    def _draw_bars(self, ax: Any, top: int) -> None:
+    def _draw_bars(self, ax: Axes, top: int) -> None:
         model, order = self.selector, self._ordered()[:top]
         heights, places = model.max_frequencies_[order], np.arange(order.size)
         colours = [STABLE if stable else OTHER for stable in model.get_support()[order]]
@@ -378,7 +390,7 @@ class StabilityDisplay:
         ax.set_xlim(0.0, 1.0)
         ax.set_xlabel(f"share of {2 * model.n_pairs} half-samples that selected it")
 
-    def _draw_threshold(self, ax: Any, line: Any) -> None:
+    def _draw_threshold(self, ax: Axes, line: Any) -> None:
         model = self.selector
         if np.isfinite(model.threshold_):
             label = f"threshold {model.threshold_:.3g}: at most {model.pfer_:.2g} false expected"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from proxmargin.data.inputs.aligned import checked_groups
+from proxmargin.data.inputs.kinds import Labels
 from proxmargin.data.inputs.parameters import SEEDS, drawn_seeds
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
@@ -29,6 +30,7 @@ from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Facts, Frame, Record, Values
 from proxmargin.studies.comparing.candidates import (
     CANDIDATES,
     Candidate,
@@ -65,7 +67,7 @@ ABOUT_ITEMS = (
 KEPT_TEST = "permutations.json"  # in the folder of the run: a test that is not done again
 
 
-def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Any) -> dict[str, str]:
+def digest_of(source: str | os.PathLike[str] | None, X: Any, y: Labels | None) -> dict[str, str]:
     """The SHA-256 of a data file; of data without a file that of their values."""
     if source is not None and Path(source).is_file():
         with open(source, "rb") as stream:
@@ -92,7 +94,7 @@ class PipelineTest:
     compared: int  # those that the model was chosen among
 
 
-def can_permute(y: Any, groups: Any) -> bool:
+def can_permute(y: Values | None, groups: Values | None) -> bool:
     """Whether labels can change places: those of groups do so within a group only."""
     if groups is None:
         return True
@@ -166,11 +168,11 @@ def chooses(candidate: Candidate) -> bool:
 def pipeline_test(
     comparison: Comparison,
     X: Any,
-    y: Any,
+    y: Labels | None,
     *,
     whole: bool = False,
     permutations: int = PERMUTATIONS,
-    groups: Any = None,
+    groups: Labels | None = None,
     n_jobs: int | None = None,
     progress: bool = True,
 ) -> PipelineTest:
@@ -203,7 +205,7 @@ def pipeline_test(
     return PipelineTest(name, *numbers, all(map(chooses, again)), len(again), len(compared))
 
 
-def _candidate(comparison: Comparison, name: str, names: Any) -> Candidate:
+def _candidate(comparison: Comparison, name: str, names: Values | None) -> Candidate:
     """A compared model as it was before its parameters were chosen."""
     fitted, protocol = comparison.models_[name], comparison.setup.protocol
     model = fitted.model if isinstance(fitted, Preprocessed) else fitted
@@ -220,7 +222,7 @@ def _candidate(comparison: Comparison, name: str, names: Any) -> Candidate:
 def publish(
     comparison: Comparison,
     X: Any,
-    y: Any,
+    y: Values | None,
     folder: str | os.PathLike[str],
     *,
     test: PipelineTest | None = None,
@@ -267,7 +269,7 @@ def publish(
     return [*written, RECORD]
 
 
-def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _tables(comparison: Comparison, facts: Facts) -> Record:
     """Data frames by the names of their files."""
     frame = optional("pandas", "A folder to publish").DataFrame
     name = str(comparison.recommended_)
@@ -290,14 +292,14 @@ def _tables(comparison: Comparison, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{TABLES}/{key}.csv": each for key, each in found.items()}
 
 
-def _counted_from_one(frame: Any) -> Any:
+def _counted_from_one(frame: Frame) -> Any:
     """Repetitions and folds with the numbers that they have in pages and messages."""
     return frame.assign(**{n: frame[n] + 1 for n in ("repeat", "fold") if n in frame})
 
 
-def _flat(columns: Mapping[str, Any], frame: Callable[..., Any]) -> Any:
+def _flat(columns: Facts, frame: Callable[..., Any]) -> Any:
     """Rates along the thresholds, the ends of their intervals in columns of their own."""
-    flat: dict[str, Any] = {}
+    flat: Record = {}
     for name, values in columns.items():
         if isinstance(values[0], list):
             parts = zip(("", "_low", "_high"), zip(*values, strict=True), strict=True)
@@ -308,7 +310,7 @@ def _flat(columns: Mapping[str, Any], frame: Callable[..., Any]) -> Any:
 
 
 def kept_test(
-    run_dir: str | os.PathLike[str], made: Callable[[], PipelineTest], asked: Sequence[Any]
+    run_dir: str | os.PathLike[str], made: Callable[[], PipelineTest], asked: Sequence[object]
 ) -> PipelineTest:
     """The test that the folder of a run keeps, if it is what was ``asked`` for (the number of
     permutations, what is chosen again), or else a new one, which it keeps."""
@@ -324,7 +326,7 @@ def kept_test(
     return found
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False).encode()
 
 

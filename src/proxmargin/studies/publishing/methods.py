@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from proxmargin.runtime.files import replaced
+from proxmargin.runtime.types import Axes
 from proxmargin.studies.displays.axes import figure, pages, titled
 from proxmargin.studies.displays.comparison import ComparisonDisplay
 from proxmargin.studies.reports.standings import main_of
@@ -283,7 +284,7 @@ def _clinical_page(found: Facts, repeats: int) -> Any:
     return page
 
 
-def _named(ax: Any, title: str, label: str) -> None:
+def _named(ax: Axes, title: str, label: str) -> None:
     titled(ax, title)
     ax.set_xlabel("probability from which a sample is called positive")
     ax.set_ylabel(label)

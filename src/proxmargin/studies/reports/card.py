@@ -14,6 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, rankdata
 
+from proxmargin.data.inputs.kinds import Features
+from proxmargin.runtime.types import Record, Values
+
 # entries of a block of columns in float64: 16 MB, so that a few of them fit beside any data
 BLOCK_ENTRIES = 1 << 21
 ROWS_THAT_RISE = 20  # fewer rows rise by chance: of p features of 20 rows, 2 p / 20! do
@@ -35,7 +38,7 @@ NAMED = 3  # columns named by a sentence
 Names = Sequence[str]
 
 
-def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, Any]:
+def data_card(X: Any, y: Values, feature_names: Names | None = None) -> Record:
     """Sizes, faults and suspects of leakage of a data set.
 
     Nothing is changed, and sparse data are not made dense.
@@ -90,7 +93,7 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
         drawn = np.random.default_rng(0).choice(y.size, SCREENED_ROWS, replace=False)
         screened = np.sort(drawn)
     separating, separators = _separators(by_column, by_row, codes, labels, names, screened)
-    card: dict[str, Any] = {
+    card: Record = {
         "n_samples": int(X.shape[0]),
         "n_features": int(X.shape[1]),
         "sparse": bool(_is_sparse(X)),
@@ -120,11 +123,11 @@ def data_card(X: Any, y: Any, feature_names: Names | None = None) -> dict[str, A
     return {**card, "findings": [{"what": w, "advice": a} for w, a in findings]}
 
 
-def _is_sparse(X: Any) -> bool:
+def _is_sparse(X: Features) -> bool:
     return bool(sp.issparse(X))
 
 
-def _checked(X: Any, y: Any, names: Names | None) -> tuple[Any, NDArray[Any], list[str]]:
+def _checked(X: Any, y: Values, names: Names | None) -> tuple[Any, Values, list[str]]:
     if names is None and hasattr(X, "columns"):
         names = list(X.columns)
     if _is_sparse(X):
@@ -145,13 +148,13 @@ def _checked(X: Any, y: Any, names: Names | None) -> tuple[Any, NDArray[Any], li
     return X, y, found
 
 
-def _named(which: NDArray[np.bool_], names: Names) -> dict[str, Any]:
+def _named(which: NDArray[np.bool_], names: Names) -> Record:
     """How many features there are of a kind, and the first of them by name."""
     places = which.nonzero()[0]
     return {"count": int(places.size), "features": [names[j] for j in places[:LISTED]]}
 
 
-def _orders(which: NDArray[np.bool_], names: Names) -> Iterator[dict[str, Any]]:
+def _orders(which: NDArray[np.bool_], names: Names) -> Iterator[Record]:
     for j in which.nonzero()[0][:LISTED]:
         yield {
             "feature": names[j],
@@ -166,10 +169,10 @@ def _separators(
     by_column: Any,
     by_row: Any,
     codes: NDArray[np.intp],
-    labels: NDArray[Any],
+    labels: Values,
     names: Names,
     screened: NDArray[np.intp],
-) -> tuple[int, list[dict[str, Any]]]:
+) -> tuple[int, list[Record]]:
     """How many features alone tell a class from the rest, and the first of them for which chance is
     no explanation."""
     if screened.size < codes.size:
@@ -215,7 +218,7 @@ OF_MANY = (
 )
 
 
-def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _about_rows(card: Record) -> Iterator[tuple[str, str]]:
     copies, conflicting = (card["duplicate_rows"][key] for key in ("count", "conflicting"))
     if conflicting:
         yield (
@@ -242,7 +245,7 @@ def _about_rows(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _about_columns(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _about_columns(card: Record) -> Iterator[tuple[str, str]]:
     missing, constant, twins = card["missing"], card["constant"], card["duplicate_columns"]
     if missing["entries"]:
         features = _counted(missing["count"], "feature", "features")
@@ -264,7 +267,7 @@ def _about_columns(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _about_suspects(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _about_suspects(card: Record) -> Iterator[tuple[str, str]]:
     """One pair a kind: the features of a kind share their advice."""
     suspects = card["suspects"]
     for advice in dict.fromkeys(each["advice"] for each in suspects):
@@ -282,7 +285,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def leak_signs(
-    X: Any, y: Any, names: Sequence[str] | None = None, *, grouped: bool = False
+    X: Any, y: Values, names: Sequence[str] | None = None, *, grouped: bool = False
 ) -> list[str]:
     """What makes scores of these data too good, in sentences with options of the command line.
     Levels of text are ``column=level``; ``grouped``: rows that belong together are known."""
@@ -294,7 +297,7 @@ def leak_signs(
 
 
 def _signs(
-    card: dict[str, Any], X: Any, y: Any, names: Sequence[str] | None, grouped: bool
+    card: Record, X: Any, y: Any, names: Sequence[str] | None, grouped: bool
 ) -> Iterator[str]:
     ordered = [each["feature"] for each in card["suspects"] if each["auc"] is None]
     # columns of text with as many levels as there are rows
@@ -323,7 +326,7 @@ def _signs(
         )
 
 
-def _separates(X: Any, y: Any, j: int) -> bool:
+def _separates(X: Any, y: Values, j: int) -> bool:
     """Whether each class has an interval of the feature to itself."""
     column = X[:, [j]].toarray()[:, 0] if hasattr(X, "tocsr") else X[:, j]
     known = ~np.isnan(column)
@@ -344,7 +347,7 @@ def _ignore(names: Sequence[str]) -> str:
     return " ".join(f"--ignore {shlex.quote(name.partition('=')[0])}" for name in names[:NAMED])
 
 
-def _column_facts(X: Any) -> tuple[NDArray[Any], ...]:
+def _column_facts(X: Values) -> tuple[Values, ...]:
     """Of each column of an array or a canonical CSC matrix: how many entries are not finite;
     whether it has one value in all rows, or none; and whether it is in the order of the rows."""
     if hasattr(X, "indptr"):
@@ -353,7 +356,7 @@ def _column_facts(X: Any) -> tuple[NDArray[Any], ...]:
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
-def blocks(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def blocks(X: Values) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Blocks of columns in float64, each with its place."""
     width = max(1, BLOCK_ENTRIES // max(1, X.shape[0]))
     for start in range(0, X.shape[1], width):
@@ -361,7 +364,7 @@ def blocks(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         yield place, np.asarray(X[:, place], dtype=np.float64)
 
 
-def _block_facts(block: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
+def _block_facts(block: NDArray[np.float64]) -> tuple[Values, ...]:
     finite = np.isfinite(block)
     missing = (~finite).sum(axis=0)
     # fmin and fmax pass over NaN
@@ -370,9 +373,7 @@ def _block_facts(block: NDArray[np.float64]) -> tuple[NDArray[Any], ...]:
     return missing, constant, _in_row_order(block, least, largest)
 
 
-def _in_row_order(
-    block: NDArray[np.float64], least: NDArray[Any], largest: NDArray[Any]
-) -> NDArray[np.bool_]:
+def _in_row_order(block: NDArray[np.float64], least: Values, largest: Values) -> NDArray[np.bool_]:
     """Whether values rise or fall from row to row, or are consecutive whole numbers, each once: a
     row number, a run order or a time."""
     n = block.shape[0]
@@ -391,7 +392,7 @@ def _in_row_order(
     return ordered
 
 
-def _sparse_facts(X: Any) -> tuple[NDArray[Any], ...]:
+def _sparse_facts(X: Any) -> tuple[Values, ...]:
     n, p = X.shape
     stored = np.diff(X.indptr)
     owner = np.repeat(np.arange(p), stored)
@@ -421,7 +422,7 @@ def _groups(lines: Iterator[bytes], kept: set[int] | None = None) -> list[NDArra
     return [np.array(places) for places in seen.values() if len(places) > 1]
 
 
-def _dense_lines(X: NDArray[Any]) -> Iterator[bytes]:
+def _dense_lines(X: Values) -> Iterator[bytes]:
     for start in range(0, X.shape[0], BLOCK_ROWS):
         # adding zero turns -0.0, which equals 0.0, into it
         block = np.ascontiguousarray(X[start : start + BLOCK_ROWS]) + 0
@@ -435,7 +436,7 @@ def _sparse_lines(X: Any) -> Iterator[bytes]:
         yield X.indices[start:stop].tobytes() + data[start:stop].tobytes()
 
 
-def single_feature_auc(X: Any, members: NDArray[np.float64]) -> NDArray[np.float64]:
+def single_feature_auc(X: Values, members: NDArray[np.float64]) -> NDArray[np.float64]:
     """Areas under the curves, (n_classes, n_features), of each class (a column of ``members``,
     zeros and ones) against the rest, by rank sums with midranks; zeros of a CSC matrix are one tie.
     Missing entries of an array are left out; NaN for columns of a matrix with some, and without a
@@ -451,7 +452,7 @@ def single_feature_auc(X: Any, members: NDArray[np.float64]) -> NDArray[np.float
         return np.asarray((sums - sizes * (sizes + 1) / 2) / (sizes * rest))
 
 
-def _rank_sums(X: NDArray[Any], members: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+def _rank_sums(X: Values, members: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Sums of ranks among the known entries, and the numbers of these, of a class and of all."""
     sums, sizes = np.empty((2, members.shape[1], X.shape[1]))
     count = np.empty(X.shape[1])
@@ -488,9 +489,7 @@ def _sparse_rank_sums(X: Any, members: NDArray[np.float64]) -> NDArray[np.float6
     return sums
 
 
-def _midranks(
-    values: NDArray[Any], owner: NDArray[np.intp], position: NDArray[Any]
-) -> NDArray[np.float64]:
+def _midranks(values: Values, owner: NDArray[np.intp], position: Values) -> NDArray[np.float64]:
     """Mean positions of runs of equal values of a column."""
     if values.size == 0:
         return np.zeros(0)

@@ -49,7 +49,7 @@ ROLES = ("recommended", "other")
 GROUPS = {"domain": ["top", "behind"], "range": [TOP, BEHIND]}
 
 
-def _spec(height: Any, **parts: Any) -> Spec:
+def _spec(height: int, **parts: object) -> Spec:
     return {
         "config": CONFIG,
         "width": "container",
@@ -59,7 +59,7 @@ def _spec(height: Any, **parts: Any) -> Spec:
     }
 
 
-def _field(name: str, kind: str, **options: Any) -> Spec:
+def _field(name: str, kind: str, **options: object) -> Spec:
     return {"field": name, "type": kind, **options}
 
 
@@ -70,7 +70,7 @@ def _models() -> Spec:
     )
 
 
-def _scores(name: str, **options: Any) -> Spec:
+def _scores(name: str, **options: object) -> Spec:
     return _field(name, "quantitative", scale={"zero": False, "nice": True}, **options)
 
 
@@ -82,7 +82,7 @@ INTERVALS: Spec = {
 }
 
 
-def _dots(encoding: Spec, **mark: Any) -> Spec:
+def _dots(encoding: Spec, **mark: object) -> Spec:
     return {"mark": {"type": "point", "filled": True, **mark, "opacity": 1}, "encoding": encoding}
 
 
@@ -94,7 +94,7 @@ def _at_zero(x: Spec) -> Spec:
     }
 
 
-def _of_roles(kind: str, values: list[Any], **options: Any) -> Spec:
+def _of_roles(kind: str, values: list[object], **options: object) -> Spec:
     scale = {"domain": [*ROLES], "range": values}
     return _field("role", kind, **options, scale=scale, legend=None)
 
@@ -144,7 +144,7 @@ UNIT = {"domain": [0, 1], "nice": False}
 STYLES = range(len(CURVES) * len(DASHES))
 
 
-def _of_styles(values: list[Any]) -> Spec:
+def _of_styles(values: list[object]) -> Spec:
     return _field("style", "nominal", scale={"domain": [*STYLES], "range": values}, legend=None)
 
 

@@ -21,6 +21,7 @@ from sklearn.metrics import (
 )
 
 from proxmargin.compiled.rounding import score_levels
+from proxmargin.runtime.types import Record, Values
 from proxmargin.studies.reports import standings
 from proxmargin.studies.reports.standings import HtmlTable, number_column, word_column
 from proxmargin.studies.reports.text import leaning
@@ -39,7 +40,7 @@ Array = NDArray[np.float64]
 Facts = Mapping[str, Any]
 
 
-def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> dict[str, Any] | None:
+def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> Record | None:
     """Counts of true and predicted classes, with a shade from 0 to 8 for each share of a row; None
     where there are too many classes for a table."""
     if len(labels) > MOST_CLASSES:
@@ -60,7 +61,7 @@ def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> dict[str,
     return {"labels": labels, "rows": rows, "summary": summary}
 
 
-def _most_confused(counts: Any, labels: Sequence[str]) -> str:
+def _most_confused(counts: NDArray[np.intp], labels: Sequence[str]) -> str:
     wrong = counts - np.diag(counts.diagonal())
     if not wrong.any():
         return "None is in a wrong one."
@@ -70,7 +71,7 @@ def _most_confused(counts: Any, labels: Sequence[str]) -> str:
     return f"The most frequent mistake: {labels[row]} taken for {labels[column]}, {times}."
 
 
-def feature_chart(rows: Sequence[Facts], labels: Sequence[str]) -> list[dict[str, Any]]:
+def feature_chart(rows: Sequence[Facts], labels: Sequence[str]) -> list[Record]:
     """Values of the chart of the largest weights."""
     return [
         {
@@ -111,7 +112,7 @@ def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence
     return HtmlTable.of(name, f"Features of {model}, the largest weights first", columns, rows)
 
 
-def _times(frequency: Any, agreement: Any) -> float | None:
+def _times(frequency: object, agreement: object) -> float | None:
     agreement = agreement if standings.known(agreement) else 0.0
     return frequency * agreement if standings.known(frequency) else None
 
@@ -122,14 +123,14 @@ def partners(row: Facts) -> str:
     return ", ".join(near) or standings.NONE
 
 
-def _path_rows(path: Facts) -> Iterator[dict[str, Any]]:
+def _path_rows(path: Facts) -> Iterator[Record]:
     keys, count = ("mean", "se", "n_features"), len(path["strengths"])
     columns = [path.get(key) or [None] * count for key in keys]
     for strength, *values in zip(path["strengths"], *columns, strict=True):
         yield {"strength": strength, **dict(zip(keys, values, strict=True))}
 
 
-def path_chart(path: Facts) -> dict[str, Any] | None:
+def path_chart(path: Facts) -> Record | None:
     """Values of the chart of scores along the strengths; None where these are no numbers."""
     rows = []
     for row in _path_rows(path):
@@ -209,7 +210,7 @@ class ModelPredictions:
 
 def curves_of(
     held_out: Mapping[int, ModelPredictions], counts: Sequence[int]
-) -> tuple[list[dict[str, Any]], list[int]]:
+) -> tuple[list[Record], list[int]]:
     """Curves of all models, by index, and classes, as plain values, and the classes that have some;
     ``counts`` are the samples of each class."""
     largest = np.argsort(-np.asarray(counts), kind="stable")[:MOST_CURVES]
@@ -245,7 +246,7 @@ def curve_of(kind: str, is_class: NDArray[np.bool_], scores: Array) -> Curve:
     return Curve(x, y, float(average_precision_score(is_class, ranked)))
 
 
-def _curves(held_out: ModelPredictions, k: int, points: int) -> dict[str, Any]:
+def _curves(held_out: ModelPredictions, k: int, points: int) -> Record:
     is_class, kinds = held_out.true == k, ("roc", "precision_recall")
     found = {kind: curve_of(kind, is_class, held_out.scores[:, k]) for kind in kinds}
     return {
@@ -279,7 +280,7 @@ def _rounded(x: Array, y: Array) -> list[list[float]]:
     return [list(pair) for pair in zip(*(v.round(DIGITS).tolist() for v in (x, y)), strict=True)]
 
 
-def score_matrix(values: Any, n_classes: int, shares: bool = False) -> Array:
+def score_matrix(values: Values, n_classes: int, shares: bool = False) -> Array:
     """A score for each class, NaN where unfinished; of two classes one column is for the second."""
     rows = [row if isinstance(row, list | tuple | np.ndarray) else [row] for row in values]
     width = max((len(row) for row in rows), default=n_classes)

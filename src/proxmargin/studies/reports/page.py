@@ -14,6 +14,7 @@ from typing import Any
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Facts, Record
 from proxmargin.studies.reports import standings
 from proxmargin.studies.reports.charts import SPECS
 from proxmargin.studies.reports.details import (
@@ -91,7 +92,7 @@ def write_report(comparison: Any, path: str | os.PathLike[str]) -> None:
         stream.write(content)
 
 
-def page_of(facts: Mapping[str, Any]) -> str:
+def page_of(facts: Facts) -> str:
     """The text of the page."""
     if facts.get("format") != FORMAT:
         raise ValueError(f"these are not the facts of a comparison: format {facts.get('format')!r}")
@@ -118,9 +119,9 @@ def page_of(facts: Mapping[str, Any]) -> str:
 class View:
     """What the template shows, derived from the facts."""
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
+    def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.models: list[Mapping[str, Any]] = list(facts["models"])
+        self.models: list[Facts] = list(facts["models"])
         self.labels = [str(each["label"]) for each in facts["data"]["classes"]]
         metrics = enumerate(facts["protocol"]["metrics"])
         self.standings = [Standings(metric, place, facts) for place, metric in metrics]
@@ -153,7 +154,7 @@ class View:
         return {m: known[m] for m in sorted(known, key=lambda m: (m != self.first, m))}
 
     @cached_property
-    def _curves(self) -> tuple[list[dict[str, Any]], list[int]]:
+    def _curves(self) -> tuple[list[Record], list[int]]:
         counts = [each["count"] for each in self.facts["data"]["classes"]]
         return curves_of(self.held_out, counts)
 
@@ -199,10 +200,10 @@ class View:
     # One model in detail
 
     @cached_property
-    def details(self) -> list[dict[str, Any]]:
+    def details(self) -> list[Record]:
         return [self._detail(m, model) for m, model in enumerate(self.models)]
 
-    def _detail(self, m: int, model: Mapping[str, Any]) -> dict[str, Any]:
+    def _detail(self, m: int, model: Facts) -> Record:
         name = model["name"]
         features = (self.facts.get("features") or {}).get(name)
         path = (self.facts.get("paths") or {}).get(name)
@@ -221,7 +222,7 @@ class View:
     # For clinical papers
 
     @cached_property
-    def clinical(self) -> dict[int, dict[str, Any]]:
+    def clinical(self) -> dict[int, Record]:
         """Numbers of each model that has probabilities, by index."""
         models = (self.facts.get("clinical") or {}).get("models") or {}
         places = enumerate(each["name"] for each in self.models)
@@ -290,7 +291,7 @@ class View:
 
     # For the script
 
-    def island(self) -> dict[str, Any]:
+    def island(self) -> Record:
         """Values of the charts, and the facts for a download."""
         features, paths = (self.facts.get(key) or {} for key in ("features", "paths"))
         by_index = {each["name"]: m for m, each in enumerate(self.models)}
@@ -314,7 +315,7 @@ class View:
             "facts": self.kept_facts(),
         }
 
-    def kept_facts(self) -> dict[str, Any]:
+    def kept_facts(self) -> Record:
         """The facts, with rounded predictions, or none where the page would grow too large."""
         kept = {key: value for key, value in self.facts.items() if key != "predictions"}
         if sum(each.scores.size for each in self.held_out.values()) <= KEPT_PREDICTIONS:
@@ -322,7 +323,7 @@ class View:
         return kept
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> Any:
     """Six digits of every number are enough for any curve, and a third of the characters."""
     if isinstance(value, Mapping):
         return {key: _rounded(each) for key, each in value.items()}
@@ -359,7 +360,7 @@ def _template() -> Any:
     return jinja2.Environment(loader=loader, undefined=undefined, **told).get_template("page.html")
 
 
-def island(value: Any) -> str:
+def island(value: Record) -> str:
     """JSON for a script element: no character of it can end the element, a line or a string."""
     text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":

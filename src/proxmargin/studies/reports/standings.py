@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, TypeGuard
 
 from proxmargin.runtime.brief import Listing
+from proxmargin.runtime.types import Record
 from proxmargin.studies.stats.scores import INTERVAL, MAJORITY, ROPE
 
 NONE = "–"  # where there is no number
@@ -17,12 +18,12 @@ CERTAIN = "1.000"  # p-values that tell nothing
 SMALL_P = 0.001  # p-values below are told as that
 
 
-def known(value: Any) -> TypeGuard[float]:
+def known(value: object) -> TypeGuard[float]:
     """Whether there is a number."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def score(value: Any, digits: int = 3) -> str:
+def score(value: object, digits: int = 3) -> str:
     if not known(value):
         return NONE
     text = f"{value:.{digits}f}"
@@ -30,19 +31,19 @@ def score(value: Any, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
-def interval(low: Any, high: Any) -> str:
+def interval(low: object, high: object) -> str:
     """``0.940 to 0.980``, which no line end divides."""
     both = known(low) and known(high)
     return f"{score(low)}\u00a0to\u00a0{score(high)}" if both else NONE
 
 
-def p_value(value: Any) -> str:
+def p_value(value: object) -> str:
     if not known(value):
         return NONE
     return f"< {SMALL_P}" if value < SMALL_P else f"{value:.3f}"
 
 
-def percent(value: Any) -> str:
+def percent(value: object) -> str:
     return f"{100 * value:.0f} %" if known(value) else NONE
 
 
@@ -56,12 +57,12 @@ def gap(value: Any) -> str:
     return f"{value:.1e}".replace("e-0", "e-").replace("-", MINUS) if known(value) else NONE
 
 
-def count(value: Any) -> str:
+def count(value: object) -> str:
     """A number of things, or the mean of some: nobody has a third of a feature."""
     return f"{value:,.0f}" if known(value) else NONE
 
 
-def setting(value: Any) -> str:
+def setting(value: object) -> str:
     if value is None:
         return "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -95,16 +96,18 @@ class HtmlColumn:
     why: str = ""
 
 
-def number_column(title: str, of: Any, form: Any = score, why: str = "") -> HtmlColumn:
+def number_column(
+    title: str, of: str | Callable[[Row], object], form: Callable[[Any], str] = score, why: str = ""
+) -> HtmlColumn:
     """A column of numbers; ``of`` is a key of a row, or a function of it."""
     return HtmlColumn(title, lambda row: Cell.of(_part(row, of), form), why=why)
 
 
-def word_column(title: str, of: Any, why: str = "") -> HtmlColumn:
+def word_column(title: str, of: str | Callable[[Row], object], why: str = "") -> HtmlColumn:
     return HtmlColumn(title, lambda row: Cell(str(_part(row, of))), number=False, why=why)
 
 
-def _part(row: Any, of: Any) -> Any:
+def _part(row: Row, of: str | Callable[[Row], object]) -> object:
     return of(row) if callable(of) else row.get(of)
 
 
@@ -215,7 +218,7 @@ class Standings:
 
     # For charts
 
-    def chart(self) -> dict[str, Any]:
+    def chart(self) -> Record:
         """Values of the charts of this metric; all fields have fixed names."""
         return {
             "label": self.label,
@@ -229,7 +232,7 @@ class Standings:
             ],
         }
 
-    def _bar(self, model: Row, centre: str, low: str, high: str) -> dict[str, Any]:
+    def _bar(self, model: Row, centre: str, low: str, high: str) -> Record:
         role, ends = self.role(model), [self.of(model).get(name) for name in (low, high)]
         value = self.of(model).get(centre)
         return {
@@ -242,7 +245,7 @@ class Standings:
             "tip": f"{_shown(model)}: {score(value)} ({interval(*ends)})",
         }
 
-    def _folds(self) -> Iterator[dict[str, Any]]:
+    def _folds(self) -> Iterator[Record]:
         shown = {each["name"]: _shown(each) for each in self.models}
         for row in self.facts.get("fold_results", ()):
             value = row.get(self.metric["name"])
@@ -336,7 +339,7 @@ def used(model: Row) -> Cell:
     )
 
 
-def certified(relative_gap: Any) -> str:
+def certified(relative_gap: object) -> str:
     return gap(relative_gap) if known(relative_gap) else "no certificate"
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import inf
 from typing import Any
 
 from proxmargin.runtime.brief import Listing
+from proxmargin.runtime.types import Facts
 from proxmargin.studies.reports.standings import (
     MINUS,
     NONE,
@@ -295,7 +296,7 @@ def power(facts: Row) -> str:
     )
 
 
-def _choice(facts: Row, main: Standings, models: Mapping[str, Any], name: str) -> str:
+def _choice(facts: Row, main: Standings, models: Facts, name: str) -> str:
     """Why the model is recommended (`comparing.evidence.recommended`)."""
     if len(models) == 1:
         return "No other model was compared with it."
@@ -327,7 +328,7 @@ def _choice(facts: Row, main: Standings, models: Mapping[str, Any], name: str) -
     )
 
 
-def _meaning(main: Standings, numbers: Mapping[str, Any]) -> str:
+def _meaning(main: Standings, numbers: Facts) -> str:
     """The score for someone who has not met it."""
     mean, kind = numbers.get("mean"), main.metric["name"]
     if not known(mean) or kind not in MEANINGS:
@@ -340,7 +341,7 @@ def _meaning(main: Standings, numbers: Mapping[str, Any]) -> str:
     return f"{sentence} Always naming the largest class would reach {100 * guess:.0f}."
 
 
-def _equals(facts: Mapping[str, Any], name: str) -> str:
+def _equals(facts: Facts, name: str) -> str:
     others = [each for each in facts.get("equivalent") or () if each != name]
     if len(facts["models"]) == 1:
         return ""
@@ -355,7 +356,7 @@ def _equals(facts: Mapping[str, Any], name: str) -> str:
     return f"{joined(others)} {verb} not distinguishable from the best on these data."
 
 
-def _weighs(facts: Mapping[str, Any], name: str) -> str:
+def _weighs(facts: Facts, name: str) -> str:
     """Features of large weight that most folds agree on, and what they speak for."""
     listed = (facts.get("features") or {}).get(name) or []
     agreed = [row for row in listed if row.get("frequency") is None or row["frequency"] >= AGREED]
@@ -374,7 +375,7 @@ def _weighs(facts: Mapping[str, Any], name: str) -> str:
     return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
 
 
-def leaning(row: Mapping[str, Any], labels: Sequence[str]) -> str:
+def leaning(row: Facts, labels: Sequence[str]) -> str:
     """What higher values of a feature say: ``for malignant``; with two classes never against."""
     if row["weight"] > 0:
         return f"for {row['class']}"

@@ -17,6 +17,7 @@ from scipy.stats import norm, rankdata
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels
 from proxmargin.runtime.brief import Listing, number
+from proxmargin.runtime.types import Record
 from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, Floats
 
 Mask = NDArray[np.bool_]
@@ -134,7 +135,7 @@ class ClinicalSummary:
     slope: Estimate
     predicted: OperatingPoint
     thresholds: tuple[OperatingPoint, ...]
-    misclassified: tuple[dict[str, Any], ...]
+    misclassified: tuple[Record, ...]
     method: str
 
     def listing(self) -> Listing:
@@ -154,7 +155,7 @@ class ClinicalSummary:
     def _repr_html_(self) -> str:
         return self.listing().html()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Plain values; ``thresholds`` as columns, a rate as ``[value, low, high]``."""
         columns: dict[str, list[Any]] = {}
         for point in self.thresholds:
@@ -168,10 +169,10 @@ class ClinicalSummary:
 def clinical_summary(
     y: ArrayLike,
     probabilities: ArrayLike,
-    positive: Any,
+    positive: object,
     *,
     predicted: ArrayLike | None = None,
-    ids: Sequence[Any] | None = None,
+    ids: Sequence[object] | None = None,
     groups: ArrayLike | None = None,
     folds: ArrayLike | None = None,
     test_ratio: float | None = None,

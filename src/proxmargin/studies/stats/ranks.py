@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, f, norm, studentized_range
 
 from proxmargin.data.inputs.parameters import check_choice, check_flag
+from proxmargin.runtime.types import Frame
 from proxmargin.studies.stats.scores import (
     Floats,
     check_fraction,
@@ -57,7 +58,7 @@ class ControlComparison:
     pvalue: Floats
     adjusted: Floats
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each of the other models: model, zscore, pvalue, adjusted."""
         import pandas as pd
 
@@ -208,7 +209,7 @@ class Friedman:
     iman_davenport: float
     iman_davenport_pvalue: float
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each model: model, average_rank."""
         import pandas as pd
 
@@ -261,7 +262,7 @@ class Nemenyi:
                 found.append(tuple(int(each) for each in order[start:end]))
         return found
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each pair: first, second, first_rank, second_rank, pvalue."""
         first, second = np.meshgrid(self.average_ranks, self.average_ranks, indexing="ij")
         return pairs_frame(self.names, first_rank=first, second_rank=second, pvalue=self.pvalue)
@@ -421,7 +422,7 @@ class SignedRanks:
     zscore: Floats
     pvalue: Floats
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each pair: first, second, statistic, zscore, pvalue."""
         return pairs_frame(
             self.names, statistic=self.statistic, zscore=self.zscore, pvalue=self.pvalue

@@ -14,6 +14,7 @@ from scipy.stats import rankdata, t
 
 from proxmargin.compiled.rounding import levels
 from proxmargin.data.inputs.parameters import check_flag, check_number
+from proxmargin.runtime.types import Frame
 
 CONFIDENCE: Final = 0.95  # of intervals; tests are at the level 1 - CONFIDENCE
 # in units of a score: smaller differences do not matter in practice (Corani and Benavoli 2015)
@@ -132,7 +133,7 @@ def check_fraction(name: str, value: float, hint: str = "") -> float:
     return float(value)
 
 
-def pairs_frame(names: Sequence[str], **columns: Floats) -> Any:
+def pairs_frame(names: Sequence[str], **columns: Floats) -> Frame:
     """A frame with a row for each pair of models, of matrices over pairs. Raises ImportError:
     pandas is not installed."""
     import pandas as pd
@@ -267,7 +268,7 @@ class ResampledTTest:
     statistic: Floats
     pvalue: Floats
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each pair: first, second, difference, low, high, statistic, pvalue."""
         columns = ("difference", "low", "high", "statistic", "pvalue")
         return pairs_frame(self.names, **{name: getattr(self, name) for name in columns})
@@ -306,7 +307,7 @@ class BayesianTTest:
     worse: Floats
     rope: float
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A row for each pair: first, second, better, equal, worse."""
         return pairs_frame(self.names, better=self.better, equal=self.equal, worse=self.worse)
 

@@ -30,6 +30,7 @@ from proxmargin.runtime.files import replaced
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
+from proxmargin.runtime.types import Facts, Values
 from proxmargin.solvers.resuming.journal import Identity
 
 Index = NDArray[np.intp]
@@ -59,7 +60,7 @@ class Record:
 
     path: str | os.PathLike[str] | None  # path-like
     # what decides the result besides the data: a file with other facts is refused
-    facts: Mapping[str, Any]
+    facts: Facts
     # of the model and the data; None without a path, because digests of data take time
     identity: Identity | None
     n_units: int
@@ -121,7 +122,7 @@ class Record:
             for number, units, at, *tally in rows
         }
 
-    def _refuse_another(self, facts: Mapping[str, Any]) -> None:
+    def _refuse_another(self, facts: Facts) -> None:
         name = os.fspath(self.path or "")
         try:
             earlier = Identity.from_plain(facts["identity"])
@@ -136,7 +137,7 @@ class Record:
         if objection is not None:
             raise ValueError(f"{name} belongs to another run: {objection}")
 
-    def _is_sound(self, held: Mapping[str, NDArray[Any]]) -> bool:
+    def _is_sound(self, held: Mapping[str, Values]) -> bool:
         """Whether the arrays could be those of this run."""
         kinds = {name: "f" if name == "worst" else "i" for name in ARRAYS}
         if any(held[n].dtype.kind != kind or held[n].ndim != 1 for n, kind in kinds.items()):
@@ -161,7 +162,7 @@ def seed_in(path: str | os.PathLike[str] | None) -> int | None:
     return seed
 
 
-def _members(path: Any) -> tuple[dict[str, NDArray[Any]], Any]:
+def _members(path: Any) -> tuple[dict[str, Values], Any]:
     """The arrays and facts of a file; executes nothing."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -179,7 +180,7 @@ FEWEST = 4  # samples of a class: at least two in each half
 
 def half_of(
     codes: NDArray[np.intp],
-    weights: NDArray[Any],
+    weights: Values,
     seed: int,
     number: int,
     groups: Index | None = None,
@@ -202,7 +203,7 @@ def half_of(
     return np.sort(np.concatenate(parts))
 
 
-def kinds_of(codes: Index, weights: NDArray[Any], groups: Index) -> tuple[Index, NDArray[np.bool_]]:
+def kinds_of(codes: Index, weights: Values, groups: Index) -> tuple[Index, NDArray[np.bool_]]:
     """For each group the number of its set of classes, and whether it has samples at all."""
     present = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1), np.bool_)
     live = weights > 0
@@ -212,7 +213,7 @@ def kinds_of(codes: Index, weights: NDArray[Any], groups: Index) -> tuple[Index,
 
 
 def check_classes(
-    classes: NDArray[Any],
+    classes: Values,
     codes: NDArray[np.intp],
     weights: NDArray[np.float64],
     groups: Index | None = None,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_number, check_threads, check_verbose
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
@@ -37,6 +38,7 @@ from proxmargin.runtime.brief import Listing, html_line, shown, users_level, wit
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.types import Estimator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +150,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
     (5, (30, 30), True)
     """
 
-    estimator: Any
+    estimator: Estimator
     _: KW_ONLY
     n_pairs: int = 50
     threshold: float | None = None
@@ -167,7 +169,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
 
     @with_pages
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Labels | None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Fit the paths of all half-samples, and find the stable features.
 
@@ -357,7 +364,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
         mask: NDArray[np.bool_] = self._support
         return mask
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Features) -> Any:
         """The columns of the selected features, (n_samples, n_selected_features)."""
         return super().transform(in_memory(X))
 

@@ -1,0 +1,21 @@
+"""Types of what many rooms pass on: arrays of anything, records, estimators, frames, axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # optional, or slow to import
+    import pandas as pd
+    from matplotlib.axes import Axes as PlotAxes
+    from sklearn.base import BaseEstimator
+
+Values: TypeAlias = NDArray[Any]  # of numbers, text or objects
+Record: TypeAlias = dict[str, Any]  # settings by name, a row of a table, an object of JSON
+Facts: TypeAlias = Mapping[str, Any]  # a record that is only read
+Estimator: TypeAlias = "BaseEstimator"  # of this library, of scikit-learn, or as theirs
+Frame: TypeAlias = "pd.DataFrame"
+Column: TypeAlias = "pd.Series[Any]"
+Axes: TypeAlias = "PlotAxes"
