@@ -12,7 +12,7 @@ BUDGET = {
     "solver_names": 19,
     "rules": 35,
     "numeric_constants": 496,
-    "lines_of_any_type": 1_235,
+    "lines_of_any_type": 1_246,
 }
 MOST_FILES_OF_A_FIT = 35
 MOST_FUNCTIONS_OF_A_FIT = 200

@@ -20,6 +20,7 @@ from proxmargin.files.tables.cells import (
 )
 from proxmargin.files.tables.contents import USUAL, Dialect
 from proxmargin.files.tables.header import DIFFER, Header
+from proxmargin.runtime.types import Frame
 
 Found = dict[str, Any]  # Series by the role of their column
 

@@ -27,6 +27,7 @@ from proxmargin.files.tables.layout import (
 )
 from proxmargin.files.tables.text import lines_of, opened_text
 from proxmargin.runtime.brief import brief
+from proxmargin.runtime.types import Frame
 
 # A cell has a place and a length in the parsed text, and a float64 in the table and the features.
 _CELL_BYTES = 32

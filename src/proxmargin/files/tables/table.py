@@ -29,7 +29,7 @@ from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
-from proxmargin.runtime.types import Estimator, Frame, Record
+from proxmargin.runtime.types import Estimator, Frame
 
 
 def read_data(
