@@ -14,11 +14,9 @@ from __future__ import annotations
 import functools
 import mmap
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Hashable, Iterator
 from functools import wraps
-from math import prod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -32,7 +30,6 @@ UNKNOWN = 4 * 2**30
 CACHED_ENTRIES = 1 << 16  # of float64 that fit in a core's cache: half a megabyte
 # of float64 in a block: 4 MB. Its work outweighs the calls for it, and it is small beside the data
 BLOCK_ENTRIES = 1 << 19
-LEAST_MAPPED = 1 << 24  # bytes; smaller arrays often get memory that was in use before
 _CONTROL = Path("/sys/fs/cgroup")
 # files of a control group: limit and use, in version 1 in a folder of their own
 _CONTROL_FILES = (
@@ -282,21 +279,3 @@ class _Memory:
 def unlocked(array: Values) -> Values:
     """The array itself if it is writeable, else a view without the read-only flag."""
     return array if array.flags.writeable else np.asarray(_Memory(array))
-
-
-def on_small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> Values:
-    """`numpy.empty`, but no page of it is huge: memory is taken as it is first written to.
-
-    NumPy asks Linux for huge pages, each of which is cleared whole, and for which the system may
-    have to move other memory: for a cache that is filled in part, or used a few times, that takes
-    longer than the values in it.
-    """
-    size = prod(shape) * np.dtype(dtype).itemsize
-    if sys.platform != "linux" or size < LEAST_MAPPED:
-        return np.empty(shape, dtype)
-    try:
-        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE)
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    except OSError:  # too large, or a system without huge pages
-        return np.empty(shape, dtype)
-    return np.frombuffer(memory, dtype).reshape(shape)

@@ -309,7 +309,7 @@ def test_a_single_class_is_named() -> None:
 
 def test_a_nu_that_one_pair_does_not_admit_is_refused_before_any_fit() -> None:
     class Untouched(NuSVC):
-        def _fit_targets(self, *given: Any) -> None:
+        def _fit_recorded(self, *given: Any) -> None:
             pytest.fail("a pair was fitted")
 
     X, y = np.zeros((50, 2)), np.repeat([0, 1, 2], [24, 24, 2])

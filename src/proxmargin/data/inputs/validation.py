@@ -191,16 +191,6 @@ def _check_column_names(X: Any) -> None:
         )
 
 
-def validated_part(estimator: Any, X: Any) -> Any:
-    """Some of the samples that were `validated` for another estimator: only the magnitudes that
-    this one takes are checked."""
-    if as_objects(X) is not None:
-        check_objects(estimator, X)
-        return X
-    estimator.n_features_in_ = X.shape[1]
-    return _checked_entries(estimator, X, magnitudes_for(estimator))
-
-
 def magnitudes_for(estimator: Any) -> Magnitudes:
     """The admissible range of the largest entry of the data of a fit."""
     return RESCALED if getattr(estimator, "standardize", True) else AS_THEY_ARE

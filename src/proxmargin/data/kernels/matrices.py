@@ -23,7 +23,7 @@ from proxmargin.data.kernels.checks import (
 from proxmargin.data.kernels.functions import Custom, Precomputed
 from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix, pieces
 from proxmargin.functions.rows import first_of_equals, live_rows, order_of_rows
-from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, on_small_pages
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property
 
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values
@@ -282,7 +282,7 @@ class RowCache:
     """A least-recently-used cache of ``capacity`` rows of a square matrix with ``size`` rows."""
 
     def __init__(self, capacity: int, size: int) -> None:
-        self.store = on_small_pages((capacity, size), np.float64)
+        self.store = np.empty((capacity, size))
         self.slots = np.full(size, -1)
         self.owners = np.full(capacity, -1)
         self.used = np.zeros(capacity, dtype=np.int64)

@@ -16,7 +16,7 @@ from proxmargin.compiled.rounding import EPS, Lost
 from proxmargin.data.designs.base import Array, Design, Index, PassCounter
 from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
-from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept, on_small_pages
+from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
 
 ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
@@ -169,7 +169,7 @@ class KeptSquare:
 
     def _grow(self, size: int) -> None:
         past = self.store
-        self.store = on_small_pages((size, size), past.dtype)
+        self.store = np.empty((size, size), past.dtype)
         known = self.order.size
         self.store[:known, :known] = past[:known, :known]
 

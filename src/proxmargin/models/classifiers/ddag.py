@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, repeat
 from math import ceil
@@ -46,7 +45,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 OF_FEATURES = ("n_features_in_", *NAMES)  # what `validated` notes
-PLAIN = (str, int, float, type(None))  # of parameters that all models may share
 # seconds for a pair when no time is left: enough for the null model and its certificate
 NO_TIME = 1e-9
 
@@ -279,30 +277,21 @@ def _margin(model: Estimator, rows: object, later: object) -> Array:
 class _PairFits:
     """Fits the classifiers of pairs of classes."""
 
-    estimator: (
-        Estimator  # A clone: a copy of it is as fresh, and takes a fraction of the time of a clone
-    )
-    mutable: tuple[str, ...]  # its parameters that a copy must not share
-    # whether it is fitted as models of this library are, which need not validate the data again
-    ours: bool
+    estimator: Estimator  # of arrays, whose features have no names
     class_weight: Mapping[Any, float] | None  # of the labels of all pairs, if it is a mapping
     pairwise: bool  # whether the data are a kernel matrix
 
     @classmethod
     def of(cls, estimator: Estimator, named: DDAGClassifier) -> _PairFits:
         """Of an estimator, for the features that ``named`` was validated with."""
-        ours = getattr(type(estimator), "fit", None) is MarginEstimator.fit
         estimator = clone(estimator)
-        if ours:
+        if isinstance(estimator, MarginEstimator):
             known = {name: value for name, value in vars(named).items() if name in OF_FEATURES}
             estimator.__dict__.update(known)
             estimator._without_names()
-        parameters = estimator.get_params(deep=False)
-        class_weight = parameters.get("class_weight")
+        class_weight = estimator.get_params(deep=False).get("class_weight")
         return cls(
             estimator,
-            tuple(name for name, value in parameters.items() if not isinstance(value, PLAIN)),
-            ours,
             class_weight if isinstance(class_weight, Mapping) else None,
             get_tags(estimator).input_tags.pairwise,
         )
@@ -318,11 +307,8 @@ class _PairFits:
             model.set_params(time_limit=seconds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            if self.ours:
-                model._fit_part(part, labels, None if weights is None else weights[rows])
-            else:
-                weighted = {} if weights is None else {"sample_weight": weights[rows]}
-                model.fit(part, labels, **weighted)
+            weighted = {} if weights is None else {"sample_weight": weights[rows]}
+            model.fit(part, labels, **weighted)
         if seconds is not None:
             model.set_params(time_limit=self.estimator.time_limit)
         short = [one for one in caught if issubclass(one.category, ConvergenceWarning)]
@@ -335,7 +321,7 @@ class _PairFits:
 
     def check(self, y: Values, weights: Array | None, pairs: Sequence[NDArray[np.bool_]]) -> None:
         """Raise ValueError for a parameter that the classes of a pair do not admit."""
-        if not self.ours:
+        if not isinstance(self.estimator, MarginEstimator):
             return
         self.estimator._check_parameters()
         self.estimator._check_model()
@@ -350,12 +336,7 @@ class _PairFits:
 
     def _fresh(self, labels: Values) -> Any:
         """A classifier to be fitted to these labels."""
-        if self.ours:
-            model = copy(self.estimator)
-            for name in self.mutable:
-                setattr(model, name, deepcopy(getattr(model, name)))
-        else:
-            model = clone(self.estimator)
+        model = clone(self.estimator)
         if self.class_weight is not None:
             own = set(labels.tolist())
             model.set_params(class_weight={k: v for k, v in self.class_weight.items() if k in own})

@@ -29,14 +29,14 @@ from proxmargin.data.kernels.checks import check_definite, check_digits, check_s
 from proxmargin.data.kernels.matrices import ComputedKernel, kernel_matrix
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.functions.losses import Loss
-from proxmargin.models.classifiers.kernel_rounds import SUPPORT_CUTS, Rounds, model_of
+from proxmargin.models.classifiers.kernel_rounds import Rounds, model_of, without_rounding
 from proxmargin.models.fitting.assembly import Assembly, each_class, opposed
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.fitting import FitContext, for_each
 from proxmargin.models.fitting.parameters import KernelParameters, ThreadParameters
 from proxmargin.optimality.certificates.certificate import Gap, combined
 from proxmargin.optimality.certificates.representer import Representer, certify_represented
-from proxmargin.optimality.problem import Point, Problem, is_interior
+from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
 from proxmargin.runtime.types import Values
@@ -480,10 +480,7 @@ def _enclosed(model: Representer) -> Enclosed:
 
 def _of_supports(problem: Problem, solution: Solution, length: float) -> Array:
     """``-length`` times the dual point, with entries set to zero that are zero up to rounding."""
-    dual = solution.gap.dual_point
-    cut = SUPPORT_CUTS[0] if is_interior(problem, dual) else 0.0
-    small = cut * float(np.abs(dual).max(initial=0.0))
-    weights: Array = np.where(np.abs(dual) > small, -length * dual, 0.0)[:, 0]
+    weights: Array = -length * without_rounding(problem, solution.gap.dual_point)[:, 0]
     return weights
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -18,10 +17,8 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.representer import (
     Representer,
     ScoredGap,
-    represented,
     represented_by_few,
     represented_together,
-    without_small_entries,
 )
 from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.threads import operations_in
@@ -45,9 +42,7 @@ TIMINGS = 3  # repetitions, of which the median counts
 PRODUCT_TIME = 0.4  # above which one product with the kernel is too expensive
 FACTOR_TIME = 0.3  # of the first factor
 FACTOR_PRODUCT_TIME = 0.05  # of n r^2 multiplications with a factor, for each problem
-# support vectors of solvers whose dual points have no exact zeros
-SUPPORT_CUTS = (1e-6, 1e-9, 0.0)  # over the largest entry; tried until the certificate agrees
-SLIGHT_CUT = 0.1  # norm of the cut part over that of the model, up to which its effect is bounded
+SUPPORT_CUT = 1e-9  # weight of a support vector over the largest one, below which it is rounding
 
 Solve = Callable[[Sequence[Problem], Sequence[Point | None], Stop], list[Solution]]
 
@@ -77,10 +72,10 @@ class Meter:
         self.counter = matrix.counter
         self.passes, self.started = self.counter.passes, perf_counter()
 
-    def read(self, parts: int = 1) -> tuple[int, float, float]:
-        """Iterations (none), passes and seconds for each of ``parts`` problems, for `with_work`."""
+    def read(self, parts: int) -> tuple[float, float]:
+        """Passes and seconds for each of so many problems."""
         passes, seconds = self.counter.passes - self.passes, perf_counter() - self.started
-        return 0, passes / parts, seconds / parts
+        return passes / parts, seconds / parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +152,7 @@ class Rounds:
         work = meter.read(count)
         found = []
         for problem, solution, model in zip(self.problems, solutions, models, strict=True):
-            certified = with_work(self._with_kernel_certificate(problem, solution, model), *work)
+            certified = _with_work(self._with_kernel_certificate(problem, solution, model), *work)
             found.append(RoundResult(certified, model, model, solution.point, solution.gap.primal))
         return [_with_rank_status(one, factor) for one in found]
 
@@ -221,7 +216,7 @@ class Rounds:
         work = meter.read(len(todo))
         for k, solution, model in zip(todo, solutions, models, strict=True):
             certified = self._with_kernel_certificate(self.problems[k], solution, model)
-            certified = with_work(with_work(certified, *shared), *work)
+            certified = _with_work(_with_work(certified, *shared), *work)
             now = RoundResult(certified, model, model, solution.point, solution.gap.primal)
             found[k] = _better_with_all_work(known[k], now)
         return [one for one in found if one is not None]
@@ -265,49 +260,20 @@ class Rounds:
     def _models(
         self, problems: Sequence[Problem], solutions: Sequence[Solution]
     ) -> list[Representer]:
-        """The kernel models of solutions on a factor, certified by one product with the kernel for
-        all. If the entries cut from a dual point may explain its gap, fewer are cut."""
-        duals = [solution.gap.dual_point for solution in solutions]
-        cuts = [
-            SUPPORT_CUTS if is_interior(problem, dual) else SUPPORT_CUTS[-1:]
-            for problem, dual in zip(problems, duals, strict=True)
+        """The kernel models of solutions on a factor, certified by one product with the kernel."""
+        duals = [
+            without_rounding(problem, one.gap.dual_point)
+            for problem, one in zip(problems, solutions, strict=True)
         ]
-        given = [without_small_entries(dual, cut[0]) for dual, cut in zip(duals, cuts, strict=True)]
-        models = represented_together(problems, self.matrix, given, tol=self.stop.tol)
-        return [
-            self._with_smaller_cut(problem, dual, model, cut)
-            for problem, dual, model, cut in zip(problems, duals, models, cuts, strict=True)
-        ]
-
-    def _with_smaller_cut(
-        self, problem: Problem, dual: Array, model: Representer, cuts: tuple[float, ...]
-    ) -> Representer:
-        """The model for the first cut; for a smaller cut if that may meet the tolerance."""
-        tol = self.stop.tol
-        for past, cut in pairwise(cuts):
-            gap = model.gap.relative_gap
-            if gap <= tol or gap - _share_of_cut(model, self.matrix, dual, past) > tol:
-                break  # met, or not met whatever the cut
-            if clock() >= self.stop.deadline:
-                break
-            model = represented(problem, self.matrix, dual, cut=cut, tol=tol)
-        return model
+        return represented_together(problems, self.matrix, duals, tol=self.stop.tol)
 
     def _with_kernel_certificate(
         self, problem: Problem, solution: Solution, model: Representer
     ) -> Solution:
         """The solution with the certificate of its kernel model, for the exact kernel."""
-        gap, scale = model.gap, self.scale(problem)
-        certificate = replace(
-            solution.certificate,
-            primal=scale * gap.primal,
-            dual=scale * gap.dual,
-            gap=scale * gap.gap,
-            relative_gap=gap.relative_gap,
-            kkt_residual=scale * gap.kkt_residual,
-            converged=bool(gap.relative_gap <= self.stop.tol),
-        )
-        return replace(solution, gap=gap, certificate=certificate)
+        gap, met = model.gap, bool(model.gap.relative_gap <= self.stop.tol)
+        stated = replace(solution.certificate, **gap.numbers, converged=met)
+        return replace(solution, gap=gap, certificate=stated.scaled(self.scale(problem)))
 
     def _refined_factor(
         self,
@@ -366,53 +332,32 @@ def _better_with_all_work(before: RoundResult | None, now: RoundResult) -> Round
     if before is None:
         return now
     best = now if now.model.gap.gap <= before.model.gap.gap else before
-    last = now.solution.certificate
+    done, last = before.solution.certificate, now.solution.certificate
     kept = replace(
         best.solution.certificate,
         stop_reason=last.stop_reason,
         because=last.because,
         solver=last.solver,
-        n_iter=0,
-        n_passes=0.0,
-        seconds=0.0,
+        n_iter=done.n_iter + last.n_iter,
+        n_passes=done.n_passes + last.n_passes,
+        seconds=done.seconds + last.seconds,
     )
     solution = replace(best.solution, certificate=kept, status=now.solution.status)
-    for part in (before.solution, now.solution):
-        solution = with_work(solution, *work_of(part))
     return replace(now, solution=solution, model=best.model)
 
 
-def work_of(solution: Solution) -> tuple[int, float, float]:
-    """Iterations, passes and seconds of a solution."""
-    done = solution.certificate
-    return done.n_iter, done.n_passes, done.seconds
-
-
-def with_work(solution: Solution, n_iter: int, n_passes: float, seconds: float) -> Solution:
+def _with_work(solution: Solution, n_passes: float, seconds: float) -> Solution:
     """The solution with this work added to its certificate."""
-    certificate = solution.certificate
-    more = replace(
-        certificate,
-        n_iter=certificate.n_iter + n_iter,
-        n_passes=certificate.n_passes + n_passes,
-        seconds=certificate.seconds + seconds,
-    )
-    return replace(solution, certificate=more)
+    known = solution.certificate
+    passes, seconds = known.n_passes + n_passes, known.seconds + seconds
+    return replace(solution, certificate=replace(known, n_passes=passes, seconds=seconds))
 
 
-def _share_of_cut(model: Representer, matrix: KernelMatrix, dual: Array, cut: float) -> float:
-    """A bound on the part of a model's relative gap that cutting its dual point causes. Scores
-    change by at most the sum of the cut entries times the largest kernel value. That holds if the
-    cut is small compared with the model; otherwise the bound is infinite."""
-    sizes = np.abs(dual)
-    mass = float(sizes[sizes <= cut * sizes.max()].sum())
-    largest = float(np.abs(matrix.diagonal()).max(initial=0.0))
-    product = model.scores[:, 0] - model.gap.point.intercept
-    length = np.sqrt(max(float(model.weights @ product), 0.0))
-    if mass > 0 and model.factor * mass * np.sqrt(largest) >= SLIGHT_CUT * length:
-        return np.inf
-    share = 2.0 * largest * mass * float(np.abs(model.weights).sum())
-    return share * model.gap.relative_gap / model.gap.gap if share > 0 else 0.0
+def without_rounding(problem: Problem, dual: Array) -> Array:
+    """The dual point of a solver; where it has no exact zeros, with zeros for tiny entries."""
+    if not is_interior(problem, dual):
+        return dual
+    return np.where(np.abs(dual) > SUPPORT_CUT * np.abs(dual).max(), dual, 0.0)
 
 
 def _with_rank_status(fitted: RoundResult, factor: LowRankFactor) -> RoundResult:

@@ -25,7 +25,7 @@ from proxmargin.data.inputs.parameters import (
     refuse_unknown,
 )
 from proxmargin.data.inputs.targets import Targets
-from proxmargin.data.inputs.validation import validated, validated_part, validated_weights
+from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.functions.losses import Loss, Shifted
 from proxmargin.functions.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
 from proxmargin.models.fitting.assembly import Assembly, with_zero_sums
@@ -39,8 +39,8 @@ from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
 from proxmargin.runtime.types import Record, Values
 from proxmargin.solvers.loop.report import interval_of
-from proxmargin.solvers.loop.solver import RULES, Solver, Stop
-from proxmargin.solvers.resuming.journal import Identity, Journal, journal_of
+from proxmargin.solvers.loop.solver import RULES, Solver
+from proxmargin.solvers.resuming.journal import Identity, journal_of
 from proxmargin.solvers.shared.batched_labels import Axes, FitsLabelings
 
 Array = NDArray[np.float64]
@@ -220,27 +220,13 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         """
         with interrupts, journal_of(self.callbacks, resume_from) as journal:
             stop = self._started()
-            X, targets = self._checked(X, y, sample_weight, offset)
-            self._fit_targets(X, targets, stop, journal)
+            data, targets = self._checked(X, y, sample_weight, offset)
+            if journal.records:
+                journal.begin(Identity.of(self, data, targets.classes, *targets.arrays))
+            self.__dict__.pop("calibrator_", None)  # of an earlier fit
+            context = FitContext(self._bounded(stop, *data.shape[:2]), journal)
+            self._fit_recorded(data, targets, context)
         return self
-
-    def _fit_part(self, X: Values, y: Values, sample_weight: Array | None) -> Self:
-        """`fit` to some of the samples that another estimator has validated."""
-        with interrupts, journal_of(self.callbacks, None) as journal:
-            stop = self._started()
-            self._check_parameters()
-            self._check_model()
-            X = validated_part(self, X)
-            targets = self._encoded(y, validated_weights(sample_weight, X))
-            self._fit_targets(X, targets, stop, journal)
-        return self
-
-    def _fit_targets(self, X: Any, targets: Targets, stop: Stop, journal: Journal) -> None:
-        """Fit the model to validated data."""
-        if journal.records:
-            journal.begin(Identity.of(self, X, targets.classes, *targets.arrays))
-        self.__dict__.pop("calibrator_", None)  # of an earlier fit
-        self._fit_recorded(X, targets, FitContext(self._bounded(stop, *X.shape[:2]), journal))
 
     def _fit_recorded(self, X: Any, targets: Targets, context: FitContext) -> None:
         """Fit the model within limits, reusing and recording minimisations in the journal."""

@@ -121,11 +121,7 @@ def brought_within(problem: Problem, solution: Solution, inside: Point) -> Solut
         return None
     told = replace(
         solution.certificate,
-        primal=gap.primal,
-        dual=gap.dual,
-        gap=gap.gap,
-        relative_gap=gap.relative_gap,
-        kkt_residual=gap.kkt_residual,
+        **gap.numbers,
         stop_reason=f"{solution.certificate.stop_reason}, and the budget was met by a mixture with "
         "a point of small loss",
     )

@@ -109,11 +109,7 @@ def solution_of(
 ) -> Solution:
     """The solution at which a path has met its tolerance."""
     certificate = Certificate(
-        primal=gap.primal,
-        dual=gap.dual,
-        gap=gap.gap,
-        relative_gap=gap.relative_gap,
-        kkt_residual=gap.kkt_residual,
+        **gap.numbers,
         converged=True,
         stop_reason=Status.CONVERGED.value,
         n_iter=steps,

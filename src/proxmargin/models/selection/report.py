@@ -20,6 +20,7 @@ from proxmargin.data.inputs.kinds import Features, Labels, Splits
 from proxmargin.data.inputs.parameters import check_number
 from proxmargin.data.inputs.validation import check_labels, validated_features, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.fitting.coefficients import Ranked
 from proxmargin.models.selection.scoring import splitter_of
 from proxmargin.models.selection.stability.selector import StabilitySelection
 from proxmargin.models.selection.stability.units import partners_of
@@ -114,16 +115,17 @@ def feature_report(
         )
     data = _Data.checked(estimator, X, y, sample_weight, groups)
     table = _Table(data, _coefficients(estimator), estimator.classes_)
-    rows, features = table.used()
+    own = table.ranked(table.coef)
+    rows, features, _ = own.order()
     stable = None if stability is None else _Stable.of(stability, estimator, table)
     if stable is not None:
         rows, features = stable.added(rows, features, table)
     names = data.names
     frame: Record = {
         "feature": names[features],
-        "class": [table.positive(row) for row in rows.tolist()],
+        "class": [own.label(row) for row in rows.tolist()],
         "coef": table.coef[rows, features],
-        "coef_per_sd": table.per_deviation(table.coef)[rows, features],
+        "coef_per_sd": own.per_deviation[rows, features],
         "sign": np.sign(table.coef[rows, features]).astype(int),
         "auc": table.areas(rows, features),
     }
@@ -204,27 +206,16 @@ class _Table:
     coef: Array
     classes: Values
 
-    def used(self) -> tuple[Index, Index]:
-        """Rows and features of the nonzero coefficients: by class, the largest first."""
-        rows, features = np.nonzero(self.coef)
-        sizes = np.abs(self.per_deviation(self.coef)[rows, features])
-        order = np.lexsort((features, -sizes, rows))
-        return rows[order], features[order]
-
-    def per_deviation(self, coef: Array) -> Array:
-        """Coefficients of features with unit variance."""
-        return coef * moments(self.data.design, self.data.shares, constant=0.0)[1]
-
-    def positive(self, row: int) -> Any:
-        """The class for which positive coefficients of a row speak."""
-        return self.classes[1] if len(self.coef) == 1 else self.classes[row]
+    def ranked(self, coef: Array) -> Ranked:
+        deviations = moments(self.data.design, self.data.shares, constant=0.0)[1]
+        return Ranked(coef, deviations, self.data.names, self.classes)
 
     def areas(self, rows: Index, features: Index) -> Array:
         """The area under the ROC curve of each feature, for its class against the others."""
-        areas = np.full(rows.size, np.nan)
+        areas, label = np.full(rows.size, np.nan), self.ranked(self.coef).label
         for place, (row, feature) in enumerate(zip(rows.tolist(), features.tolist(), strict=True)):
             column = self.data.design.dense_columns(np.array([feature]))[:, 0]
-            own = self.data.y == self.positive(row)
+            own = self.data.y == label(row)
             areas[place] = roc_auc_score(own, column, sample_weight=self.data.weights)
         return areas
 
@@ -244,7 +235,7 @@ class _Table:
                     "choose fewer folds"
                 )
             model = _refitted(plain, self.data, weights)
-            sizes = np.abs(self.per_deviation(_coefficients(model)))
+            sizes = self.ranked(_coefficients(model)).sizes
             used = sizes > 0
             total += np.where(used, rankdata(-sizes, axis=1), 0.0)
             times += used

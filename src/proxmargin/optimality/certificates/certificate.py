@@ -283,6 +283,12 @@ class Gap:
     def relative_gap(self) -> float:
         return self.gap / self.scale
 
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The fields of a `Certificate` that it decides."""
+        names = ("primal", "dual", "gap", "relative_gap", "kkt_residual")
+        return {name: getattr(self, name) for name in names}
+
     @cached_property
     def scale(self) -> float:
         """The denominator of relative gaps."""

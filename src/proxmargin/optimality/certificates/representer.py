@@ -72,21 +72,18 @@ def represented(
     kernel: KernelMatrix,
     dual: Array,
     *,
-    cut: float = 0.0,
     product: Array | None = None,
     tol: float | None = None,
 ) -> Representer:
     """The model of a dual point (n_samples, 1), with the best intercept.
 
-    The penalty is a ridge or a Euclidean ball; the design of the problem is not read. Entries of
-    the dual point below the share ``cut`` of the largest become zero: those samples are support
-    vectors by rounding only. ``product`` is ``-K dual`` when known; making the dual point feasible
-    changes it, which counts as an error of the product: give it only for points that are feasible
-    up to rounding. If rounding prevents the relative gap ``tol``, the product is recomputed by
-    compensated sums, and `safe_multiple` moves margins off their kinks.
+    The penalty is a ridge or a Euclidean ball; the design of the problem is not read. ``product``
+    is ``-K dual`` when known; making the dual point feasible changes it, which counts as an error
+    of the product: give it only for points that are feasible up to rounding. If rounding prevents
+    the relative gap ``tol``, the product is recomputed by compensated sums, and `safe_multiple`
+    moves margins off their kinks.
     """
-    given = without_small_entries(dual, cut)
-    dual = problem.loss.balanced(given, problem.intercept)
+    given, dual = dual, problem.loss.balanced(dual, problem.intercept)
     if product is None:
         parts = _merge_cancelling(kernel, dual)
         terms = int(np.count_nonzero(parts))
@@ -189,13 +186,6 @@ def _gap_between(
     apart = penalty.value(w) + penalty.conjugate(size) + across
     of_intercept = problem.intercept.fenchel_young(b, -dual.sum(axis=0, keepdims=True))
     return float(problem.loss.fenchel_young(scores, dual) + max(apart, 0.0) + of_intercept.sum())
-
-
-def without_small_entries(dual: Array, cut: float) -> Array:
-    """The dual point with entries below this share of the largest set to zero."""
-    if cut == 0.0:
-        return dual
-    return np.where(np.abs(dual) > cut * np.abs(dual).max(), dual, 0.0)
 
 
 def _merge_cancelling(kernel: KernelMatrix, dual: Array) -> Array:
