@@ -151,7 +151,7 @@ TABLES = {
         f"""delta = 0.1 and 0.01, all else as in Table 5, lambda1 as cross-validated there with
 delta = 1. "Affected": {STEADY:g} times, which no printed ratio of B-PGH exceeds; "slow": {SLOW:g}
 times, ours. "Seldom": on at most {SELDOM:.0%} of the sets. {PROTOCOL}""",
-        (1.5, 12.0),
+        (1.5, 3.0),
         _table_9,
         (f"{DRAWS[Size.SMALL]}, leuk 1", f"{DRAWS[Size.FULL]}, leuk 1"),
     ),
