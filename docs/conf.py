@@ -16,7 +16,7 @@ import proxmargin
 HERE = Path(__file__).parent
 BENCHMARKS = HERE.parent / "benchmarks"
 RESULTS = HERE / "generated" / "benchmarks"
-sys.path.insert(0, str(HERE / "_ext"))
+sys.path[:0] = [str(HERE / "_ext"), str(HERE / "examples")]
 os.environ.setdefault("MPLBACKEND", "agg")
 
 project = "proxmargin"

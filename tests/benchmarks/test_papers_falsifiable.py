@@ -365,7 +365,7 @@ def twice_the_threshold(patch: Patch) -> None:
 
 
 def few_shapes(patch: Patch) -> None:
-    patch.setitem(scaling.SHAPES, Size.SMALL, scaling.Shapes((10, 1000), (100, 800), 3000, 60, 20))
+    patch.setitem(scaling.SHAPES, Size.SMALL, scaling.Shapes((10, 1000), (100, 800), 2000, 60, 20))
     wide, narrow = (10, 100), (300, 30_000)
     patch.setitem(scaling.ROOT_SHAPES, Size.SMALL, scaling.Shapes(wide, narrow, 300, 60, 30))
     for rival in ("interior_point", "liblinear"):  # which no claim that is judged needs

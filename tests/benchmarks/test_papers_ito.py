@@ -237,12 +237,18 @@ def _run(violation: list[float], objective: float) -> strategies.Run:
 
 def test_the_strategies_are_judged_by_their_courses() -> None:
     names = list(strategies.SWITCHES)
-    good = [[1.0, 1e-4], [1e-1, 1.0], [1e-1, 1e-5], [1e-1, 1e-7]]
+    good = [[1.0, 1e-4], [1e-1, 1.0], [1e-1, 1e-5], [1e-1, 1e-8]]
     runs = {name: _run(one, 1.0) for name, one in zip(names, good, strict=True)}
-    rounded = [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.FULL)]
-    assert rounded == [True, None, True, None]  # F of all is the same
+    rounded = strategies._claims_8(runs, math.nan, Size.FULL)
+    assert [claim.holds for claim in rounded] == [True, None, None, None]  # F of all is the same
+    assert rounded[1].numbers.endswith("as printed: yes, by the later rule: undecided")
     runs[names[3]] = _run(good[3], 0.9)
     assert [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.FULL)] == [True] * 4
+    runs[names[3]] = _run([1e-1, 5e-7], 0.9)  # above 1e-6 without the division by C
+    divided = strategies._claims_8(runs, math.nan, Size.FULL)[2]
+    assert divided.holds is None
+    assert divided.numbers.endswith("as printed: no, by the later rule: yes")
+    runs[names[3]] = _run(good[3], 0.9)
     small = [claim.holds for claim in strategies._claims_8(runs, math.nan, Size.SMALL)]
     assert small == [True, None, None, None]  # not after the paper's iterations
     runs[names[3]] = _run([1e-1, 1e-3], 1.1)

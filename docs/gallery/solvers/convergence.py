@@ -24,7 +24,7 @@ def fitted(model):
 # The huberized machine, by the proximal gradient method of Xu et al. (``b-pgh``), the accelerated
 # method of Ito et al. (``fapg``), coordinate descent (``gcd``) and what ``auto`` takes:
 
-HuberizedSVC(0.02).fit(X, y)  # so that compiling is not measured below
+HuberizedSVC(0.02).fit(X, y)  # so that the loading of kernels is not measured below
 smooth = [fitted(HuberizedSVC(0.02, solver=name)) for name in ("b-pgh", "fapg", "gcd", "auto")]
 print(smooth[-1].certificate_.solver, "because", smooth[-1].certificate_.because)
 figure, row = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
