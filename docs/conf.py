@@ -70,6 +70,7 @@ html_static_path = ["_static"]
 # pages beside the folders have no list of neighbours
 html_sidebars = {key: [] for key in ("certificate", "errata", "errors", "glossary", "mathematics")}
 html_css_files = ["site.css"]
+html_js_files = ["print.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # summaries are fetched, which browsers refuse for local files
@@ -77,7 +78,8 @@ html_theme_options = {
     "header_links_before_dropdown": 5,
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    # the widest tables have the room of the contents
+    "secondary_sidebar_items": {"**": ["page-toc"], "generated/benchmarks/results/*": []},
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }

@@ -84,3 +84,33 @@ def test_keywords_on_pages_are_parameters() -> None:
             assert given <= {*taken}, f"{page.name}: {ast.unparse(call)}"
             checked += 1
     assert checked > 100
+
+
+def here(page: Path) -> list[str]:
+    """Codes in the columns "here" of the tables of a page."""
+    found, column = [], None
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not cells:
+            column = None
+        elif "here" in cells:
+            column = cells.index("here")
+        elif column is not None:
+            found += re.findall(r"`([^`]+)`", cells[column])
+    return found
+
+
+def test_names_in_the_tables_of_other_programs_are_there() -> None:
+    """Fitted attributes of "here", and keywords that stand alone."""
+    public = [getattr(pm, name) for name in pm._HOMES]
+    texts = [base.__doc__ or "" for each in public for base in getattr(each, "__mro__", [each])]
+    attributes = set(re.findall(r"\b[a-z]\w*_\b", "\n".join(texts)))
+    attributes |= {name for each in public for name in dir(each)}
+    parameters = {name for each in public if callable(each) for name in signature(each).parameters}
+    codes = [code for page in sorted((DOCS / "coming-from").glob("*.md")) for code in here(page)]
+    named = {word for code in codes for word in re.findall(r"(?<![\w\[])[a-z]\w*_(?!\w)", code)}
+    named -= {"r_"}  # of NumPy
+    alone = {found[1] for code in codes if (found := re.match(r"([a-z]\w*)=", code))}
+    assert len(codes) > 100
+    assert named <= attributes
+    assert alone <= parameters
