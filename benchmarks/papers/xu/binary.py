@@ -192,8 +192,8 @@ WHY_5 = """Seconds: theirs are of Matlab 2010b, where an update of one coordinat
 interpreted line; here B-PGH is NumPy and the loops of GCD are compiled. So the claim is judged with
 the sweeps of GCD times the seconds of one in NumPy, as in Table 2, and told with our seconds. The
 second stage of B-PGH-2 saves little at these sizes, as the paper says of its own (3.1.5).
-The printed supports are met by a smaller lambda1 than cross-validation takes here: its grid and
-its folds are not printed. GCD minimises the same function as B-PGH, and has the same solution
+On leuk the printed support is met by a smaller lambda1 than cross-validation takes here: its grid
+and its folds are not printed. GCD minimises the same function as B-PGH, and has the same solution
 where its gap is as small; the paper's, which differs on leuk by 9 points and by 130 features, is
 then not the minimiser. A fit at a limit of work, of iterations or CPU time, has not ended: its
 seconds, with a ">", are a lower bound, and its features are not those of the solution."""
