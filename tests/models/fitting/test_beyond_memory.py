@@ -164,8 +164,9 @@ def test_rows_without_weight_cost_no_passes_and_leave_the_certificate_as_it_is(
     assert found.dual == pytest.approx(expected.dual, rel=2e-9)
     assert found.dual <= expected.primal
     np.testing.assert_allclose(fits["all"].coef_, model.coef_, atol=1e-4 / X[live].std())
-    # one an iteration; the first of all, means, bounds, a sample of the live rows, the start
-    assert passes["all"] <= fits["all"].n_iter_ + 6
+    # one an iteration, two where the full step is a poor one; the first of all, means, bounds, a
+    # sample of the live rows, the start
+    assert passes["all"] <= fits["all"].n_iter_ + 7
 
 
 def test_rows_without_weight_are_not_read_into_memory_for_many_features(monkeypatch) -> None:
