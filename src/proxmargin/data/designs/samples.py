@@ -58,6 +58,12 @@ def first_entry(X: Any, is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]]) -
     raise AssertionError("called without such an entry")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether an entry of a column of objects is none: None, NaN, or NA and NaT of pandas."""
+    # NA comes first: a comparison with it has no truth value
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def sentence(
     entry: Entry, most: float, *, place: str = "", name: str | None = None, advice: str = ""
 ) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from proxmargin.data.designs.samples import is_missing
 from proxmargin.runtime.brief import shown
 
 SHOWN_CHARACTERS = 60  # characters of an object that an error shows
@@ -209,7 +210,6 @@ def _index_of(values: Any) -> Any:
     return index if hasattr(index, "get_indexer") else None
 
 
-MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no truth value
 NUMBER = "number"
 TEXT = "string"
 
@@ -255,9 +255,8 @@ def refuse_mixed(name: str, entries: Sequence[Any]) -> None:
 
 def _kind(value: Any) -> str | None:
     """The type of an entry; None if it is missing."""
-    name = type(value).__name__
-    if value is None or name in MISSING or value != value:
+    if is_missing(value):
         return None
     if isinstance(value, Number | np.bool_):
         return NUMBER
-    return TEXT if isinstance(value, str) else name
+    return TEXT if isinstance(value, str) else type(value).__name__

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 
 from proxmargin.data.datasets import Dataset
 from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.designs.samples import canonical, first_entry, sentence
+from proxmargin.data.designs.samples import canonical, first_entry, is_missing, sentence
 from proxmargin.data.inputs.aligned import (
     as_objects,
     check_objects,
@@ -142,8 +142,7 @@ def check_labels(y: Any) -> None:
         return
     if column.dtype == object:
         entries = column.ravel().tolist()
-        absent = [x is None or type(x).__name__ == "NAType" or x != x for x in entries]
-        missing = np.array(absent)
+        missing = np.array([is_missing(each) for each in entries])
     else:
         missing = np.isnan(column.ravel())
     if missing.any():

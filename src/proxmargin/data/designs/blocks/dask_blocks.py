@@ -17,12 +17,11 @@ from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.data.designs.blocks.placement import Client, Group, Node, Placement, Reply, merged
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, Task
-from proxmargin.data.designs.samples import Entry, bad_entry, canonical, sentence
+from proxmargin.data.designs.samples import Entry, bad_entry, canonical, is_missing, sentence
 from proxmargin.runtime.memory import mapped_empty
 from proxmargin.runtime.optional import library_of, optional
 
 USE = "fitting Dask collections"
-MISSING = ("NAType", "NaTType")  # of pandas, which equal nothing or have no truth value
 
 
 class BlockFacts(NamedTuple):
@@ -139,7 +138,7 @@ def _plain(column: NDArray[Any], name: str) -> NDArray[Any]:
     """A column of Python objects as strings or numbers; raises ValueError for a missing entry."""
     entries = column.tolist()
     for row, each in enumerate(entries):
-        if each is None or type(each).__name__ in MISSING or each != each:
+        if is_missing(each):
             raise ValueError(
                 f"{name} has no {'label' if name == 'y' else 'entry'} in row {row} (counted from "
                 "0): leave such rows out, or fill them"
