@@ -79,7 +79,11 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     # the widest tables have the room of the contents
-    "secondary_sidebar_items": {"**": ["page-toc"], "generated/benchmarks/results/*": []},
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "generated/benchmarks/results/cells": [],
+        "generated/benchmarks/results/unified": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
