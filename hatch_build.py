@@ -22,18 +22,18 @@ class KernelsHook(BuildHookInterface):
 
     def dependencies(self) -> list[str]:
         """What builds it, and nothing of that is needed later."""
-        needed = [f"numba=={self._digest().NUMBA}.*", "numpy>=2", "scipy>=1.14"]
+        needed = [f"numba=={self._digest().NUMBA}.*", "numpy>=2", "scipy>=1.14", "joblib>=1.4"]
         return needed if self._levels() is not None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        levels, digest = self._levels(), self._digest()
+        levels = self._levels()
         if levels is not None:
             # pip's own environment, with Numba in it, is found by this variable
             places = [str(Path(self.root) / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
             settings = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
             command = [sys.executable, "-m", "proxmargin.compiled.build", *levels]
             subprocess.run(command, cwd=self.root, env=settings, check=True)
-        if self.target_name == "wheel" and version != "editable" and digest.is_current():
+        if self.target_name == "wheel" and version != "editable" and self._is_built():
             platform = get_platform().replace("-", "_").replace(".", "_")
             build_data["pure_python"] = False
             build_data["tag"] = f"cp311-abi3-{platform}"
@@ -46,7 +46,15 @@ class KernelsHook(BuildHookInterface):
             return None
         if setting == "all":
             return ["all"]
-        return [] if digest.compiler() and digest.levels() and not digest.is_current() else None
+        return [] if digest.compiler() and digest.levels() and not self._is_built() else None
+
+    def _is_built(self) -> bool:
+        """Whether all kernels are in a library of the sources as they are."""
+        digest = self._digest()
+        try:
+            return bool(digest.table(digest.FOLDER)["complete"])
+        except (digest.Refused, OSError):
+            return False
 
     def _digest(self) -> Any:
         """The module of this name, which needs nothing but Python."""

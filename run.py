@@ -38,7 +38,7 @@ VENV = Path(os.environ.get("PROXMARGIN_VENV") or ROOT / ".venv").expanduser().ab
 PYTHON = VENV / "bin" / "python"
 LISTED = os.environ.get("PROXMARGIN_REQUIREMENTS")
 BUILD = [PYTHON, "-m", "proxmargin.compiled.build"]
-BUILD_NEEDS = ("numpy", "scipy")  # and Numba
+BUILD_NEEDS = ("numpy", "scipy", "joblib")  # and Numba
 RECORD = "run-py.json"  # in the environment: what is installed; not there while that changes
 # the pip that is fetched where Python comes without one, as Debian's does
 PIP_WHEEL = "pip-25.0.1-py3-none-any.whl"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -15,8 +16,9 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC
-from proxmargin.compiled import build, digest, library, signatures
-from proxmargin.compiled.library import Library, Refused
+from proxmargin.compiled import build, digest, library
+from proxmargin.compiled.digest import Refused
+from proxmargin.compiled.library import Library
 from proxmargin.compiled.products.products import across, gather
 
 built = pytest.mark.skipif(
@@ -114,7 +116,7 @@ def test_threads_compute_the_same() -> None:
 
 @built
 def test_threads_that_are_first_share_the_kernel() -> None:
-    kernel = library.loaded().kind(across.py_func, {}, library.loaded(), None)  # type: ignore[union-attr]
+    kernel = library.loaded().kind(across.py_func, library.loaded(), None)  # type: ignore[union-attr]
     out = np.zeros((8, 3))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda row: kernel(np.ones((2, 3)), np.ones(2), row), out))
@@ -153,7 +155,7 @@ def copy(tmp_path: Path) -> Path:
 @built
 @pytest.mark.parametrize("damage", ["table", "code", "sources", "machine"])
 def test_a_damaged_or_foreign_library_is_refused(damage: str, copy: Path) -> None:
-    assert digest.is_current(copy)
+    assert digest.table(copy)["complete"]
     table = copy / "kernels.json"
     content = table.read_bytes().partition(b"\n")[2]
     if damage == "table":
@@ -169,24 +171,39 @@ def test_a_damaged_or_foreign_library_is_refused(damage: str, copy: Path) -> Non
         Refused, match={"sources": "other sources", "machine": "another"}.get(damage, "damaged")
     ):
         Library(copy)
-    assert not digest.is_current(copy)
 
 
 def test_damaged_object_code_is_compiled_again(tmp_path: Path) -> None:
-    kept = tmp_path / "key"
-    assert not build._is_kept(kept)
-    kept.write_bytes(digest.sealed(b"code"))
-    assert build._is_kept(kept)
-    kept.write_bytes(kept.read_bytes()[:-1])
-    assert not build._is_kept(kept)
+    path = tmp_path / "key"
+    assert build.kept(path) is None
+    path.write_bytes(digest.sealed(pickle.dumps("code")))
+    assert build.kept(path) == "code"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert build.kept(path) is None
+
+
+def test_object_code_is_named_by_the_files_that_its_kernel_imports(monkeypatch) -> None:
+    listed, _, modules = build.signatures()
+    imported = build._imports()
+    text, names = imported["proxmargin.compiled.solvers.nets"]
+    before = {each: build._key(each, modules, "generic") for each in listed}
+    edited = {**imported, "proxmargin.compiled.solvers.nets": (text + "# edited", names)}
+    monkeypatch.setattr(build, "_imports", lambda: edited)
+    changed = {
+        each.kernel for each, key in before.items() if build._key(each, modules, "generic") != key
+    }
+    assert "compiled.solvers.proximal_newton.newton_steps" in changed  # imports it
+    assert "compiled.paths.driver.advance" in changed  # is given one, and imports what imports it
+    assert "compiled.products.products.across" not in changed
+    assert len(set(before.values())) == len(listed)
 
 
 @built
 def test_a_library_that_is_gone_is_built_again(copy: Path, monkeypatch) -> None:
     monkeypatch.setattr(digest, "FOLDER", copy)
-    assert build._is_there(partly=False)
-    monkeypatch.setattr(library, "levels", lambda: ("none",))
-    assert not build._is_there(partly=False)
+    assert build.is_there(partly=False)
+    monkeypatch.setattr(digest, "levels", lambda: {"none": ""})
+    assert not build.is_there(partly=False)
 
 
 @built
@@ -194,7 +211,7 @@ def test_a_refusal_is_told_and_numba_takes_over(
     copy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (copy / "kernels.json").write_bytes(b"0\n{}")
-    monkeypatch.setattr(library, "FOLDER", copy)
+    monkeypatch.setattr(digest, "FOLDER", copy)
     assert library.loaded.__wrapped__() is None
     assert "damaged" in caplog.text
     assert "compiled on their first use" in caplog.text
@@ -203,21 +220,28 @@ def test_a_refusal_is_told_and_numba_takes_over(
 @built
 def test_a_lesser_processor_takes_a_lesser_library(copy: Path, monkeypatch) -> None:
     here = library.loaded().level  # type: ignore[union-attr]
-    monkeypatch.setattr(library, "levels", lambda: ("none", here))
+    monkeypatch.setattr(digest, "levels", lambda: {"none": "", here: ""})
     assert Library(copy).level == here
-    monkeypatch.setattr(library, "levels", lambda: ("none",))
+    monkeypatch.setattr(digest, "levels", lambda: {"none": ""})
     with pytest.raises(Refused, match="this processor"):
         Library(copy)
 
 
 def test_the_list_of_signatures_is_sorted_and_says_what_it_means() -> None:
-    found, classes = signatures.read()
-    assert len(found) == len(set(found))
+    numba = pytest.importorskip("numba")
+    types = numba.types
+    objects = pytest.importorskip("proxmargin.compiled.objects")
+    found, first, modules = build.signatures()
+    assert len(found) == len(set(found)) > len(first) > 0
     assert [each.kernel for each in found] == sorted(each.kernel for each in found)
-    example = np.zeros((2, 3), np.float32).T
-    assert signatures.described((example, 1, None)) == "(float32:2F,int64,none)"
-    assert signatures.parsed("float32:2F") == signatures.Kind("float32", array="2F")
-    assert "PathState" in classes
+    assert "PathState" in modules
+    example = np.zeros((2, 3), np.float32).T, 1, None, np.zeros(1, [("a", "f8"), ("b", "i8")])[0]
+    text = library.described(example)
+    assert text == "(float32:2F,int64,none,{a:float64,b:int64})"
+    (kind,) = objects._Types(modules).read(text)
+    array = types.Array(types.float32, 2, "F")
+    parts = (array, types.int64, types.none, numba.from_dtype(example[3].dtype))
+    assert kind == types.Tuple(parts)
 
 
 LEVELS = """
@@ -234,7 +258,8 @@ print(library.loaded().level, *HuberizedSVC(alpha=0.01, tol=1e-10).fit(X, X[:, 0
 def test_every_level_that_was_built_and_runs_here_finds_the_same_optimum(level: str) -> None:
     table = json.loads((digest.FOLDER / "kernels.json").read_bytes().partition(b"\n")[2])
     own = library.loaded().level  # type: ignore[union-attr]
-    if level not in table["libraries"] or digest.levels().index(level) < digest.levels().index(own):
+    better = list(digest.levels()).index(level) < list(digest.levels()).index(own)
+    if level not in table["libraries"] or better:
         pytest.skip(f"there is no library of {level}, or it does not run here")
     X = np.random.default_rng(0).standard_normal((50, 8))
     expected = HuberizedSVC(alpha=0.01, tol=1e-10).fit(X, X[:, 0] > 0.1).coef_[0]
@@ -242,3 +267,36 @@ def test_every_level_that_was_built_and_runs_here_finds_the_same_optimum(level: 
     taken, *found = line.split()
     assert taken == level
     np.testing.assert_allclose(np.array(found, float), expected, atol=1e-8)
+
+
+LESSER = """
+import sys
+from pathlib import Path
+from proxmargin.compiled import digest
+digest.FOLDER = Path(sys.argv[1])
+if len(sys.argv) > 2:
+    from proxmargin.compiled import build
+    sys.exit(build.main([sys.argv[2], "--first"]))
+import numpy as np
+import proxmargin as pm
+from proxmargin.compiled import library
+rng = np.random.default_rng(0)
+X = rng.standard_normal((80, 12))
+y = X[:, 0] + rng.standard_normal(80) > 0
+print(library.loaded().level)
+for model in (pm.SVC(kernel="rbf"), pm.L2SVC(), pm.SparseLogisticRegression(alpha=0.01)):
+    print(model.fit(X, y).certificate_.relative_gap <= 1e-6)
+print("numba" in sys.modules)
+"""
+
+
+@built
+@pytest.mark.slow
+def test_a_library_for_lesser_processors_certifies_fits(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    levels = list(digest.levels())
+    lesser = levels[levels.index(library.loaded().level) + 1 :]  # type: ignore[union-attr]
+    if not lesser:
+        pytest.skip("this processor is of the least level")
+    told(LESSER, str(tmp_path), lesser[0])
+    assert told(LESSER, str(tmp_path)) == [lesser[0], "True", "True", "True", "False"]

@@ -37,17 +37,12 @@ def address_of(kernel: Any, parameters: tuple[float, ...], arguments: tuple[Any,
         raise ImportError(library.WITHOUT_NUMBA)
     from numba import typeof, types
 
-    kinds = (types.CPointer(typeof(parameters)), *map(_numba_type, arguments))
+    kinds = {NUMBER: types.float64, ARRAY: types.float64[::1]}
+    given = (types.CPointer(typeof(parameters)), *map(kinds.__getitem__, arguments))
     compiled: Any = getattr(kernel, "just_in_time", kernel)
-    compiled.compile(kinds)
-    made = compiled.overloads[kinds]
-    return int(made.library.get_pointer_to_function(made.fndesc.llvm_cfunc_wrapper_name))
-
-
-def _numba_type(name: str) -> Any:
-    from numba import types
-
-    return types.float64[::1] if name == ARRAY else types.float64
+    compiled.compile(given)
+    made = compiled.overloads[given]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
 def caller(count: int) -> Any:
@@ -58,7 +53,6 @@ def caller(count: int) -> Any:
 
     @intrinsic
     def call(typing: Any, address: Any, at: Any, arguments: Any) -> Any:
-        from llvmlite import ir
         from numba import types
         from numba.core import cgutils
 
@@ -68,12 +62,12 @@ def caller(count: int) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             function, place, packed = values
-            given = cgutils.unpack_tuple(builder, packed)
-            pointer = ir.IntType(8).as_pointer()
-            kinds = [pointer, *(each.type for each in given)]
-            kind = ir.FunctionType(context.get_value_type(result), kinds)
-            callee = builder.inttoptr(function, kind.as_pointer())
-            return builder.call(callee, [builder.inttoptr(place, pointer), *given])
+            kinds = (types.voidptr, *arguments)
+            kind = context.call_conv.get_function_type(result, kinds).as_pointer()
+            place = builder.inttoptr(place, cgutils.voidptr_t)
+            given = [place, *cgutils.unpack_tuple(builder, packed)]
+            called = builder.inttoptr(function, kind)
+            return context.call_conv.call_function(builder, called, result, kinds, given)[1]
 
         return result(address, at, arguments), generate
 

@@ -6,14 +6,11 @@ implementations of functions and intrinsics, is handed over then (`overload`, `i
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from proxmargin.compiled import digest, library
-
-logger = logging.getLogger("proxmargin")
+from proxmargin.compiled import library
 
 SUMS = {"reassoc", "contract", "nsz"}  # `fastmath` of sums in any order: their loops vectorise
 
@@ -29,44 +26,26 @@ def njit(**options: Any) -> Callable[[Any], Any]:
     """
 
     def compiled(function: Any) -> Any:
-        found = library.loaded()
+        found, later = library.loaded(), partial(just_in_time, function, options)
         if found is not None and function.__module__.startswith(library.PACKAGE):
-            return found.kind(function, options, found, just_in_time)
-        return just_in_time(function, options) if library.has_numba() else _Absent(function)
+            return found.kind(function, found, later)
+        return later() if library.has_numba() else _Absent(function)
 
     return compiled
 
 
 def just_in_time(function: Any, options: dict[str, Any]) -> Any:
     """The kernel as Numba compiles it on its first use."""
-    import numba
-
-    options = dict(options)
-    kept, allocates = options.pop("cache", False), options.pop("allocates", True)
-    while _registrations:
-        _registrations.pop(0)()
-    if not _is_tried(numba.__version__):
-        return numba.njit(**options)(function)
     from proxmargin.compiled.kernel import Kernel
 
-    fixed = {"nopython": True, "boundscheck": None, "_nrt": allocates}
-    made = Kernel(function, targetoptions={**fixed, **options})
-    if kept:
+    fixed = {"nopython": True, "boundscheck": None, "_nrt": options.get("allocates", True)}
+    given = {name: options[name] for name in options.keys() - {"cache", "allocates"}}
+    while _registrations:
+        _registrations.pop(0)()
+    made = Kernel(function, targetoptions={**fixed, **given})
+    if options.get("cache"):
         made.enable_caching()
     return made
-
-
-@cache
-def _is_tried(version: str) -> bool:
-    tried = version.startswith(f"{digest.NUMBA}.")
-    if not tried:
-        logger.warning(
-            "every process compiles its kernels anew, and slowly, by Numba %s: type pip install "
-            "'numba==%s.*'",
-            version,
-            digest.NUMBA,
-        )
-    return tried
 
 
 def at_first_compilation(register: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""What a library of compiled kernels is made of and by, and which one a system takes.
+"""What a library of compiled kernels is made of, and which one a system takes.
 
 Imports the standard library alone: the build of a wheel reads this file before anything is there.
 """
@@ -15,18 +15,23 @@ import sysconfig
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-NUMBA = "0.68"  # how the versions begin whose private parts are as `build` and `kernel` need them
+NUMBA = "0.68"  # how the versions begin whose private parts are as `kernel` and `objects` need them
 HERE = Path(__file__).parent
 FOLDER = HERE / "library"
-LEVELS = {  # of processors, the best first
-    "x86_64": ("x86-64-v4", "x86-64-v3", "x86-64-v2"),
-    "aarch64": ("generic",),
+LEVELS = {  # of processors, the best first, and a feature that tells each
+    "x86_64": {"x86-64-v4": "avx512vl", "x86-64-v3": "avx2", "x86-64-v2": "sse4.2"},
+    "aarch64": {"generic": "neon"},
 }
 SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 # beside the rooms: what kernels are made of elsewhere
-FURTHER = ("addresses.py", "rounding.py", "signatures.txt")
+FURTHER = ("addresses.py", "objects.py", "rounding.py", "signatures.txt")
 SCALARS = ("hinge.py", "logistic.py")  # in functions/losses/margins
+
+
+class Refused(Exception):
+    """A library that is there and must not be used; the message says why."""
 
 
 def sources() -> list[Path]:
@@ -54,28 +59,28 @@ def digest_of(paths: list[Path]) -> str:
     return digest.hexdigest()
 
 
+def sealed(content: bytes) -> bytes:
+    """The content behind its digest."""
+    return sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def unsealed(path: Path) -> bytes:
+    """What is in a file behind its digest."""
+    seal, _, content = path.read_bytes().partition(b"\n")
+    if sha256(content).hexdigest().encode() != seal:
+        raise Refused(f"{path.name} is damaged")
+    return content
+
+
 def machine() -> str:
     """The system and the kind of processor, of those that libraries are built for."""
     kind = platform.machine().lower()
     return f"{sys.platform}-{ {'amd64': 'x86_64', 'arm64': 'aarch64'}.get(kind, kind) }"
 
 
-def sealed(content: bytes) -> bytes:
-    """The content behind its digest."""
-    return sha256(content).hexdigest().encode() + b"\n" + content
-
-
-def unsealed(content: bytes) -> bytes:
-    """What is behind a digest; ValueError if it has another."""
-    seal, _, rest = content.partition(b"\n")
-    if sha256(rest).hexdigest().encode() != seal:
-        raise ValueError("damaged")
-    return rest
-
-
-def levels() -> tuple[str, ...]:
+def levels() -> dict[str, str]:
     """Of processors of this kind, the best first; none where no library is built."""
-    return LEVELS.get(machine().rpartition("-")[2], ())
+    return LEVELS.get(machine().rpartition("-")[2], {})
 
 
 def compiler() -> list[str]:
@@ -84,18 +89,11 @@ def compiler() -> list[str]:
     return command if Path(sysconfig.get_paths()["include"], "Python.h").exists() else []
 
 
-def is_current(folder: Path = FOLDER, *, partly: bool = False) -> bool:
-    """Whether there is a library of the sources as they are, for this system; or part of one."""
-    try:
-        table = json.loads(unsealed((folder / "kernels.json").read_bytes()))
-        return (
-            table["digest"] == digest_of(sources())
-            and table["machine"] == machine()
-            and (partly or table["complete"])
-            and all(
-                sha256((folder / f"kernels-{level}{SUFFIX}").read_bytes()).hexdigest() == own
-                for level, own in table["libraries"].items()
-            )
-        )
-    except (OSError, ValueError, KeyError):
-        return False
+def table(folder: Path) -> Any:
+    """What is said of the libraries in a folder; `Refused` unless they are of these sources."""
+    found = json.loads(unsealed(folder / "kernels.json"))
+    if found["machine"] != machine():
+        raise Refused(f"it is for {found['machine']}")
+    if found["digest"] != of_sources():
+        raise Refused("it was built from other sources")
+    return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import logging
 import os
 import pickle
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
 from hashlib import sha256
 from importlib.machinery import ExtensionFileLoader
+from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
 from threading import Lock
@@ -25,86 +25,95 @@ from typing import Any
 
 import numpy as np
 
-from proxmargin.compiled.digest import FOLDER, SUFFIX, levels, machine, of_sources, unsealed
-from proxmargin.compiled.signatures import described, is_listed, place_of
+from proxmargin.compiled import digest
+from proxmargin.compiled.digest import Refused
 
 PACKAGE = "proxmargin."
 SETTING = "PROXMARGIN_KERNELS"  # "numba": without the library; or the level of processors to take
 WITHOUT_NUMBA = "this needs a kernel that is not compiled; type: pip install 'proxmargin[custom]'"
+UNUSABLE = (Refused, OSError, ImportError, ValueError, KeyError)  # where a library is not right
 
 logger = logging.getLogger("proxmargin")
 _filling = Lock()  # of the list of overloads of a kernel, by one thread
-
-
-class Refused(Exception):
-    """A library that is there and must not be used; the message says why."""
 
 
 class Library:
     """A library that this processor runs, and its table."""
 
     def __init__(self, folder: Path) -> None:
-        try:
-            table = json.loads(unsealed((folder / "kernels.json").read_bytes()))
-        except ValueError:
-            raise Refused("kernels.json is damaged") from None
-        if table["machine"] != machine():
-            raise Refused(f"it is for {table['machine']}")
-        if table["digest"] != of_sources():
-            raise Refused("it was built from other sources")
+        table = digest.table(folder)
         self.kernels: dict[str, Any] = table["kernels"]
         self.passes: dict[str, int] = table["passes"]
+        self.tuples: list[str] = table["tuples"]  # the named ones that kernels take
         self.is_complete: bool = table["complete"]
-        self.level, self.module = self._loaded(folder, table["libraries"])
+        self.level, self.module = _loaded(folder, table["libraries"])
         self.kind: Any = type("LibraryKernel", (_LibraryKernel, self.module.Kernel), {})
         self.missing: set[str] = set()  # calls with types that the library does not have
-
-    def _loaded(self, folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
-        wanted = os.environ.get(SETTING)
-        for level in levels():
-            if level not in digests or (wanted in levels() and wanted != level):
-                continue
-            path = folder / f"kernels-{level}{SUFFIX}"
-            if sha256(path.read_bytes()).hexdigest() != digests[level]:
-                raise Refused(f"{path.name} is damaged")
-            loader = ExtensionFileLoader("proxmargin.compiled.kernels", str(path))
-            module: Any = module_from_spec(spec_from_loader(loader.name, loader))  # type: ignore[arg-type]
-            loader.exec_module(module)
-            if module.runs_here():
-                return level, module
-        raise Refused("it has no code for this processor")
 
     def address(self, kernel: Any, parameters: tuple[Any, ...]) -> int | None:
         """The address of a pass over samples for losses of this class, if the library has it."""
         number = self.passes.get(f"{_name(kernel.py_func)} {place_of(type(parameters))}")
         return None if number is None else int(self.module.address(number))
 
+    def knows(self, value: Any) -> bool:
+        """Whether all named tuples in an argument are of the list, none a user's own."""
+        return not isinstance(value, tuple) or (
+            (type(value) is tuple or place_of(type(value)) in self.tuples)
+            and all(map(self.knows, value))
+        )
+
+
+def _loaded(folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
+    levels, wanted = digest.levels(), os.environ.get(SETTING)
+    for level in levels:
+        if level not in digests or (wanted in levels and wanted != level):
+            continue
+        path = folder / f"kernels-{level}{digest.SUFFIX}"
+        if sha256(path.read_bytes()).hexdigest() != digests[level]:
+            raise Refused(f"{path.name} is damaged")
+        loader = ExtensionFileLoader("proxmargin.compiled.kernels", str(path))
+        module: Any = module_from_spec(spec_from_loader(loader.name, loader))  # type: ignore[arg-type]
+        loader.exec_module(module)
+        if module.runs_here():
+            return level, module
+    raise Refused("it has no code for this processor")
+
 
 @cache
 def loaded() -> Library | None:
     """The library; None where there is none for this package and processor, which the log tells."""
-    of_sources()
-    if os.environ.get(SETTING) == "numba" or not (FOLDER / "kernels.json").exists():
+    digest.of_sources()
+    if os.environ.get(SETTING) == "numba" or not (digest.FOLDER / "kernels.json").exists():
         return None
     try:
-        return Library(FOLDER)
-    except (Refused, OSError, ImportError, ValueError, KeyError) as reason:
+        return Library(digest.FOLDER)
+    except UNUSABLE as reason:
         then = "kernels are compiled on their first use" if has_numba() else WITHOUT_NUMBA
         logger.warning(
-            "the library of compiled kernels in %s is not used (%s): %s", FOLDER, reason, then
+            "the library of compiled kernels in %s is not used (%s): %s",
+            digest.FOLDER,
+            reason,
+            then,
         )
         return None
 
 
 @cache
 def has_numba() -> bool:
-    """Whether kernels that the library lacks can be compiled."""
-    return find_spec("numba") is not None
+    """Whether kernels that the library lacks can be compiled: by the Numba that was tried."""
+    return find_spec("numba") is not None and version("numba").startswith(f"{digest.NUMBA}.")
 
 
-def takes(parameters: tuple[Any, ...]) -> bool:
-    """Whether there are kernels for losses with these parameters, or there can be."""
-    return has_numba() or is_listed(parameters)
+@cache
+def takes(kind: type) -> bool:
+    """Whether there are kernels for losses with parameters of this class, or there can be."""
+    found = loaded()
+    return found is None or place_of(kind) in found.tuples or has_numba()
+
+
+def place_of(kind: type) -> str:
+    """Where a class is, as tables have it."""
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _name(function: Any) -> str:
@@ -119,21 +128,8 @@ class _LibraryKernel:
 
     overloads: list[Any]  # filled by the first call: their classes may not be there yet
 
-    def __new__(cls, *_: Any) -> Any:
-        overloads: list[Any] = []
-        kernel = super().__new__(cls, overloads)  # type: ignore[call-arg]
-        kernel.overloads = overloads
-        return kernel
-
-    def __init__(
-        self,
-        function: Any,
-        options: dict[str, Any],
-        library: Library,
-        compiler: Callable[[Any, dict[str, Any]], Any],
-    ) -> None:
-        self.py_func, self.options, self.library = function, options, library
-        self.compiler = compiler
+    def __init__(self, function: Any, library: Library, compiled: Callable[[], Any]) -> None:
+        self.py_func, self.library, self.compiled = function, library, compiled
         self.rows = library.kernels.get(_name(function), [])
         update_wrapper(self, function)  # type: ignore[arg-type]
 
@@ -142,15 +138,14 @@ class _LibraryKernel:
         if len(self.overloads) < len(self.rows):
             with _filling:
                 if not self.overloads:
-                    self.overloads += [_overload(row) for row in self.rows]
+                    self.overloads.extend(map(_overload, self.rows))
             return self(*arguments, **named)  # type: ignore[operator]
-        bound = self._signature.bind(*arguments, **named)
+        bound = inspect.signature(self.py_func).bind(*arguments, **named)
         bound.apply_defaults()
         if named or len(bound.args) != len(arguments):
             return self(*bound.args)  # type: ignore[operator]
-        types = " ".join(map(described, arguments))
-        lacked = f"{_name(self.py_func)} {types}"
-        if self.library.is_complete and all(map(is_listed, arguments)):
+        lacked = f"{_name(self.py_func)} {' '.join(map(described, arguments))}"
+        if self.library.is_complete and all(map(self.library.knows, arguments)):
             self.library.missing.add(lacked)
         logger.debug("the library lacks %s", lacked)
         if not has_numba():
@@ -163,13 +158,9 @@ class _LibraryKernel:
         raise kind(*arguments)
 
     @cached_property
-    def _signature(self) -> inspect.Signature:
-        return inspect.signature(self.py_func)
-
-    @cached_property
     def just_in_time(self) -> Any:
         """The kernel as Numba compiles it."""
-        return self.compiler(self.py_func, self.options)
+        return self.compiled()
 
     @property
     def targetoptions(self) -> dict[str, Any]:
@@ -179,6 +170,24 @@ class _LibraryKernel:
     @property
     def _numba_type_(self) -> Any:
         return self.just_in_time._numba_type_
+
+
+def described(value: Any) -> str:
+    """The type of an argument as the list of `proxmargin.compiled.objects` would have it."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return f"{value.dtype}:{value.ndim}{order}{'' if flags.writeable else 'r'}"
+    if isinstance(value, tuple):
+        name = type(value).__name__ if type(value) is not tuple else ""
+        return f"{name}({','.join(map(described, value))})"
+    if isinstance(value, np.void):
+        fields = (f"{name}:{value.dtype[name]}" for name in value.dtype.names or ())
+        return "{" + ",".join(fields) + "}"
+    if isinstance(value, np.generic):
+        return str(value.dtype)
+    named = {int: "int64", float: "float64", type(None): "none"}
+    return named.get(type(value), type(value).__name__)
 
 
 def _overload(row: Any) -> tuple[int, bytes, bytes, tuple[Any, ...]]:

@@ -1,16 +1,23 @@
 """Object code of kernels, by Numba and llvmlite: the part of the build that runs in processes.
 
-All private parts of Numba that ahead-of-time compilation rests on are here and in
-`proxmargin.compiled.lowering`: ``JITCodeLibrary._optimize_final_module``, ``create_library`` of the
-code generator, ``overloads[...].library`` and ``.fndesc``, the layout of results (`_placed`) and of
-arguments (`build._words`), and the symbols that ``native/runtime.c`` defines.
+``signatures.txt`` is the closed list of types that kernels are compiled for ahead of time. A line
+is the name of a kernel and the types of its arguments: numbers by their NumPy names, arrays as
+``float64:2C`` (two dimensions in C order; F: Fortran's, A: any), with an ``r`` at the end if the
+kernel does not write to them, records as ``{name:type,...}``, tuples as ``(...)`` and named ones as
+``Name(...)``. A star before a type: its address. A plus before a line: a first comparison, of dense
+data, calls it. Lines ``class`` say where named tuples are.
+
+What of Numba's private parts ahead-of-time compilation rests on is here and in
+`proxmargin.compiled.kernel`, and in ``native/``: the layout of arguments and results, and the
+symbols that ``runtime.c`` defines.
 """
 
 from __future__ import annotations
 
-import hashlib
+import gc
 import importlib
 import os
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,46 +26,75 @@ from numba import from_dtype, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 
-from proxmargin.compiled.library import PACKAGE
-from proxmargin.compiled.lowering import Pipeline, Unoptimised, libraries, without_collector
-from proxmargin.compiled.signatures import LETTERS, Kind, Signature, number_of, read
+from proxmargin.compiled.kernel import NO_WRAPPERS, callees_only_lowered
+from proxmargin.compiled.library import PACKAGE, place_of
 
-SIZES = {"d": 8, "f": 4, "q": 8, "i": 4, "Q": 8, "?": 1}  # bytes
+# as native/caller.c has them
+LETTERS = {"float64": "d", "int64": "q", "uint64": "Q", "bool": "?", "none": "n"}
+WORDS = {"double": "double", "i64": "int64_t", "i8": "int8_t"}  # LLVM's types in C; else addresses
 
 
 class Compiled(NamedTuple):
     """A kernel for one signature."""
 
     code: bytes  # an object file that defines one symbol
-    result: tuple[str, list[Any]]  # as native/caller.c reads it, in hexadecimal digits; its objects
-    is_pass: bool
+    words: list[str]  # types in C of what it is given
+    arguments: str  # the codes that native/caller.c reads, in hexadecimal digits
+    result: str
+    objects: list[Any]  # what they refer to: classes as ``module:name``, and dtypes
 
 
-def symbol_of(signature: Signature) -> str:
-    """The name of a kernel in its object file."""
-    own = hashlib.sha256(f"{signature.kernel} {signature.text}".encode()).hexdigest()
-    return f"{signature.kernel.rpartition('.')[2].strip('_')}_{own[:12]}"
+class _Types(dict[str, Any]):
+    """Numba's types by the names of the list, with functions for what is made of types."""
+
+    CALLS = {  # what Python reads instead of the list's ways to write types
+        r"\{(.*?)\}": r"record('\1')",
+        r"(\w+):(\d)([CFA])(r?)": r"array(\1,\2,'\3','\4')",
+        r"(?<!\w)\(": "plain(",
+        r"\*(\S+)": r"address(\1)",
+    }
+
+    def __init__(self, modules: dict[str, str]) -> None:
+        self.modules = modules
+        array: Any = types.Array  # the stubs take literal orders alone
+        self["bool"], self["address"] = types.boolean, types.CPointer
+        self["array"] = lambda kind, *of: array(kind, *of[:2], readonly=bool(of[2]))
+        self["plain"] = lambda *parts: types.BaseTuple.from_types(parts)
+        self["record"] = lambda text: from_dtype(
+            np.dtype([tuple(field.split(":")) for field in text.split(",")])
+        )
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self.modules:
+            return getattr(types, name)
+        kind = getattr(importlib.import_module(PACKAGE + self.modules[name]), name)
+        return lambda *parts: types.BaseTuple.from_types(parts, kind)
+
+    def read(self, text: str) -> tuple[Any, ...]:
+        """The types of the arguments in a line of the list."""
+        for pattern, call in self.CALLS.items():
+            text = re.sub(pattern, call, text)
+        return tuple(eval(word, {"__builtins__": {}}, self) for word in text.split(" "))
 
 
-def compiled(signature: Signature) -> Compiled:
-    """Compile one signature; a process keeps what kernels have in common."""
-    module, _, name = signature.kernel.rpartition(".")
+def compiled(kernel: str, text: str, modules: dict[str, str], symbol: str) -> Compiled:
+    """Compile a kernel for the types of a line; ``modules`` are those of named tuples."""
+    gc.disable()  # millions of objects live to the end
+    module, _, name = kernel.rpartition(".")
     known = getattr(importlib.import_module(PACKAGE + module), name)
-    is_pass = any(kind.is_address for kind in signature.kinds)
-    options = {**known.targetoptions, "no_cfunc_wrapper": not is_pass}
-    made: Any = CPUDispatcher(known.py_func, {}, options, Pipeline)
-    arguments = tuple(map(_numba_type, signature.kinds))
-    with without_collector(), _only_optimised(made.targetctx.codegen()):
-        made.compile(arguments)
-    overload = made.overloads[arguments]
-    described = overload.fndesc
-    symbol = described.llvm_cfunc_wrapper_name if is_pass else described.llvm_func_name
+    kinds = _Types(modules).read(text)
+    made: Any = CPUDispatcher(known.py_func, {}, {**known.targetoptions, **NO_WRAPPERS})
+    with callees_only_lowered(made.targetctx.codegen()):
+        made.compile(kinds)
+    overload = made.overloads[kinds]
+    JITCodeLibrary._optimize_final_module(overload.library)
     parsed = binding.parse_assembly(overload.library.get_llvm_str())
+    own = overload.fndesc.llvm_func_name
     for each in (*parsed.functions, *parsed.global_variables):
-        if not each.is_declaration and each.name != symbol:
+        if not each.is_declaration and each.name != own:
             each.linkage = "internal"
-    entry = parsed.get_function(symbol)
-    entry.linkage, entry.visibility, entry.name = "external", "hidden", symbol_of(signature)
+    entry = parsed.get_function(own)
+    entry.linkage, entry.visibility, entry.name = "external", "hidden", symbol
     target = binding.Target.from_triple(parsed.triple).create_target_machine(
         cpu=os.environ["NUMBA_CPU_NAME"], features="", opt=3, reloc="pic", codemodel="small"
     )
@@ -66,69 +102,29 @@ def compiled(signature: Signature) -> Compiled:
     passes.add_global_dead_code_eliminate_pass()  # callees that are inlined
     tuning = binding.create_pipeline_tuning_options()
     passes.run(parsed, binding.create_pass_builder(target, tuning))
+    words = [WORDS.get(str(each.type), "void *") for each in entry.arguments][2:]
     objects: list[Any] = []
-    result = b"" if is_pass else _placed(overload.signature.return_type, 0, objects)[0]
-    return Compiled(target.emit_object(parsed), (result.hex(), objects), is_pass)
+    arguments = bytes([len(kinds)]) + b"".join(_code(kind, objects) for kind in kinds)
+    result = _code(overload.signature.return_type, objects)
+    return Compiled(target.emit_object(parsed), words, arguments.hex(), result.hex(), objects)
 
 
-def _only_optimised(codegen: Any) -> Any:
-    """Optimise the kernel as a whole, lower what it calls, and load nothing into this process."""
+def _code(kind: Any, objects: list[Any]) -> bytes:
+    """How native/caller.c reads a type; what it refers to goes into the list."""
 
-    class Optimised(Unoptimised):
-        _optimize_final_module = JITCodeLibrary._optimize_final_module
+    def of(letter: str, described: Any, *numbers: int) -> bytes:
+        if described not in objects:
+            objects.append(described)
+        return bytes([ord(letter), objects.index(described), *numbers])
 
-    def made(options: Any, name: str, **_: Any) -> Any:
-        # callees, which are lowered first, have no wrapper for Python
-        whole = options is not None and not options.no_cpython_wrapper
-        return (Optimised if whole else Unoptimised)(codegen, name)
-
-    return libraries(codegen, made)
-
-
-def _numba_type(kind: Kind) -> Any:
-    found: Any
-    if kind.head == "{":
-        found = from_dtype(np.dtype([(name, np.dtype(part)) for name, part in kind.parts]))
-    elif kind.is_tuple:
-        parts = [_numba_type(part) for part in kind.parts]
-        found = types.BaseTuple.from_types(parts, _class(kind.head) if kind.head else None)
-    else:
-        found = types.boolean if kind.head == "bool" else getattr(types, kind.head)
-    if kind.array:
-        array: Any = types.Array  # the stubs take literal orders alone
-        found = array(found, int(kind.array[0]), kind.array[1], readonly=kind.array.endswith("r"))
-    return types.CPointer(found) if kind.is_address else found
-
-
-def _class(name: str) -> Any:
-    return getattr(importlib.import_module(PACKAGE + read()[1][name]), name)
-
-
-def _placed(kind: Any, at: int, objects: list[Any]) -> tuple[bytes, int]:
-    """The code of a part of a result, and where it ends; C's rules of alignment."""
-    at = -(-at // _alignment(kind)) * _alignment(kind)
-    offset = at.to_bytes(2, "little")
-    if isinstance(kind, types.NoneType):
-        return b"n", at + 8
+    if isinstance(kind, types.CPointer | types.IntEnumMember):
+        return _code(kind.dtype, objects)
     if isinstance(kind, types.BaseTuple):
-        name = getattr(kind, "instance_class", None)
         parts: Any = kind  # the stubs lack that tuples can be gone through
-        code = bytes([ord("("), len(parts), 255 if name is None else number_of(name, objects)])
-        for part in parts:
-            own, at = _placed(part, at, objects)
-            code += own
-        return code, -(-at // _alignment(kind)) * _alignment(kind)
+        head = of("(", place_of(getattr(kind, "instance_class", tuple)), len(parts))
+        return head + b"".join(_code(part, objects) for part in parts)
     if isinstance(kind, types.Array):
-        head = bytes([ord("A"), number_of(str(kind.dtype), objects), kind.ndim])
-        return head + offset, at + 8 * (5 + 2 * kind.ndim)
-    if isinstance(kind, types.IntEnumMember):
-        return bytes([ord("E"), number_of(kind.instance_class, objects)]) + offset, at + 8
-    letter = LETTERS[str(kind)]
-    return letter.encode() + offset, at + SIZES[letter]
-
-
-def _alignment(kind: Any) -> int:
-    if isinstance(kind, types.BaseTuple):
-        parts: Any = kind
-        return max(map(_alignment, parts), default=1)
-    return SIZES.get(LETTERS.get(str(kind), ""), 8)
+        return of("A", str(kind.dtype), kind.ndim, ord(kind.layout), kind.mutable)
+    if isinstance(kind, types.Record):
+        return of("R", [[name, str(kind.typeof(name))] for name in kind.fields])
+    return LETTERS[str(kind)].encode()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from proxmargin.compiled import signatures
+from proxmargin.compiled import build
 from proxmargin.compiled.cache import njit
 from proxmargin.compiled.paths import loss_passes
 from proxmargin.compiled.paths.state import POINT, PathPoint, record
@@ -76,5 +76,5 @@ def test_passes_are_those_of_the_loss(phi):
 
 
 def test_a_path_is_compiled_once_for_all_losses_and_data():
-    listed = [each.kernel for each in signatures.read()[0]]
+    listed = [each.kernel for each in build.signatures()[0]]
     assert listed.count("compiled.paths.driver.advance") == 1

@@ -3,23 +3,25 @@
    An overload is a tuple (number of the entry, code of the arguments, code of the result, objects).
    A call takes the first overload whose code fits its arguments, writes these into words, as many
    for each as Numba's calling convention has, and calls the entry without the interpreter's lock.
-   What fits none goes to the method `missed`. `build.py` writes the codes; the objects are the
+   What fits none goes to the method `missed`. `objects.py` writes the codes; the objects are the
    classes and types that they refer to, by number:
 
-     arguments  d f q i Q ?      a number           n    None
-                A object ndim layout writeable      R object    a record
-                ( count object                      a tuple; object 255: a plain one
-     results    the same letters, each number and array followed by its two bytes of offset;
-                E object         a member of an enumeration */
+     d q Q ?                           a number
+     n                                 None
+     A object ndim layout writeable    an array
+     R object                          a record, of arguments
+     ( object count                    a tuple; results are plain, and hold no other tuples */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+#include <structmember.h>
 
-#define MOST_WORDS 2048 /* build.py refuses kernels with more, or with a larger result */
+#define MOST_WORDS 2048 /* build.py refuses kernels with more */
 #define LARGEST_RESULT 2048
 
 typedef int (*Entry)(void *result, void **error, int64_t *words);
@@ -39,23 +41,16 @@ static int is_integer(PyObject *x) {
 /* Writes one argument; returns the code after it, or NULL where the argument does not fit. */
 static const unsigned char *
 write_argument(const unsigned char *code, PyObject *x, PyObject *objects, int64_t **words) {
-    union { double d; float f; int64_t q; uint64_t u; } word = {.q = 0};
+    union { double d; int64_t q; } word = {.q = 0};
     switch (*code) {
     case 'd':
-    case 'f':
         if (!PyFloat_Check(x) && !PyArray_IsScalar(x, Floating) && !is_integer(x)) return NULL;
         word.d = PyFloat_AsDouble(x);
-        if (*code == 'f') word.f = (float)word.d;
         break;
     case 'q':
-    case 'i':
-        if (!is_integer(x)) return NULL;
-        word.q = PyLong_AsLongLong(x);
-        break;
     case 'Q':
         if (!is_integer(x)) return NULL;
-        { PyObject *whole = PyNumber_Index(x);
-          if (whole) { word.u = PyLong_AsUnsignedLongLong(whole); Py_DECREF(whole); } }
+        word.q = *code == 'q' ? PyLong_AsLongLong(x) : (int64_t)PyLong_AsUnsignedLongLongMask(x);
         break;
     case '?':
         if (!PyBool_Check(x) && !PyArray_IsScalar(x, Bool)) return NULL;
@@ -64,18 +59,10 @@ write_argument(const unsigned char *code, PyObject *x, PyObject *objects, int64_
     case 'n':
         return x == Py_None ? code + 1 : NULL;
     case 'R': {
-        Py_buffer view;
-        PyObject *type = PyObject_GetAttrString(x, "dtype");
-        int same = type && (type == PyTuple_GetItem(objects, code[1])
-                            || PyObject_RichCompareBool(type, PyTuple_GetItem(objects, code[1]), Py_EQ) == 1);
-        Py_XDECREF(type);
-        PyErr_Clear();
-        if (!same || !PyArray_IsScalar(x, Void) || PyObject_GetBuffer(x, &view, PyBUF_SIMPLE)) {
-            PyErr_Clear();
-            return NULL;
-        }
-        *(*words)++ = (int64_t)view.buf; /* lives as long as the arguments; NumPy calls it read-only */
-        PyBuffer_Release(&view);
+        PyVoidScalarObject *record = (PyVoidScalarObject *)x; /* lives as long as the arguments */
+        PyArray_Descr *wanted = (PyArray_Descr *)PyTuple_GetItem(objects, code[1]);
+        if (!PyArray_IsScalar(x, Void) || !PyArray_EquivTypes(record->descr, wanted)) return NULL;
+        *(*words)++ = (int64_t)record->obval;
         return code + 2;
     }
     case 'A': {
@@ -100,10 +87,9 @@ write_argument(const unsigned char *code, PyObject *x, PyObject *objects, int64_
         return code + 5;
     }
     case '(': {
-        int count = code[1];
-        if (!PyTuple_Check(x) || PyTuple_Size(x) != count) return NULL;
-        PyObject *kind = code[2] == 255 ? (PyObject *)&PyTuple_Type : PyTuple_GetItem(objects, code[2]);
-        if ((PyObject *)Py_TYPE(x) != kind) return NULL;
+        int count = code[2];
+        if ((PyObject *)Py_TYPE(x) != PyTuple_GetItem(objects, code[1])) return NULL;
+        if (PyTuple_Size(x) != count) return NULL;
         code += 3;
         for (int k = 0; k < count && code; k++)
             code = write_argument(code, PyTuple_GetItem(x, k), objects, words);
@@ -134,42 +120,41 @@ static PyObject *array_of(int64_t *at, int ndim, PyObject *type, PyObject *argum
     return array;
 }
 
+/* Reads a value from where the last ended: all take words of eight bytes, but for truth values. */
 static PyObject *
-read_result(const unsigned char **code, char *result, PyObject *objects, PyObject *arguments) {
+read_value(const unsigned char **code, char **at, PyObject *objects, PyObject *arguments) {
     const unsigned char *c = *code;
-    if (*c == 'n') {
-        *code = c + 1;
-        Py_INCREF(Py_None);
-        return Py_None;
-    }
-    if (*c == '(') {
-        PyObject *values = PyTuple_New(c[1]), *kind = c[2] == 255 ? NULL : PyTuple_GetItem(objects, c[2]);
-        *code = c + 3;
-        for (int k = 0; values && k < c[1]; k++) {
-            PyObject *value = read_result(code, result, objects, arguments);
-            if (!value) Py_CLEAR(values);
-            else PyTuple_SetItem(values, k, value);
-        }
-        if (!values || !kind) return values;
-        PyObject *named = PyObject_CallObject(kind, values);
-        Py_DECREF(values);
-        return named;
-    }
-    int extra = *c == 'A' ? 2 : *c == 'E' ? 1 : 0;
-    char *at = result + (c[1 + extra] | c[2 + extra] << 8);
-    *code = c + 3 + extra;
+    *code = c + 1;
+    if (*c == '?') return PyBool_FromLong(*(*at)++);
+    int64_t *word = (int64_t *)(((uintptr_t)*at + 7) & ~(uintptr_t)7);
+    *at = (char *)(word + 1);
     switch (*c) {
-    case 'd': return PyFloat_FromDouble(*(double *)at);
-    case 'f': return PyFloat_FromDouble(*(float *)at);
-    case 'q': return PyLong_FromLongLong(*(int64_t *)at);
-    case 'i': return PyLong_FromLong(*(int32_t *)at);
-    case 'Q': return PyLong_FromUnsignedLongLong(*(uint64_t *)at);
-    case '?': return PyBool_FromLong(*(char *)at);
-    case 'E': return PyObject_CallFunction(PyTuple_GetItem(objects, c[1]), "L", *(long long *)at);
-    case 'A': return array_of((int64_t *)at, c[2], PyTuple_GetItem(objects, c[1]), arguments);
+    case 'd': return PyFloat_FromDouble(*(double *)word);
+    case 'q': return PyLong_FromLongLong(*word);
+    case 'Q': return PyLong_FromUnsignedLongLong(*(uint64_t *)word);
+    case 'n': return Py_INCREF(Py_None), Py_None;
+    case 'A':
+        *code = c + 5;
+        *at = (char *)(word + 5 + 2 * c[2]);
+        return array_of(word, c[2], PyTuple_GetItem(objects, c[1]), arguments);
     }
     PyErr_SetString(PyExc_SystemError, "a kernel with a result of an unknown type");
     return NULL;
+}
+
+static PyObject *
+read_result(const unsigned char *code, char *at, PyObject *objects, PyObject *arguments) {
+    if (*code != '(' || PyTuple_GetItem(objects, code[1]) != (PyObject *)&PyTuple_Type)
+        return read_value(&code, &at, objects, arguments);
+    int count = code[2];
+    PyObject *values = PyTuple_New(count);
+    code += 3;
+    for (int k = 0; values && k < count; k++) {
+        PyObject *value = read_value(&code, &at, objects, arguments);
+        if (!value) Py_CLEAR(values);
+        else PyTuple_SetItem(values, k, value);
+    }
+    return values;
 }
 
 typedef struct {
@@ -201,7 +186,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *arguments, PyObject *name
             return PyObject_CallMethod(self, "raised", "y#", raised->pickled, (Py_ssize_t)raised->size);
         }
         code = (unsigned char *)PyBytes_AsString(PyTuple_GetItem(overload, 2));
-        return read_result(&code, result, objects, arguments);
+        return read_result(code, result, objects, arguments);
     }
     PyObject *missed = PyObject_GetAttrString(self, "missed");
     PyObject *out = missed ? PyObject_Call(missed, arguments, named) : NULL;
@@ -210,13 +195,8 @@ static PyObject *kernel_call(PyObject *self, PyObject *arguments, PyObject *name
 }
 
 static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
-    PyObject *overloads;
-    if (!PyArg_ParseTuple(arguments, "O!", &PyList_Type, &overloads)) return NULL;
     Kernel *kernel = (Kernel *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    if (kernel) {
-        Py_INCREF(overloads); /* kept for good, as kernels are */
-        kernel->overloads = overloads;
-    }
+    if (kernel && !(kernel->overloads = PyList_New(0))) Py_CLEAR(kernel); /* kept, as kernels are */
     return (PyObject *)kernel;
 }
 
@@ -239,7 +219,10 @@ static PyMethodDef functions[] = {{"address", address, METH_O, NULL},
                                   {NULL, NULL, 0, NULL}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "kernels", NULL, -1, functions,
                                         NULL, NULL, NULL, NULL};
-static PyType_Slot slots[] = {{Py_tp_new, kernel_new}, {Py_tp_call, kernel_call}, {0, NULL}};
+static PyMemberDef members[] = {
+    {"overloads", T_OBJECT_EX, offsetof(Kernel, overloads), READONLY, NULL}, {NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, kernel_new}, {Py_tp_call, kernel_call}, {Py_tp_members, members}, {0, NULL}};
 static PyType_Spec kernel_type = {"proxmargin.compiled.kernels.Kernel", sizeof(Kernel), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 

@@ -53,11 +53,9 @@ void *NRT_MemInfo_varsize_realloc(Memory *memory, int64_t size) {
     return data;
 }
 
-/* Passes are called from machine code and must not raise: their wrappers never come here. */
-#define NEVER(name) void name(void) { abort(); }
-NEVER(numba_gil_ensure) NEVER(numba_gil_release) NEVER(numba_unpickle)
-NEVER(numba_do_raise) NEVER(numba_runtime_build_excinfo_struct)
-NEVER(numba_fatal_error) NEVER(NRT_adapt_ndarray_to_python_acqref)
+/* Where memory for a result is not to be had. */
+void numba_gil_ensure(void *state) { abort(); }
+void numba_fatal_error(void) { abort(); }
 
 /* Strides of a new shape; every array that kernels reshape is contiguous. */
 int numba_attempt_nocopy_reshape(int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t count,

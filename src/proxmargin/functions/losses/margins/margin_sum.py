@@ -101,7 +101,7 @@ class MarginSum(Loss):
         """`MarginLoss.scalars`; None where a loss of the user's own has some and nothing compiles
         them, so that its array formulas are taken."""
         found = self.phi.scalars
-        if found is None or library.takes(found):
+        if found is None or library.takes(type(found)):
             return found
         _tell_of_array_formulas(type(self.phi).__name__)
         return None
