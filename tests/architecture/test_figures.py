@@ -8,11 +8,11 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 75_934,
+    "source_lines": 75_759,
     "solver_names": 19,
     "rules": 35,
     "numeric_constants": 493,
-    "lines_of_any_type": 1_246,
+    "lines_of_any_type": 1_245,
 }
 MOST_FILES_OF_A_FIT = 35
 MOST_FUNCTIONS_OF_A_FIT = 200

@@ -289,8 +289,8 @@ class Saturation:
     ) -> None:
         check_number("stop_at", stop_at, low=0.0, low_open=True, high=1.0, optional=True)
         check_number("max_features", max_features, low=0, integer=True, optional=True)
-        self.template, self.units = template, _at_strength_one(template, assembly)
-        self.stop_at, self.max_features = stop_at, max_features
+        self.template, self.stop_at, self.max_features = template, stop_at, max_features
+        self.units = () if stop_at is None else _at_strength_one(template, assembly)
         self.count = 0
         self.marked: tuple[float, float] | None = None  # a strength and its explained fraction
         self.null = 0.0 if stop_at is None else sum(map(_null_loss, assembly.problems))
