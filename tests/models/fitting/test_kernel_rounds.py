@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
-from proxmargin.models.classifiers import kernel_rounds
+from proxmargin.models.classifiers import kernel_machine, kernel_rounds
 from proxmargin.solvers.loop.report import Report
 
 SMOOTH = (
@@ -231,3 +231,30 @@ def test_a_kernel_of_low_rank_is_certified_by_the_weights_of_its_pivots(seed: in
         coef = theirs.fit(features, y).coef_[0]
     others = 0.5 * coef @ coef + 0.1 * np.maximum(1.0 - y * (features @ coef), 0.0).sum()
     assert found.primal - found.gap <= others * (1.0 + 1e-12)
+
+
+def test_a_factor_of_low_rank_is_first_solved_on_its_first_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = moons(1200)
+    runs: list[tuple[int, int, bool]] = []
+    solve = kernel_machine._KernelSolver.on_factor
+
+    def recorded(self: Any, problems: Any, starts: Any, stop: Any) -> Any:
+        found = solve(self, problems, starts, stop)
+        rank, started = problems[0].design.n_features, starts[0] is not None
+        runs.append((rank, found[0].certificate.n_iter, started))
+        return found
+
+    monkeypatch.setattr(kernel_machine._KernelSolver, "on_factor", recorded)
+    model = DWD(kernel="rbf", gamma=0.02).fit(X, y)
+    (rank, _, begun), (full, few, warm), *_ = runs
+    assert (begun, warm) == (False, True)
+    assert rank == full // 4
+    assert model.certificate_.converged
+    assert model.certificate_.n_iter == sum(count for _, count, _ in runs)
+    monkeypatch.setattr(kernel_rounds, "FIRST_COLUMNS", 0.0)
+    runs.clear()
+    cold = DWD(kernel="rbf", gamma=0.02).fit(X, y)
+    assert few < runs[0][1]  # steps with all columns
+    assert cold.certificate_.primal == pytest.approx(model.certificate_.primal, rel=2e-6)

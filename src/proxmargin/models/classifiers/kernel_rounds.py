@@ -14,6 +14,7 @@ from proxmargin.data.designs import DenseDesign
 from proxmargin.data.kernels.low_rank import LowRankFactor, factorise
 from proxmargin.data.kernels.matrix import KernelMatrix
 from proxmargin.functions.losses.base import Array
+from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.representer import (
     Representer,
     ScoredGap,
@@ -35,6 +36,7 @@ SLOW_REDUCTION = 0.1  # above it the rank is doubled
 USELESS_REDUCTION = 0.7  # above it no further round is tried at the largest rank
 ALL_SHARE = 0.5  # rank over samples, above which the exact kernel is cheaper than a factor
 FAR_GAP = 0.03  # relative gap above which the rank is doubled in any case
+FIRST_COLUMNS = 0.25  # share of the first factor's columns whose solution is the start
 # estimate of the time of a product with the kernel
 TIMED_ROWS = 32  # rows that are computed and timed
 TIMINGS = 3  # repetitions, of which the median counts
@@ -204,9 +206,10 @@ class Rounds:
         """Solve the unfinished problems on this factor; ``meter`` has its cost."""
         todo = [k for k, one in enumerate(known) if one is None or not one.is_done]
         shared = meter.read(len(todo))
-        solutions = self.solve(
-            on_factor([self.problems[k] for k in todo], factor),
-            [_warm_start(factor, known[k]) for k in todo],
+        solutions = self._solved(
+            [self.problems[k] for k in todo],
+            factor,
+            [known[k] for k in todo],
             self._remaining_limits(known, end),
         )
         found = list(known)
@@ -220,6 +223,28 @@ class Rounds:
             now = RoundResult(certified, model, model, solution.point, solution.gap.primal)
             found[k] = _better_with_all_work(known[k], now)
         return [one for one in found if one is not None]
+
+    def _solved(
+        self,
+        problems: Sequence[Problem],
+        factor: LowRankFactor,
+        known: Sequence[RoundResult | None],
+        limits: Stop,
+    ) -> list[Solution]:
+        """The solutions on this factor, from the known ones. The first, of smooth problems, start
+        from rough ones on its first columns, whose Hessians take a sixteenth of the time."""
+        starts = [_warm_start(factor, one) for one in known]
+        rank = int(FIRST_COLUMNS * factor.rank)
+        smooth = all(Trait.SMOOTH in problem.traits for problem in problems)
+        low = rank > 0 and factor.rank <= ALL_SHARE * self.matrix.n_samples
+        if any(known) or limits.max_iter is not None or not (smooth and low):
+            return self.solve(on_factor(problems, factor), starts, limits)
+        first = replace(factor, factor=np.ascontiguousarray(factor.factor[:, :rank]), rank=rank)
+        rough = self.solve(on_factor(problems, first), starts, limits.rough(FAR_GAP))
+        starts = [_padded(one.point, factor.rank) for one in rough]
+        found = self.solve(on_factor(problems, factor), starts, limits)
+        pairs = zip(found, (one.certificate for one in rough), strict=True)
+        return [_with_work(one, b.n_passes, b.seconds, b.n_iter) for one, b in pairs]
 
     def _needs_all(
         self, factor: LowRankFactor, found: Sequence[RoundResult], gap: float, end: float
@@ -323,8 +348,13 @@ def _warm_start(factor: LowRankFactor, known: RoundResult | None) -> Point | Non
     columns = factor.factor
     if known.last.gap.primal < known.objective:
         return Point(columns.T @ known.last.weights[:, None], known.last.gap.point.intercept)
-    missing = columns.shape[1] - known.start.coef.shape[0]
-    return Point(np.vstack([known.start.coef, np.zeros((missing, 1))]), known.start.intercept)
+    return _padded(known.start, factor.rank)
+
+
+def _padded(point: Point, rank: int) -> Point:
+    """The point with coefficients of zero for further columns of a factor, ``rank`` in all."""
+    missing = np.zeros((rank - len(point.coef), 1))
+    return Point(np.vstack([point.coef, missing]), point.intercept)
 
 
 def _better_with_all_work(before: RoundResult | None, now: RoundResult) -> RoundResult:
@@ -346,11 +376,16 @@ def _better_with_all_work(before: RoundResult | None, now: RoundResult) -> Round
     return replace(now, solution=solution, model=best.model)
 
 
-def _with_work(solution: Solution, n_passes: float, seconds: float) -> Solution:
+def _with_work(solution: Solution, n_passes: float, seconds: float, n_iter: int = 0) -> Solution:
     """The solution with this work added to its certificate."""
     known = solution.certificate
-    passes, seconds = known.n_passes + n_passes, known.seconds + seconds
-    return replace(solution, certificate=replace(known, n_passes=passes, seconds=seconds))
+    work = replace(
+        known,
+        n_iter=known.n_iter + n_iter,
+        n_passes=known.n_passes + n_passes,
+        seconds=known.seconds + seconds,
+    )
+    return replace(solution, certificate=work)
 
 
 def without_rounding(problem: Problem, dual: Array) -> Array:

@@ -201,16 +201,17 @@ def fitted_grid(
     >>> [round(model.nu_, 3) for model in models]
     [0.5, 0.3]
     """
-    assembly, kernel, before = None, None, estimator
+    assembly, kernel, before = None, None, None
     shift = {} if offset is None else {"offset": offset}
+    given = estimator.get_params(deep=False)
     for each in settings:
-        model = clone(estimator).set_params(**each)
-        if not _shares_data(model, each):
+        if not _shares_data(estimator, each):
+            model = clone(estimator).set_params(**each)
             yield model.fit(X, y, sample_weight=sample_weight, **shift)
             continue
         with interrupts:
-            if assembly is not None or kernel is not None:
-                model = copy(before).set_params(**model.get_params(deep=False))
+            model = clone(estimator) if before is None else copy(before)
+            model.set_params(**{**given, **each})
             if not getattr(model, "_is_linear", True):
                 kernel = _fit_kernel(model, kernel, (X, y, sample_weight, offset))
             elif assembly is None:
@@ -258,6 +259,7 @@ def _fit_kernel(model: Estimator, known: KernelData | None, given: Sequence[obje
 
 def _shares_data(model: Estimator, setting: Facts) -> bool:
     """Whether a fit with this setting can use the data as they were assembled for another one."""
-    # the number for nu='auto' comes from fits of its own
     ours = isinstance(model, MarginEstimator)
-    return ours and OF_THE_PROBLEM.issuperset(setting) and getattr(model, "nu", 0) != "auto"
+    # the number for nu='auto' comes from fits of its own
+    nu = setting.get("nu", getattr(model, "nu", None))
+    return ours and OF_THE_PROBLEM.issuperset(setting) and nu != "auto"

@@ -218,7 +218,7 @@ class Stop:
             return stop
         return replace(stop, most_work=self.most_further_work, effort=Effort())
 
-    def rough(self, tol: float, max_iter: int) -> Stop:
+    def rough(self, tol: float, max_iter: int | None = None) -> Stop:
         """The limits of a warm start: a loose gap, within the same time and ``max_iter``."""
         return replace(self, tol=tol, max_iter=max_iter, rule=None, callbacks=(), polish=False)
 
