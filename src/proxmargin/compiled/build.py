@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 CACHE = Path.home() / ".cache" / "proxmargin" / "objects"
 MOST_WORDS = 2048  # of the arguments of a kernel, as in native/caller.c
 LINKED = {  # how compilers are asked for a library that Python loads
-    "linux": ["-shared", "-s", "-Wl,--gc-sections"],
-    "darwin": ["-bundle", "-undefined", "dynamic_lookup", "-Wl,-dead_strip"],
-    "win32": ["-shared", "-s", f"-L{sys.base_prefix}/libs", "-lpython3"],
+    "linux": ["-shared", "-fPIC", "-s", "-Wl,--gc-sections", "-lm"],
+    "darwin": ["-bundle", "-fPIC", "-undefined", "dynamic_lookup", "-Wl,-dead_strip"],
+    "win32": ["-shared", f"-L{sys.base_prefix}/libs", "-lpython3"],
 }
 
 
@@ -97,7 +97,7 @@ def _own_level() -> str:
 
     features = get_host_cpu_features()
     for level, feature in digest.levels().items():
-        if features[feature]:
+        if not feature or features[feature]:
             return level
     sys.exit(f"no kernels are built: this processor is older than {level}")
 
@@ -244,8 +244,8 @@ def _linked(scratch: Path, level: str, calls: str, compiled: Made, compiler: lis
     out = scratch / f"kernels-{level}{digest.SUFFIX}"
     include = [f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"]
     sources = [*sorted((digest.HERE / "native").glob("*.c")), scratch / "calls.c"]
-    flags = ["-O2", "-fPIC", "-w", f'-DKERNEL_LEVEL="{level}"', *LINKED[sys.platform]]
-    run = [*compiler, *include, *sources, *sorted(scratch.glob("*.o")), *flags, "-lm", "-o", out]
+    flags = ["-O2", "-w", f'-DKERNEL_LEVEL="{level}"', *LINKED[sys.platform]]
+    run = [*compiler, *include, *sources, *sorted(scratch.glob("*.o")), *flags, "-o", out]
     subprocess.run([str(word) for word in run], check=True)
     return out
 

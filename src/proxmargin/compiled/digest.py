@@ -20,9 +20,9 @@ from typing import Any
 NUMBA = "0.68"  # how the versions begin whose private parts are as `kernel` and `objects` need them
 HERE = Path(__file__).parent
 FOLDER = HERE / "library"
-LEVELS = {  # of processors, the best first, and a feature that tells each
+LEVELS = {  # of processors, the best first, and the feature that tells each
     "x86_64": {"x86-64-v4": "avx512vl", "x86-64-v3": "avx2", "x86-64-v2": "sse4.2"},
-    "aarch64": {"generic": "neon"},
+    "aarch64": {"generic": ""},
 }
 SUFFIX = ".dll" if sys.platform == "win32" else ".so"
 # beside the rooms: what kernels are made of elsewhere
